@@ -86,7 +86,7 @@ test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave 
 # The worlds take every core, so no other test runs beside them.
 hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
 	$(BIN)/python -m pytest -q --full $(WORLDS)
-	$(BIN)/python -m fuzz.cluster_storm --seeds 20 --first 100
+	$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100
 	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 4
 
 coverage: coverage-core coverage-runtimes ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
@@ -114,7 +114,7 @@ fuzz: $(STAMP)-fuzz ## fuzz the core for SECONDS=60
 	$(BIN)/python -m fuzz --seconds $(SECONDS) $(ARGS)
 
 simulate: $(STAMP)-dev ## play SEEDS=1000 simulated worlds with faults on all cores (ARGS="--seed 7" plays one)
-	$(BIN)/python -m fuzz.run --seeds $(SEEDS) $(ARGS)
+	$(BIN)/python -m fuzz.simulation.run --seeds $(SEEDS) $(ARGS)
 
 mutants: $(STAMP)-dev ## make COUNT=120 small wrong changes to the core, drawn by SEED=1, and see which tests notice
 	$(BIN)/python -m fuzz.mutants --count $(COUNT) --seed $(SEED) $(ARGS)

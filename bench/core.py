@@ -14,7 +14,7 @@ from bench.in_memory import CALLER, LOCAL, PEER, PHONE, MemoryRelay, now
 from bench.measure import BenchError, Cycles, Progress, Scale, duel, paired_ratio, race
 from bench.report import Column, Row, Table
 from bench.wire import FrameReader, phone_answer, request
-from fuzz.law import alone
+from fuzz.reference_parsers import alone
 from svc_proto.commands import Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent
 from svc_proto.wire.connection import Role

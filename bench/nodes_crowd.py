@@ -16,8 +16,8 @@ from attrs import define, field
 
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
-from fuzz.cluster import ClusterWorld
-from fuzz.cluster_law import SOON
+from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.invariants import SOON
 from tests.support.sim_http import RequestClient, WebSocketClient
 
 __all__ = ["CROWDS", "crowd_table"]

@@ -14,7 +14,7 @@ from attrs import define
 
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
-from fuzz.cluster import ClusterWorld
+from fuzz.cluster.deployment import ClusterWorld
 from svc_proto.facts import Received
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.wire.resp import Push, encode_reply

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
-from fuzz.game import Failure, Report, play_seed
-from fuzz.run import outcomes
+from fuzz.simulation.run import outcomes
+from fuzz.simulation.scenario_runner import Failure, Report, play_seed
 
 __all__ = ["simulation_section"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from fuzz.bursts import fuzz_for
-from fuzz.guided import fuzz_guided, is_available
-from fuzz.places import CRASHES
+from fuzz.atheris_driver import fuzz_guided, is_available
+from fuzz.corpus_paths import CRASHES
+from fuzz.random_driver import fuzz_for
 from fuzz.targets import TARGETS
 
 EXAMPLES = """

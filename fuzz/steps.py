@@ -33,7 +33,8 @@ def amount() -> Any:
 
 @frozen
 class Step:
-    """An action at `at` seconds from the start. `fuzz.story` fills the docstring of its class with the numbers."""
+    """An action at `at` seconds from the start. `fuzz.simulation.narration` fills the docstring of its class with the
+    numbers."""
 
     name: ClassVar[str]
     at: float

@@ -4,7 +4,7 @@ Without an option the suite is the one of `make test` (`tests.plan`): the core, 
 `--full` runs all tests on every loop that `tests.plan` names for them, `--rest` only those that `make test` leaves out.
 A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops, with the names of
 the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
-`--law` turns the fast paths off in servers that run inside the test process (`fuzz.law`).
+`--law` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly.
 """
@@ -69,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse loops that are none; have the law alone if that is wanted."""
     if config.getoption("law"):
-        from fuzz.law import obey
+        from fuzz.reference_parsers import obey
 
         obey()
     if config.getoption("full"):

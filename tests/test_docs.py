@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from fuzz.doors import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
+from fuzz.simulation.access_matrix import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
 from runtimes.loops import threads_loop
 from svc_proto import boundary
 from svc_proto.api.config import parse_api_config
@@ -28,7 +28,9 @@ GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 (LOOP,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-PICTURE = {  # of docs/explanation/security-model.md: the callers and the doors of `fuzz/doors.py` that a box stands for
+# of docs/explanation/security-model.md: the callers and the doors of `fuzz/simulation/access_matrix.py` that a box
+# stands for
+PICTURE = {
     "pages": "lan_page local_page",
     "remote": "stranger other_user proxy revoked",
     "public": "anybody",

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fuzz.mutants.changes import Kind, Mutant
-from fuzz.mutants.collected import Collected
-from fuzz.mutants.process import UnsoundError
-from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Fate, Judge, Verdict
+from fuzz.mutants.collected_tests import Collected
+from fuzz.mutants.judge import Fate, Judge, Verdict
+from fuzz.mutants.mutators import Kind, Mutant
+from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.trial_process import UnsoundError
 
 HERE = Path(__file__).parent
 EQUAL = HERE / "equal.toml"

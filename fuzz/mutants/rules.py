@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 import click
 from attrs import frozen
 
-from fuzz.mutants.process import Request, alone
 from fuzz.mutants.simulated import find_seed
-from fuzz.mutants.tree import Tree
+from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.trial_process import Request, alone
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

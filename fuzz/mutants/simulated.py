@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from unittest.mock import patch
 
-from fuzz.mutants.process import answer_of, begin, change
-from fuzz.mutants.tree import Tree
+from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.trial_process import answer_of, begin, change
 
 
 def find_seed(
@@ -44,7 +44,7 @@ def _play(
 
 def _play_world(seed: int, breaks: str) -> bool:
     """Return whether the world breaks this invariant. Imports what may be changed, so only after `change`."""
-    from fuzz.game import Failure, play_seed
+    from fuzz.simulation.scenario_runner import Failure, play_seed
 
     outcome = play_seed(seed)
     return isinstance(outcome, Failure) and outcome.invariant.name == breaks
@@ -52,8 +52,8 @@ def _play_world(seed: int, breaks: str) -> bool:
 
 def _play_storm(seed: int, breaks: str) -> bool:
     """Return whether a storm over a cluster ends with a violation in whose text `breaks` stands."""
-    from fuzz.cluster_law import Violated
-    from fuzz.cluster_storm import storm
+    from fuzz.cluster.invariants import Violated
+    from fuzz.cluster.run import storm
 
     try:
         storm(seed)

@@ -6,16 +6,16 @@ understood and is written again is understood as the same.
 
 from __future__ import annotations
 
-from fuzz.targets.call import call
 from fuzz.targets.common import Target
 from fuzz.targets.cores import core, relay
-from fuzz.targets.frames import frames
+from fuzz.targets.formats import envelope, multipart, qr, resp, sse
 from fuzz.targets.http1 import answer, chunks, http1
+from fuzz.targets.http1_client_fast_path import call
+from fuzz.targets.http1_server_fast_path import lane
 from fuzz.targets.http2 import answer2, http2
-from fuzz.targets.lane import lane
-from fuzz.targets.texts import envelope, multipart, qr, resp, sse
-from fuzz.targets.voice import voice
+from fuzz.targets.voice_sessions import voice
 from fuzz.targets.websocket import websocket
+from fuzz.targets.websocket_fast_path import frames
 
 __all__ = ["TARGETS", "Target"]
 

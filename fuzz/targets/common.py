@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from fuzz.mutate import chunked
+from fuzz.mutation import chunked
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.part import chunk, round_of
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
+from fuzz.simulation.servers.model_script import chunk, round_of
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiHarness
 from tests.support.servers.model_server import DONE, MODEL_PORT, ModelAnswer, ScriptedModel, refusal

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fuzz.law import Law
+from fuzz.reference_parsers import Law
 from svc_proto.commands import Command, Level, PauseReading
 from svc_proto.engine import server_channel
 from svc_proto.engine.body_streams import ResponseWriter

@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.cores.clients import Client
 from fuzz.cores.script import DEEDS, SPEECH, Kind, Play, perform
-from fuzz.places import corpus
+from fuzz.corpus_paths import corpus
 from runtimes.sim.contract import ContractError
 from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.moment import Moment

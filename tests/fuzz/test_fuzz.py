@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from fuzz.__main__ import main
-from fuzz.bursts import fuzz_for, fuzz_inputs
-from fuzz.guided import fuzz_guided, is_available
-from fuzz.mutate import chunked, mutated, read_dictionary
-from fuzz.places import corpus, dictionary
+from fuzz.atheris_driver import fuzz_guided, is_available
+from fuzz.corpus_paths import corpus, dictionary
+from fuzz.mutation import chunked, mutated, read_dictionary
+from fuzz.random_driver import fuzz_for, fuzz_inputs
 from fuzz.targets import TARGETS
 
 SEEDS = [(name, path) for name in TARGETS for path in sorted(corpus(name).iterdir())]
@@ -116,11 +116,11 @@ def test_guided_runs_are_children_that_share_the_time(
     real = subprocess.Popen
 
     def instead(arguments: list[str], **options: object) -> subprocess.Popen[str]:
-        assert arguments[:3] == [sys.executable, "-m", "fuzz.guided"]
+        assert arguments[:3] == [sys.executable, "-m", "fuzz.atheris_driver"]
         return real([sys.executable, str(script), *arguments[3:]], **options)  # type: ignore[call-overload, no-any-return]  # as given
 
     monkeypatch.setattr(subprocess, "Popen", instead)
-    monkeypatch.setattr("fuzz.guided.FOUND", tmp_path / "found")
+    monkeypatch.setattr("fuzz.atheris_driver.FOUND", tmp_path / "found")
     assert fuzz_guided(["sse", "qr", "http1"], 30, tmp_path / "crashes", jobs=2) == 1
     said = capsys.readouterr()
     assert "sse: 12 inputs, 3 of them new ways" in said.out
@@ -131,5 +131,5 @@ def test_guided_runs_are_children_that_share_the_time(
 
 @pytest.mark.skipif(not is_available(), reason="installed by `make fuzz`, where there are wheels of it")
 def test_atheris_is_given_the_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.guided.FOUND", tmp_path / "found")
+    monkeypatch.setattr("fuzz.atheris_driver.FOUND", tmp_path / "found")
     assert fuzz_guided(["qr"], 1, tmp_path / "crashes") == 0

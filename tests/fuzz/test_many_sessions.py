@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.cluster import ClusterWorld
-from fuzz.cluster_law import BACK, Violated
+from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.invariants import BACK, Violated
 from runtimes.sim.cost import HandleCost
 from svc_proto.cluster.node import LEASE
 from svc_proto.cluster.redis_connection import REPLY_TIMEOUT

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzz.mutants.__main__ import main, read_equal
-from fuzz.mutants.changes import Kind, mutants_of
-from fuzz.mutants.collected import Collected
-from fuzz.mutants.process import UnsoundError
-from fuzz.mutants.tree import Tree
-from fuzz.mutants.trial import Fate, Judge
+from fuzz.mutants.collected_tests import Collected
+from fuzz.mutants.judge import Fate, Judge
+from fuzz.mutants.mutators import Kind, mutants_of
+from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.trial_process import UnsoundError
 from tests.fuzz.conftest import MEASURING
 
 ROOT = Path(__file__).parents[2]

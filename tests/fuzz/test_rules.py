@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fuzz.invariants import Invariant
 from fuzz.mutants import rules
 from fuzz.mutants.rules import Rule, main, noticed, read_rules, refresh
+from fuzz.simulation.invariants import Invariant
 
 RULES = read_rules()
 NAMES = [rule.name for rule in RULES]

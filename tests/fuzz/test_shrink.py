@@ -6,10 +6,10 @@ from itertools import count
 
 import pytest
 
-from fuzz.draw import draw
-from fuzz.game import Failure, play
-from fuzz.script import Script
-from fuzz.shrink import shrink, smaller
+from fuzz.simulation.scenario_runner import Failure, play
+from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import draw
+from fuzz.simulation.shrink import shrink, smaller
 from fuzz.steps import CutConnection, Fault, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
 from svc_proto.machines import auth_rate_limiter
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fuzz.draw import draw
-from fuzz.game import Failure, Report, play, play_seed
-from fuzz.invariants import Invariant
-from fuzz.rows import never_walked, watch
-from fuzz.run import Total, main, replay_command
-from fuzz.script import Script
+from fuzz.simulation.deployment import World
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.run import Total, main, replay_command
+from fuzz.simulation.scenario_runner import Failure, Report, play, play_seed
+from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import draw
+from fuzz.simulation.transition_coverage import never_walked, watch
 from fuzz.steps import STEP_KINDS, Fault
-from fuzz.world import World
 from svc_proto.machines.pairing_codes import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
-from tests.fuzz.unwalked import MOST_UNWALKED, is_out_of_reach
+from tests.fuzz.unreached_transitions import MOST_UNWALKED, is_out_of_reach
 
 SHORT_WORLDS, WORLDS = 20, 300
 LEAST = 60.0  # virtual s of each world
@@ -73,7 +73,9 @@ def test_the_worlds_of_many_seeds_hold() -> None:
 @pytest.mark.parametrize("seeds", [pytest.param((3, 8, 10, 11), marks=pytest.mark.full)])
 def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
-    program = f"from fuzz.game import play_seed\nprint(*(play_seed(seed).digest for seed in {seeds}))"
+    program = (
+        f"from fuzz.simulation.scenario_runner import play_seed\nprint(*(play_seed(seed).digest for seed in {seeds}))"
+    )
     environment = {name: value for name, value in os.environ.items() if name not in MEASURING}
     children = [
         subprocess.Popen(
@@ -116,7 +118,7 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
     result = CliRunner().invoke(main, ["--seed", "0", "--jobs", "1", "--tries", "20", "--crashes", str(tmp_path)])
     assert result.exit_code == 1
     assert "RECOVERY" in result.output or "LIVE" in result.output
-    assert "replay: python -m fuzz.run --seed 0" in result.output
+    assert "replay: python -m fuzz.simulation.run --seed 0" in result.output
     assert "C00001 was refused to device-0" in result.output
     assert "relay#1   log WARNING: authentication failed" in result.output
     (saved,) = tmp_path.iterdir()
@@ -125,7 +127,7 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.run.NEWS_EVERY", 0.0)
+    monkeypatch.setattr("fuzz.simulation.run.NEWS_EVERY", 0.0)
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())

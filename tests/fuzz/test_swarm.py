@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from fuzz.draw import ALWAYS, KINDS, WEIGHTS
-from fuzz.draw import draw as draw_anew
-from fuzz.script import Script
+from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import ALWAYS, KINDS, WEIGHTS
+from fuzz.simulation.script_generator import draw as draw_anew
+from fuzz.simulation.swarm import CALM, STORM, Swarm, swarm
 from fuzz.steps import INDEX, STEP_KINDS, GuessCredentials, PairDevice, RegisterCode, Step
-from fuzz.swarm import CALM, STORM, Swarm, swarm
 
 SEEDS = range(300)
 

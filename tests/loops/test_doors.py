@@ -1,4 +1,4 @@
-"""The table of doors (`fuzz/doors.py`), asked of running relays."""
+"""The table of doors (`fuzz/simulation/access_matrix.py`), asked of running relays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 from attrs import frozen
 
-from fuzz.doors import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
+from fuzz.simulation.access_matrix import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
 from svc_proto.engine.router import RouteKind
 from svc_proto.relay.service import Relay
 from svc_proto.relay.websocket.message_dispatch import CHANNEL_HANDLERS

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fuzz.terms import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refusal
+from fuzz.simulation.models.grant_model import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refusal
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import PairedSession, SessionState, session_record

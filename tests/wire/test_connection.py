@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.law import Law
+from fuzz.reference_parsers import Law
 from svc_proto.wire.connection import Connection, Role, ServerConnection
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1 import Http1Connection

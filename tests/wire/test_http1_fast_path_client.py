@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.lane import play_call
-from fuzz.targets.both import MisusedError
-from fuzz.targets.call import BothCalls, call
+from fuzz.fast_path import play_call
+from fuzz.targets.differential import MisusedError
+from fuzz.targets.http1_client_fast_path import BothCalls, call
 from svc_proto.wire.events import (
     Event,
     Headers,

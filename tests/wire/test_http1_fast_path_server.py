@@ -10,9 +10,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.lane import play
-from fuzz.targets.both import MisusedError
-from fuzz.targets.lane import DATE, JSON, BothServers, lane
+from fuzz.fast_path import play
+from fuzz.targets.differential import MisusedError
+from fuzz.targets.http1_server_fast_path import DATE, JSON, BothServers, lane
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import (

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wsproto.frame_protocol import Frame, Opcode, ParseFailed
 
-from fuzz.lane import play_frames
-from fuzz.law import LawReader
-from fuzz.targets.frames import BothSockets, frames
+from fuzz.fast_path import play_frames
+from fuzz.reference_parsers import LawReader
 from fuzz.targets.websocket import CLIENT, DEFLATE
+from fuzz.targets.websocket_fast_path import BothSockets, frames
 from svc_proto.wire.events import Event
 from svc_proto.wire.websocket_deflate import DeflateParameters, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader

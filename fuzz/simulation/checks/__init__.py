@@ -1,1 +1,1 @@
-"""Checks of a simulated deployment after its script, by product area."""
+"""The rooms that are gone through when everybody has left: see `fuzz.simulation.checks.check_context`."""

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster import ClusterWorld
-from fuzz.cluster_law import SOON
+from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.invariants import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.auth_rate_limiter import LimiterState
 from svc_proto.machines.bridge_commands import CommandOutcome

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster import ClusterWorld
+from fuzz.cluster.deployment import ClusterWorld
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
 from svc_proto.engine.websocket import WebSocketConnection

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
+from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterWorld
 from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response

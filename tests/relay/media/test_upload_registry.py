@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fuzz.cluster import BUCKET, UPLOADS_LIVE, ClusterWorld
+from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterWorld
 from svc_proto.commands import DeleteBlob
 from svc_proto.relay.media import upload_registry
 from svc_proto.relay_config import RelayConfig

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from fuzz.cluster import ClusterWorld
+from fuzz.cluster.deployment import ClusterWorld
 from svc_proto.commands import Level
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.relay.cluster import coordinator

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzz.doors import CHANNEL_DOORS
+from fuzz.simulation.access_matrix import CHANNEL_DOORS
 from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay.openapi.message_types import CLIENT_MESSAGES, SERVER_MESSAGES
 from tests.documented import Documented

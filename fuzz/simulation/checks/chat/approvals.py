@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fuzz.audit import Audit
-from fuzz.audits.heard import Events
-from fuzz.part import Round, asking
+from fuzz.simulation.checks.check_context import Audit
+from fuzz.simulation.checks.support.stream_capture import Events
+from fuzz.simulation.servers.model_script import Round, asking
 
 
 def approval_over_a_restart(audit: Audit) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fuzz.audit import Audit, header
-from fuzz.audits.heard import Events
+from fuzz.simulation.checks.check_context import Audit, header
+from fuzz.simulation.checks.support.stream_capture import Events
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from fuzz.audit import Audit
-from fuzz.audits.paired import pair, register, sign_in
+from fuzz.simulation.checks.check_context import Audit
+from fuzz.simulation.checks.support.paired_device import pair, register, sign_in
 
 GUESSES = 5  # failed authentications until an address is blocked
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzz.audit import Audit, header
-from fuzz.audits.paired import Paired, listed, pair, sign_in
+from fuzz.simulation.checks.check_context import Audit, header
+from fuzz.simulation.checks.support.paired_device import Paired, listed, pair, sign_in
 from tests.support.sim_http import RequestClient
 
 ENDS_WITHIN = 2.0  # s from the end of a session to the end of all that it has opened

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from fuzz.part import Round, asking
+from fuzz.simulation.servers.model_script import Round, asking
 
 Members: TypeAlias = dict[str, Any]
 Events: TypeAlias = Sequence[tuple[str, Members]]

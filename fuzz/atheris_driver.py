@@ -1,0 +1,87 @@
+"""The driver that looks where an input gets to: Atheris, which has libFuzzer inside. One process for each target.
+
+`python -m fuzz.atheris_driver NAME [libFuzzer's options]` is such a process. New inputs that get further are kept in
+`fuzz/found/NAME`, so that the next run begins where the last one ended.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fuzz.corpus_paths import FOUND, corpus, dictionary
+
+MEASURED = ("svc_proto", "h11", "h2", "hpack", "wsproto")
+MOST_BYTES = 4096  # of one input
+SLOWEST = 10  # s that one input may take
+MOST_MEMORY = 2048  # MiB
+
+
+def is_available() -> bool:
+    """Whether Atheris is installed: its wheels are for Linux on x86-64."""
+    return importlib.util.find_spec("atheris") is not None
+
+
+def fuzz_guided(names: Sequence[str], seconds: float, crashes: Path, *, jobs: int | None = None) -> int:
+    """Run the targets for some seconds in all, several at a time; the number of those that failed."""
+    at_once = min(jobs or os.cpu_count() or 1, len(names))
+    each = max(1, round(seconds * at_once / len(names)))
+    crashes.mkdir(parents=True, exist_ok=True)
+    waiting, failures = list(names), 0
+    while waiting:
+        now, waiting = waiting[:at_once], waiting[at_once:]
+        running = {name: _start(name, each, crashes) for name in now}
+        for name, process in running.items():
+            said = process.communicate()[0]
+            failed = process.returncode != 0
+            failures += failed
+            print(f"{name}: {_summary(said)}", flush=True)
+            if failed:
+                print(said, file=sys.stderr, flush=True)
+    return failures
+
+
+def _start(name: str, seconds: int, crashes: Path) -> subprocess.Popen[str]:
+    found = FOUND / name
+    found.mkdir(parents=True, exist_ok=True)
+    options = [
+        f"-max_total_time={seconds}",
+        f"-max_len={MOST_BYTES}",
+        f"-timeout={SLOWEST}",
+        f"-rss_limit_mb={MOST_MEMORY}",
+        f"-dict={dictionary(name)}",
+        f"-artifact_prefix={crashes / name}-",
+        "-print_final_stats=1",
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "fuzz.atheris_driver", name, *options, str(found), str(corpus(name))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+def _summary(said: str) -> str:
+    stats = dict(line.removeprefix("stat::").split(":", 1) for line in said.splitlines() if line.startswith("stat::"))
+    done, kept = (stats.get(key, "?").strip() for key in ("number_of_executed_units", "new_units_added"))
+    return f"{done} inputs, {kept} of them new ways"
+
+
+def main() -> None:
+    """Become libFuzzer."""
+    import atheris  # noqa: PLC0415, RUF100 - only where it is installed
+
+    name = sys.argv.pop(1)
+    with atheris.instrument_imports(include=list(MEASURED), enable_loader_override=False):
+        from fuzz.targets import TARGETS  # noqa: PLC0415, RUF100 - so that what it imports is instrumented
+    atheris.Setup(sys.argv, TARGETS[name])
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

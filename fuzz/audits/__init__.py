@@ -1,1 +1,0 @@
-"""The rooms that are gone through when everybody has left: see `fuzz.audit`."""

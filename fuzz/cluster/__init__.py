@@ -1,0 +1,1 @@
+"""Simulation of several relay nodes with Redis and a bucket."""

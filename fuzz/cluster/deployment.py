@@ -1,0 +1,478 @@
+"""Several relay nodes that share a Redis and a store, with phones and people at any of them.
+
+    world = ClusterWorld(seed=7)
+    code = world.code(node=0)
+    phone = world.phone("P", node=1, code=code)
+    call = world.command(node=2, token=phone.token)
+    world.run(lambda: call.over)
+
+Whatever happens is written down by the people (`fuzz.cluster.actors`), and judged (`fuzz.cluster.invariants`). Nodes
+may be parted from Redis, from the store and from each other, and have clocks that are wrong or run slow; the bucket of
+their uploads may be away, or lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from random import Random
+from typing import Any
+
+from fuzz.cluster.actors import Guess, Pocket
+from fuzz.cluster.invariants import Held, Law
+from runtimes.failures import HostError
+from runtimes.sim.cost import HandleCost
+from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.process import SimProcess
+from runtimes.sim.redis_server import RedisService
+from runtimes.sim.s3_server import S3Service
+from runtimes.sim.sentinel_server import sentinel_core
+from runtimes.sim.simulation import START_WALL
+from runtimes.sim.simulation import Simulation as Simulation
+from runtimes.sim.store import STORE_TIME, SimStore
+from svc_proto.basics.entropy import Entropy
+from svc_proto.commands import StoreRequest
+from svc_proto.engine.core import Engine
+from svc_proto.facts import FailureKind
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.settings import RedisAddress, S3Bucket
+from svc_proto.store_requests import LoadSessions
+from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
+
+PORT = 8767
+REDIS_PORT = 6379
+REDIS = "10.0.9.1"
+PASSWORD = "redis-password-4711"
+UPLOADS_LIVE = 100  # s, in worlds that have a place for them
+S3, S3_PORT = "10.0.0.250", 9000
+BUCKET = S3Bucket(
+    f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711"
+)
+STORE = "10.0.9.2"
+REPLICA = "10.0.9.3"
+MASTER = "svc"
+SENTINEL_PORT = 26379
+GIVE_UP = 2.0  # s after which who does not reach the store knows it
+
+
+class NodeStore(SimStore):
+    """The store that all nodes have, as one of them reaches it."""
+
+    def __init__(self, world: ClusterWorld, host: SimHost) -> None:
+        super().__init__()
+        self.sessions = world.store.sessions
+        self._world, self._host = world, host
+
+    def apply(self, request: StoreRequest[Any]) -> object:
+        """Carry it out, if it gets there. What is read was so when it left the store, which may be a while ago."""
+        world, now = self._world, self._world.sim.now
+        if world.sim.network.parted(self._host, world.store_host):
+            raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
+        if isinstance(request, LoadSessions):
+            left = now - world.rng.random() * self.seconds / 2  # no request takes less, so none is older
+            before = next((records for since, records in reversed(world.stored) if since <= left), {})
+            wanted = request.token_hash
+            return tuple(dict(record) for key, record in before.items() if wanted in ("", key))
+        answer = super().apply(request)
+        world.stored.append((now, dict(self.sessions)))
+        return answer
+
+
+class ClusterWorld:
+    """`relays` are the relays' cores now, by node; `alive` says which processes run."""
+
+    def __init__(
+        self,
+        seed: int = 0,
+        nodes: int = 3,
+        *,
+        sentinels: bool = False,
+        trace: bool = False,
+        uploads: S3Bucket | str | None = None,
+        far: bool = False,
+    ) -> None:
+        """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share.
+
+        `far`: each node has a way of its own to Redis, which takes longer than that to people.
+        """
+        self.rng = Random(f"cluster {seed}")
+        shape = Random(f"cluster network {seed}")
+        network = SimNetwork(jitter=shape.choice((1.0, 5.0)), chunking=shape.choice((0.1, 0.9)))
+        self.sim = Simulation(seed, network=network, trace=trace)
+        self.entropy: Entropy = self.rng.randbytes
+        self.redis_host = self.sim.host("redis", REDIS)
+        self.redis_services: dict[SimHost, RedisService] = {}
+        self.redis = self._start_redis(self.redis_host)
+        self.replica: SimProcess | None = None
+        self.where = RedisAddress(REDIS, REDIS_PORT, password=PASSWORD)
+        self.masters = {MASTER: (REDIS, REDIS_PORT)}
+        if sentinels:
+            self._start_sentinels()
+        self.store_host = self.sim.host("store", STORE)
+        self.store = self.store_host.store
+        self.stored: list[tuple[float, dict[str, dict[str, object]]]] = []  # what it held from when on
+        self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
+        self.uploads = uploads
+        self.s3: S3Service | None = None
+        if isinstance(uploads, str):
+            for host in self.hosts:
+                host.disk, host.spool = self.hosts[0].disk, uploads
+                host.rooms = (uploads,)
+            self.hosts[0].disk.folder(uploads)
+        elif uploads is not None:
+            self.s3_host = self.sim.host("s3", S3)
+            self.s3 = S3Service(uploads)
+            self.s3_process = self._start_s3(self.s3)
+        for host in self.hosts:
+            host.cost = HandleCost.draw(seed, host.name)
+            host.store = NodeStore(self, host)
+            for redis in self.redis_services if far else ():
+                latency = shape.uniform(0.005, 0.02)
+                network.link(host, redis, latency=latency, jitter=latency)
+        self.crowd = self.sim.host("crowd", "10.0.8.1")
+        self.relays: list[Relay] = []
+        self.nodes: list[SimProcess] = []
+        for n, host in enumerate(self.hosts):
+            self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
+            self.nodes.append(host.start(self._maker(n), [PORT], name=f"relay-{n}"))
+        self.leaving: list[SimProcess] = []
+        self.pockets: list[Pocket] = []
+        self.law = Law(self)
+        self.troubled = self.sim.now  # when the network last was not whole
+        self.parted = 0
+        self.apart_since: dict[int, float] = {}  # by node, when it was parted from Redis
+        self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
+        self.slow_until = 0.0  # when nobody waits for the store any more
+        self.lost_store = [0.0] * nodes  # until when each may not have stored what it tells
+        self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
+
+    # --- programs ---
+
+    def _start_redis(self, host: SimHost) -> SimProcess:
+        def make(entropy: Entropy) -> Engine:
+            again = host in self.redis_services
+            service = self.redis_services[host] = RedisService(PASSWORD)
+            if again and self.replica is not None:
+                service.role = "replica"  # another has become the master meanwhile, or will
+            return Engine(service, entropy=entropy)
+
+        return host.start(make, [REDIS_PORT])
+
+    def _start_sentinels(self) -> None:
+        host = self.sim.host("replica", REPLICA)
+        self.replica = self._start_redis(host)
+        self.redis_services[host].role = "replica"
+        addresses = [f"10.0.9.{n}" for n in (11, 12, 13)]
+        for address in addresses:
+            sentinel = self.sim.host(f"sentinel-{address}", address)
+            sentinel.start(lambda entropy: sentinel_core(entropy, self.masters, password=PASSWORD), [SENTINEL_PORT])
+        places = tuple((address, SENTINEL_PORT) for address in addresses)
+        self.where = RedisAddress(password=PASSWORD, sentinels=places, master=MASTER, sentinel_password=PASSWORD)
+
+    def _start_s3(self, service: S3Service) -> SimProcess:
+        return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
+
+    def _maker(self, n: int) -> Callable[[Entropy], Engine]:
+        host = self.hosts[n]
+
+        def make(entropy: Entropy) -> Engine:
+            config = RelayConfig(
+                port=PORT,
+                home=host.state,
+                config_path=f"{host.state}/config.yaml",
+                terminal_tmux=False,
+                cluster=self.where,
+                node_url=f"http://{host.address}:{PORT}",
+                media_store=self.uploads,
+                media_max_size_mb=100 if self.uploads is None else 1,
+                media_ttl_seconds=86_400 if self.uploads is None else UPLOADS_LIVE,
+            )
+            self.relays[n] = Relay(config)
+            return Engine(self.relays[n], entropy=entropy)
+
+        return make
+
+    def start(self) -> None:
+        """Until all nodes are there and know each other."""
+        self.sim.run_until(lambda: all(process.ready for process in self.nodes))
+        self.sim.run_until(lambda: all(self.knows(n) == len(self.nodes) - 1 for n in range(len(self.nodes))))
+
+    def knows(self, n: int) -> int:
+        """How many others a node knows."""
+        node = getattr(self.relays[n].coordinator, "node", None)
+        return 0 if node is None else len(node.members)
+
+    def kill(self, n: int) -> None:
+        """`kill -9`."""
+        self.nodes[n].kill()
+
+    def restart(self, n: int) -> None:
+        """As a service manager does."""
+        self.shuffled = self.sim.now
+        self.nodes[n] = self.nodes[n].restart()
+
+    def stop(self, n: int) -> None:
+        """SIGTERM."""
+        self.leaving.append(self.nodes[n])
+        self.nodes[n].stop()
+
+    @property
+    def staying(self) -> list[SimProcess]:
+        """Nodes that are up, and are not to stop."""
+        return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
+
+    def kill_redis(self) -> None:
+        """All that it held is gone."""
+        self.redis.kill()
+        self.troubled = self.sim.now
+
+    def fail_over(self) -> None:
+        """Sentinels make a master of the replica; the other keeps its connections, if it lives, and takes nothing."""
+        assert self.replica is not None
+        old, new = self.redis, self.replica
+        if not new.alive:  # two failovers overlap: Sentinels choose no server that is gone
+            if not old.alive:
+                self.sim.after(1.0, self.fail_over)
+            return
+        here, there = self.redis_services[old.host], self.redis_services[new.host]
+        there.keys = dict(here.keys)
+        here.role, there.role = "replica", "master"
+        self.masters[MASTER] = (new.host.address, REDIS_PORT)
+        self.redis, self.replica, self.redis_host = new, old, new.host
+        self.troubled = self.sim.now
+
+    def restart_replica(self) -> None:
+        """It is there again."""
+        if self.replica is not None and not self.replica.alive:
+            self.replica = self.replica.restart()
+
+    def restart_redis(self) -> None:
+        """It comes back empty."""
+        self.redis = self.redis.restart()
+        self.troubled = self.sim.now
+
+    def part(self, n: int) -> None:
+        """A node and Redis do not reach each other."""
+        for host in self.redis_services:
+            self.sim.network.partition(self.hosts[n], host)
+        self.apart_since.setdefault(n, self.sim.now)
+        self.parted += 1
+
+    def part_store(self, *nodes: int) -> None:
+        """Nodes and the store do not reach each other."""
+        for n in nodes:
+            self.sim.network.partition(self.hosts[n], self.store_host)
+            self.hosts[n].store.seconds = GIVE_UP
+            self.lost_store[n] = inf
+        self.slow_until = inf
+        self.parted += 1
+
+    def slow_store(self, seconds: float, nodes: Sequence[int] = ()) -> None:
+        """Each request takes so long, of all nodes or of some."""
+        for n in nodes or range(len(self.hosts)):
+            self.hosts[n].store.seconds = seconds
+        self.slow_until = inf
+        self.parted += 1
+
+    def split(self, n: int, other: int) -> None:
+        """Two nodes do not reach each other; what they tell goes by way of Redis."""
+        self.sim.network.partition(self.hosts[n], self.hosts[other])
+
+    def heal(self) -> None:
+        """They do again."""
+        self.sim.network.heal()
+        slowest = max(host.store.seconds for host in self.hosts)
+        if self.slow_until == inf:
+            self.slow_until = self.sim.now + slowest
+        self.lost_store = [self.sim.now + slowest if until == inf else until for until in self.lost_store]
+        for host in self.hosts:
+            host.store.seconds = STORE_TIME
+        self.parted = 0
+        self.apart_since.clear()
+        self.troubled = self.sim.now
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing has been broken for a while."""
+        return self.redis.alive and not self.parted and self.sim.now > self.troubled
+
+    # --- people ---
+
+    def target(self, n: int, *, local: bool = False) -> ServerAddress:
+        """A node, as others find it or as programs on its host do."""
+        address = "127.0.0.1" if local else self.hosts[n].address
+        return ServerAddress(address, PORT, f"{address}:{PORT}")
+
+    def call(
+        self,
+        n: int,
+        method: str,
+        path: str,
+        *,
+        token: str = "",
+        body: object = None,
+        fields: Pairs | None = None,
+        done: Callable[[RequestClient], None] = lambda caller: None,
+    ) -> RequestClient:
+        """Ask a node something: with a token from elsewhere, without one as a program on its host."""
+        local = not token
+        host: SimHost = self.hosts[n] if local else self.crowd
+        headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
+        target = self.target(n, local=local)
+        return RequestClient(
+            HttpClientConnection(host, target, self.entropy), target, (method, path, headers, body), on_done=done
+        )
+
+    def run(self, until: Callable[[], bool], limit: float = 60.0) -> None:
+        """Let time pass until that is so."""
+        self.sim.run_until(until, limit)
+
+    def asked(
+        self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
+    ) -> RequestClient:
+        """The same, with its answer."""
+        caller = self.call(n, method, path, token=token, body=body, fields=fields)
+        self.run(lambda: caller.over)
+        return caller
+
+    def code(self, n: int) -> str:
+        """A new pairing code, made at a node."""
+        answer = self.asked(n, "POST", "/pairing").answer
+        assert answer.status == 200, answer
+        code = answer.json["code"]
+        assert isinstance(code, str)
+        return code
+
+    def phone(
+        self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
+    ) -> Pocket:
+        """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
+        pocket = Pocket(self, name, n, code, quiet=quiet, began=self.sim.now)
+        self.pockets.append(pocket)
+        shown = {"pairing_code": code} if code else {"session_token": token}
+        device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
+
+        def opened(talker: WebSocketClient) -> None:
+            talker.say("system", "auth", {**shown, **device})
+
+        def ended(talker: WebSocketClient) -> None:
+            pocket.closed, pocket.closed_at = True, self.sim.now
+
+        pocket.talker = self.talk(self.crowd, n, opened, pocket.said, ended)
+        return pocket
+
+    def talk(
+        self,
+        host: SimHost,
+        n: int,
+        opened: Callable[[WebSocketClient], None],
+        said: Callable[[WebSocketClient, dict[str, Any]], None],
+        ended: Callable[[WebSocketClient], None],
+    ) -> WebSocketClient:
+        """A WebSocket to a node."""
+        target = self.target(n)
+        carrier = HttpClientConnection(host, target, self.entropy)
+        return WebSocketClient(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
+
+    def add_sessions(self, count: int) -> None:
+        """Have so many sessions in the store and at each node, as if they had been paired long ago."""
+        records: list[dict[str, object]] = [
+            {
+                "token_hash": f"{number:064x}",
+                "token_prefix": f"{number:08x}",
+                "created_at": START_WALL,
+                "expires_at": "never",
+                "grants": {"chat": "never", "bridge": "never"},
+                "given": {"ttl_seconds": 0.0, "grants": {"chat": 0.0, "bridge": 0.0}},
+            }
+            for number in range(count)
+        ]
+        self.store.sessions.update((str(record["token_hash"]), record) for record in records)
+        self.stored.append((self.sim.now, dict(self.store.sessions)))
+        for relay in self.relays:
+            for record in records:
+                relay.sessions.restore(record, relay.engine.now)
+
+    def guess(self, n: int, source: SimHost) -> Guess:
+        """Show a wrong code at a node."""
+        guess = Guess()
+
+        def opened(talker: WebSocketClient) -> None:
+            talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
+
+        def said(talker: WebSocketClient, envelope: dict[str, Any]) -> None:
+            guess.refused = "invalid" in str(envelope["payload"].get("reason"))
+            if guess.refused:
+                self.law.note_guess(source.address)
+
+        def ended(talker: WebSocketClient) -> None:
+            guess.over = True
+
+        self.talk(source, n, opened, said, ended)
+        return guess
+
+    def paired(self, name: str, n: int, *, at: int | None = None) -> Pocket:
+        """A phone that is in, with a code of the same node or another."""
+        pocket = self.phone(name, n, code=self.code(n if at is None else at))
+        self.run(lambda: bool(pocket.token or pocket.refused))
+        assert pocket.token, pocket.refused
+        return pocket
+
+    def command(
+        self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
+    ) -> RequestClient:
+        """A bridge command, asked for at a node."""
+        errand = self.law.send(n, token, device)
+
+        def over(caller: RequestClient) -> None:
+            self.law.note_outcome(caller, errand)
+            if done is not None:
+                done(caller)
+
+        path, body = f"/tap?device={device}" if device else "/tap", {"x": errand.number, "y": 0}
+        return self.call(n, "POST", path, token=token, body=body, done=over)
+
+    def revoke(self, n: int, token: str) -> RequestClient:
+        """End a session at a node, by its operator."""
+        held = self.law.held.setdefault(token, Held())
+        held.asked = True
+
+        def over(caller: RequestClient) -> None:
+            if caller.status == 200:
+                held.revoked_at = self.sim.now
+            if caller.status == 500 and caller.answer.json["code"] == "store_failed":
+                held.cut = True
+                if self.redis.alive and n not in self.apart_since:
+                    held.cut_at, held.cut_by = self.sim.now, self.nodes[n]
+
+        return self.call(n, "DELETE", f"/sessions/{token}", done=over)
+
+    def withhold(self, n: int, token: str) -> RequestClient:
+        """Take the bridge from a session, at a node."""
+        held = self.law.held.setdefault(token, Held())
+        held.bereft = True
+
+        def over(caller: RequestClient) -> None:
+            if caller.status == 200 and held.withheld_at is None:
+                held.withheld_at = self.sim.now
+
+        return self.call(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
+
+    def probe(self, n: int, token: str) -> None:
+        """Drive whatever there is, if the node lets it; that must not be where that, or all, was taken from it."""
+        began = self.sim.now
+
+        def over(caller: RequestClient) -> None:
+            self.law.note_probe(token, caller.status, began)
+
+        self.call(n, "GET", "/ping?device=nobody", token=token, done=over)
+
+    def drives(self, pocket: Pocket) -> bool:
+        """Whether nobody has tried to take its bridge away."""
+        return not self.law.held[pocket.token].bereft
+
+    def look(self) -> None:
+        """Whether logs and Redis are as they have to be."""
+        self.law.look()

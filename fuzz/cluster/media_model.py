@@ -1,0 +1,191 @@
+"""Files that phones bring to some node and fetch from any: kept by that node, in a folder of all, or in a bucket.
+
+The bucket may be away, refuse, or break off; what comes of a file is never something else. A file that was told while
+all was whole is had from every node as long as one lives that has heard of it, and is nowhere when its time is over.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from math import inf
+from random import Random
+
+from attrs import define, evolve
+
+from fuzz.cluster.actors import Pocket
+from fuzz.cluster.deployment import UPLOADS_LIVE, ClusterWorld
+from fuzz.cluster.invariants import BACK, SOON, Violated
+from runtimes.sim.process import SimProcess
+from svc_proto.engine.message import Request, Response
+from svc_proto.wire.events import Headers
+from tests.support.sim_http import RequestClient
+
+MARGIN = 8.0  # s before the end of a file's time, in which nobody is asked for it
+UNAVAILABLE = "media_store_unavailable"
+
+
+@define(eq=False)
+class Brought:
+    """One that was told."""
+
+    path: str
+    data: bytes
+    process: SimProcess  # that took it in
+    told_at: float
+    knows: list[SimProcess]  # that have heard of it for sure, and live
+
+    def forget(self, world: ClusterWorld) -> None:
+        """Those who go; while it is news, all but the first if anything is broken."""
+        if not world.is_whole and world.sim.now - self.told_at < SOON:
+            self.knows = [self.process]
+        self.knows = [process for process in self.knows if process in world.staying]
+
+
+class Files:
+    """All that were brought. `waits` is told of callers, and which are over."""
+
+    def __init__(
+        self,
+        world: ClusterWorld,
+        rng: Random,
+        waits: Callable[[RequestClient], None],
+        over: Callable[[RequestClient, str], None],
+    ) -> None:
+        self._world, self._rng, self._waits, self._over = world, rng, waits, over
+        self._all: list[Brought] = []
+        self._s3_troubled = 0.0  # when the bucket was mended last; for ever while it is not
+
+    # --- deeds ---
+
+    def bring(self, node: int, pocket: Pocket) -> None:
+        """A file that some phone has, to some node."""
+        world, process, began = self._world, self._world.nodes[node], self._world.sim.now
+        data = self._rng.randbytes(self._rng.choice((10, 400_000)))
+
+        def brought(caller: RequestClient) -> None:
+            self._over(caller, "brought")
+            self._judge_store(caller, began)
+            if caller.status == 200:
+                everybody = world.is_whole and world.troubled < began
+                knows = world.staying if everybody else [process]
+                path = f"/media/{caller.answer.json['token']}"
+                self._all.append(Brought(path, data, process, world.sim.now, knows))
+                if self._is_shared and len(world.staying) > 1 and self._rng.random() < 0.2:
+                    process.kill()  # it has been told, so others know
+
+        body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
+        self._waits(world.call(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
+
+    def fetch(self, node: int, pocket: Pocket) -> None:
+        """It, or a part of it, from any node, which may be killed meanwhile."""
+        if not self._all:
+            return
+        world, file, began = self._world, self._rng.choice(self._all[-4:]), self._world.sim.now
+        first = self._rng.choice((0, 5))
+
+        def fetched(caller: RequestClient) -> None:
+            self._over(caller, "fetched")
+            self._judge_store(caller, began)
+            if caller.status in (200, 206) and caller.answer.body != file.data[first:]:
+                raise Violated(f"of {file.path} came {len(caller.answer.body)} bytes that are not it")
+            calm = world.is_whole and began > world.troubled + BACK and self._is_shared
+            if caller.status == 404 and calm and self._is_had(file):
+                raise Violated(f"node {node} has nothing at {file.path}, which was told")
+
+        fields = {"range": f"bytes={first}-"} if first else {}
+        self._waits(world.call(node, "GET", file.path, token=pocket.token, fields=fields, done=fetched))
+
+    def trouble(self) -> None:
+        """The bucket is away, or is not what it should be."""
+        world, rng, s3 = self._world, self._rng, self._world.s3
+        if s3 is None:
+            return
+        self._s3_troubled = inf
+        if rng.random() < 0.5:
+            world.s3_process.kill()
+        else:
+            s3.instead = rng.choice((_refused, _broken_off, _lost))
+        world.sim.after(0.05, self._look)
+        world.sim.after(rng.uniform(0.5, 4.0), self.mend)
+
+    def _look(self) -> None:
+        """What there is, while the bucket is not what it should be."""
+        up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
+        inside = [pocket for pocket in self._world.pockets if pocket.is_in]
+        for n in up if inside else ():
+            self.fetch(n, inside[0])
+
+    def mend(self) -> None:
+        """It is there again."""
+        world, s3 = self._world, self._world.s3
+        if s3 is not None:
+            s3.instead = lambda request, response: response
+            if not world.s3_process.alive:
+                world.s3_process = world.s3_process.restart()
+            self._s3_troubled = world.sim.now
+
+    # --- judging ---
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._world.uploads is not None
+
+    def _judge_store(self, caller: RequestClient, began: float) -> None:
+        world = self._world
+        code = caller.answer.json.get("code", "") if caller.status == 503 else ""
+        if code == UNAVAILABLE and (world.s3 is None or began > self._s3_troubled + BACK):
+            raise Violated("a node does not have the bucket's files, and the bucket is well")
+
+    def _is_had(self, file: Brought) -> bool:
+        """Whether it has to be: some node knows it, and its time is not over."""
+        return bool(file.knows) and self._world.sim.now - file.told_at < UPLOADS_LIVE - MARGIN
+
+    def look(self) -> None:
+        """Who knows of what now."""
+        world = self._world
+        calm = world.is_whole and world.sim.now > world.troubled + BACK
+        for file in self._all:
+            file.forget(world)
+            if calm and file.knows:
+                file.knows = world.staying
+
+    def check(self, asks: Pocket) -> None:
+        """All is whole."""
+        world = self._world
+        for file in self._all:
+            for n in range(len(world.nodes)):
+                answer = world.asked(n, "GET", file.path, token=asks.token).answer
+                there = self._is_had(file) if self._is_shared else file.process in world.nodes
+                right = answer.status == 200 and answer.body == file.data
+                if not right and (there or answer.status != 404):
+                    raise Violated(f"node {n} answers {answer.status} to {file.path}, which is there: {there}")
+                if right and not there and not self._is_shared:
+                    raise Violated(f"node {n} has {file.path}, whose node is gone")
+
+    def check_end(self, asks: Pocket) -> None:
+        """The time of each is over."""
+        world = self._world
+        if not self._is_shared or not self._all:
+            return
+        kept = [file for file in self._all if self._is_had(file)]
+        world.sim.run_for(UPLOADS_LIVE)
+        for file in self._all:
+            for n in range(len(world.nodes)):
+                if (status := world.asked(n, "GET", file.path, token=asks.token).status) != 404:
+                    raise Violated(f"node {n} answers {status} to {file.path}, whose time is over")
+        left = [] if world.s3 is None else list(world.s3.objects.values())
+        if any(file.data in left for file in kept):
+            raise Violated("the bucket has a file whose time is over, and nobody deletes it")
+
+
+def _refused(request: Request, response: Response) -> Response:
+    return Response(503, Headers(), b"")
+
+
+def _broken_off(request: Request, response: Response) -> Response:
+    return evolve(response, body=response.body[:-1])
+
+
+def _lost(request: Request, response: Response) -> Response:
+    return evolve(response, status=500 if request.method == "PUT" else response.status)

@@ -1,0 +1,467 @@
+"""`python -m fuzz.cluster.run --seeds 100`: nodes that share a Redis, in a minute that is bad.
+
+People pair, several with one code at once, drive phones and fetch files from anywhere, leave, come back elsewhere and
+are revoked.
+Nodes are killed, stopped, started again one after the other, parted from Redis, from the store and from each other;
+their clocks are set and run slow; the store is slow, or gone for all; Redis dies and comes back empty. Some guess.
+`fuzz.cluster.deployment` judges all the while. In the end the network is whole for a few seconds: then every node knows
+the others, every phone is reached and every file had from every node, every session that was told is good everywhere,
+none that was revoked is let in anywhere, and who guesses is shut out by all nodes after five tries at any.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+import click
+
+from fuzz.cluster.actors import Pocket
+from fuzz.cluster.convergence_check import asker, check_calm
+from fuzz.cluster.deployment import BUCKET, GIVE_UP, ClusterWorld
+from fuzz.cluster.invariants import SOON, Violated
+from fuzz.cluster.media_model import Files
+from runtimes.sim.process import SimProcess
+from tests.support.sim_http import RequestClient
+
+SECONDS = 40.0  # of a storm
+STEPS = 160
+CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
+GRACE = 5.5  # s after which who was stopped has gone
+AWAY = (2.6, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
+ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
+LATE = 40.0  # s within which a command has an outcome
+BREAKS = ("part", "miss", "double", "late", "mute", "lag", "redis", "part_store", "slow_store")  # not done when fair
+PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
+
+
+class _Storm:
+    def __init__(self, seed: int, nodes: int, *, sentinels: bool) -> None:
+        self.rng = Random(f"storm {seed}")
+        self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % 4], far=seed % 3 == 2)
+        self.counts: dict[str, int] = {}
+        self._names = 0
+        self._waiting: dict[RequestClient, float] = {}
+        self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
+        self._files = Files(self.world, self.rng, self._waits, self._told)
+        self._deeds: list[tuple[Callable[[], None], int]] = [
+            (self.pair, 14),
+            (self.drive, 60),
+            (self.come_back, 14),
+            (self.leave, 6),
+            (self.revoke, 8),
+            (self.withhold, 3),
+            (self.select, 3),
+            (self.look_back, 3),
+            (self.view, 10),
+            (self.bring, 6),
+            (self.fetch, 10),
+            (self.bucket, 2),
+            (self.kill, 2),
+            (self.stop, 2),
+            (self.rise, 8),
+            (self.part, 3),
+            (self.heal, 5),
+            (self.miss, 2),
+            (self.double, 2),
+            (self.late, 4),
+            (self.mute, 3),
+            (self.lag, 2),
+            (self.move, 3),
+            (self.redis, 2),
+            (self.clock, 2),
+            (self.drift, 2),
+            (self.part_store, 2),
+            (self.slow_store, 1),
+            (self.split, 2),
+            (self.roll, 1),
+            (self.guess, 6),
+        ]
+        self._fair = [(deed, weight) for deed, weight in self._deeds if deed.__name__ not in BREAKS]
+
+    def play(self) -> dict[str, int]:
+        world, rng = self.world, self.rng
+        world.start()
+        began, fair = world.sim.now, False
+        for _ in range(STEPS):
+            world.sim.run_for(rng.expovariate(STEPS / SECONDS))
+            before, fair = fair, (world.sim.now - began) % (ROUGH + FAIR) > ROUGH
+            if fair and not before:
+                self.heal()
+            deeds, weights = zip(*(self._fair if fair else self._deeds), strict=True)
+            (deed,) = rng.choices(deeds, weights)
+            self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
+            deed()
+            world.look()
+            self._files.look()
+        self.end()
+        return self.counts
+
+    # --- deeds ---
+
+    @property
+    def up(self) -> list[int]:
+        return [n for n, process in enumerate(self.world.nodes) if process.alive and process.ready]
+
+    def _node(self) -> int | None:
+        return self.rng.choice(self.up) if self.up else None
+
+    def _pocket(self, *, inside: bool) -> Pocket | None:
+        found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_in is inside]
+        return self.rng.choice(found) if found else None
+
+    def _somewhere(self, do: Callable[[int, Pocket], object], inside: float = 1.0) -> None:
+        """At some node, with a phone that is in, or with so much chance; else with one that has left."""
+        node, pocket = self._node(), self._pocket(inside=inside == 1.0 or self.rng.random() < inside)
+        if node is not None and pocket is not None:
+            do(node, pocket)
+
+    def pair(self) -> None:
+        """One code, and up to three who have it at once, at different nodes."""
+        node, world, rng = self._node(), self.world, self.rng
+        if node is None:
+            return
+
+        def made(caller: RequestClient) -> None:
+            if caller.status != 200:
+                return
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                if (where := self._node()) is not None:
+                    self._names += 1
+                    pocket = world.phone(f"P{self._names}", where, code=caller.answer.json["code"])
+                    pocket.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
+                    pocket.arrived = partial(self._at_once, pocket)
+
+        world.call(node, "POST", "/pairing", done=made)
+
+    def _at_once(self, pocket: Pocket) -> None:
+        """Who is let in at one node is let in at all."""
+        for node in self.up:
+            self._drive(node, pocket, pocket.device)
+
+    def _drive(self, node: int, asks: Pocket, device: str) -> None:
+        self._waits(self.world.command(node, asks.token, device=device, done=partial(self._told, what="told")))
+
+    def drive(self) -> None:
+        node, asks, device = self._node(), self._pocket(inside=True), self._pocket(inside=True)
+        if node is None or asks is None or device is None:
+            return
+        named = self.rng.random() < 0.7
+        self._drive(node, asks, device.device if named else "")
+
+    def _waits(self, caller: RequestClient) -> None:
+        if not caller.over:
+            self._waiting[caller] = self.world.sim.now
+
+    def _told(self, caller: RequestClient, what: str) -> None:
+        self._waiting.pop(caller, None)
+        code = caller.answer.json.get("code", "") if caller.status >= 400 else ""
+        key = f"{what} {caller.status} {code}".strip()
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def come_back(self) -> None:
+        """The same phone at another node, perhaps before the old one has noticed."""
+        self._somewhere(self._come_back, inside=0.3)
+
+    def _come_back(self, node: int, pocket: Pocket) -> None:
+        again = self.world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
+        again.delay = pocket.delay
+
+    def leave(self) -> None:
+        if (pocket := self._pocket(inside=True)) is not None:
+            pocket.leave(reset=self.rng.random() < 0.5)
+
+    def revoke(self) -> None:
+        self._somewhere(lambda node, pocket: self.world.revoke(node, pocket.token), inside=0.8)
+
+    def withhold(self) -> None:
+        self._somewhere(lambda node, pocket: self.world.withhold(node, pocket.token), inside=0.8)
+
+    def select(self) -> None:
+        self._somewhere(self._select)
+
+    def _select(self, node: int, pocket: Pocket) -> None:
+        self.world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+
+    def look_back(self) -> None:
+        if (node := self._node()) is not None:
+            self.world.call(node, "GET", "/bridge/activity")
+
+    def view(self) -> None:
+        """Who is there, as a node has it."""
+        world, node, began = self.world, self._node(), self.world.sim.now
+
+        def listed(caller: RequestClient) -> None:
+            if caller.status == 200:
+                devices = [device["device_id"] for device in caller.answer.json["devices"]]
+                world.law.note_view(node or 0, devices, began)
+
+        if node is not None:
+            world.call(node, "GET", "/bridge/devices", done=listed)
+
+    def bring(self) -> None:
+        self._somewhere(self._files.bring)
+
+    def fetch(self) -> None:
+        self._somewhere(self._files.fetch)
+
+    def bucket(self) -> None:
+        self._files.trouble()
+
+    def kill(self) -> None:
+        if len(self.up) > 1:
+            world, pocket = self.world, self._pocket(inside=True)
+            world.kill(self.rng.choice(self.up) if pocket is None or pocket.node not in self.up else pocket.node)
+            for _ in range(3):
+                world.sim.after(1.2 * SOON, self.view)
+
+    def stop(self) -> None:
+        if len(self.up) > 1:
+            self.world.stop(self.rng.choice(self.up))
+
+    def rise(self) -> None:
+        for n, process in enumerate(self.world.nodes):
+            if not process.alive:
+                self.world.restart(n)
+                return
+
+    def part(self) -> None:
+        self.world.part(self.rng.randrange(len(self.world.nodes)))
+
+    def miss(self) -> None:
+        """A node is away while something happens at another, and is back before much else does."""
+        world, up = self.world, self.up
+        if len(up) > 1:
+            away, at = self.rng.sample(up, 2)
+            world.part(away)
+            world.sim.after(self.rng.uniform(*AWAY), partial(self._happen, at, away))
+
+    def _happen(self, node: int, away: int) -> None:
+        world, pocket = self.world, self._pocket(inside=True)
+        there = [each for each in world.pockets if each.is_in and each.node == away]
+        if there and world.nodes[node].alive and self.rng.random() < 0.5:
+            world.phone(there[0].name, node, token=there[0].token, quiet=True)
+            world.sim.after(0.2, world.heal)
+        elif pocket is not None and world.nodes[node].alive and self.rng.random() < 0.3:
+            self._select(node, pocket)
+            world.sim.after(0.5, world.heal)
+        elif pocket is not None and world.nodes[node].alive:
+            world.withhold(node, pocket.token)
+            world.sim.after(0.5, world.heal)
+            world.sim.after(0.5 + 1.1 * SOON, partial(world.probe, away, pocket.token))
+
+    def double(self) -> None:
+        """A code is shown at two nodes, of which one has lost Redis."""
+        world, up = self.world, self.up
+        if len(up) > 1:
+            here, there = self.rng.sample(up, 2)
+
+            def made(caller: RequestClient) -> None:
+                if caller.status == 200:
+                    code = caller.answer.json["code"]
+                    world.part(here)
+                    world.sim.after(self.rng.uniform(*AWAY), partial(self._show, [here, there], code))
+
+            world.call(here, "POST", "/pairing", done=made)
+
+    def _show(self, nodes: list[int], code: str) -> None:
+        for node in nodes:
+            if self.world.nodes[node].alive:
+                self._names += 1
+                self.world.phone(f"P{self._names}", node, code=code)
+
+    def late(self) -> None:
+        """A node reads all sessions, which takes long, while one of them is revoked or cannot be erased."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None:
+            return
+        away, at = self.rng.sample(up, 2)
+        world.part(away)
+        gone = self.rng.uniform(*AWAY)
+        world.sim.after(gone, world.heal)
+        if self.rng.random() < 0.6:
+            take = self.rng.choice((world.revoke, world.withhold))
+            world.sim.after(gone, partial(world.slow_store, 4.0, [away]))
+            world.sim.after(gone + self.rng.uniform(2.2, 4.6), lambda: take(at, pocket.token))
+        else:
+            world.part_store(at)
+            world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, pocket))
+        world.sim.after(gone + 6.0, world.heal)
+        for more in (1.1, 2.5, 4.0):
+            world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, pocket))
+
+    def mute(self) -> None:
+        """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None:
+            return
+        here, there = self.rng.sample(up, 2)
+        alone = self.rng.random() < 0.6
+        world.part(here)
+        gone = self.rng.uniform(*AWAY)
+        take = self.rng.choice((world.revoke, world.withhold))
+        world.sim.after(gone, lambda: take(here if alone else there, pocket.token))
+        for n in (here,) if alone else [n for n in range(len(world.nodes)) if n != here]:
+            world.sim.after(gone + 0.3, partial(self._restart, n))
+        world.sim.after(gone + 0.4, world.heal)
+        world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
+
+    def lag(self) -> None:
+        """A node hears of a change late, when it has made another one."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if len(up) < 2 or pocket is None or world.parted or world.sim.now < world.slow_until:
+            return  # of two changes by nodes that hear nothing of each other one is lost
+        here, there = self.rng.sample(up, 2)
+        world.part(here)
+        world.call(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
+        world.sim.after(0.3, lambda: world.withhold(here, pocket.token))
+        world.sim.after(1.2, world.heal)
+        world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, pocket))
+
+    def _restart(self, n: int) -> None:
+        """Kill it, and start it again after a while."""
+        process = self.world.nodes[n]
+        process.kill()
+        self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
+
+    def _revoke(self, node: int, pocket: Pocket) -> None:
+        if self.world.nodes[node].alive:
+            self.world.revoke(node, pocket.token)
+
+    def _probe(self, node: int, pocket: Pocket) -> None:
+        if self.world.nodes[node].alive:
+            self.world.probe(node, pocket.token)
+
+    def move(self) -> None:
+        """The clock of a phone's node is set, and the phone comes elsewhere, where it is driven from all."""
+        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        if pocket is None or not world.nodes[pocket.node].alive or len(up) < 2:
+            return
+        world.hosts[pocket.node].step_wall(self.rng.uniform(-20.0, 20.0))
+        world.sim.after(0.5, partial(self._move, pocket, self.rng.choice([n for n in up if n != pocket.node])))
+
+    def _move(self, pocket: Pocket, node: int) -> None:
+        world = self.world
+        if pocket.is_in and world.nodes[node].alive:
+            again = world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.7)
+            again.arrived = lambda: world.sim.after(1.1 * SOON, partial(self._at_once, again))
+
+    def heal(self) -> None:
+        self.world.heal()
+        self._files.mend()
+
+    def redis(self) -> None:
+        """It dies, and comes back empty; with Sentinels another takes its place, perhaps because somebody wants it."""
+        world, rng = self.world, self.rng
+        if world.replica is not None:
+            if world.redis.alive and world.replica.alive:
+                if rng.random() < 0.7:
+                    world.kill_redis()
+                world.sim.after(rng.uniform(0.5, 3.0), world.fail_over)
+                world.sim.after(rng.uniform(3.0, 6.0), world.restart_replica)
+        elif world.redis.alive:
+            world.kill_redis()
+            world.sim.after(rng.uniform(0.0, 4.0), self._redis_back)
+
+    def _redis_back(self) -> None:
+        if not self.world.redis.alive and self.world.replica is None:
+            self.world.restart_redis()
+
+    def clock(self) -> None:
+        self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
+
+    def drift(self) -> None:
+        """A clock that is up to 1 % slow or fast."""
+        self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
+
+    def part_store(self) -> None:
+        """From one node, or from all."""
+        n = self.rng.randrange(len(self.world.nodes))
+        self.world.part_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
+
+    def slow_store(self) -> None:
+        self.world.slow_store(self.rng.choice((0.2, 1.0, 5.0)))
+
+    def split(self) -> None:
+        self.world.split(*self.rng.sample(range(len(self.world.nodes)), 2))
+
+    def roll(self) -> None:
+        """Each node is stopped and started again, the next when it is there."""
+        world, left = self.world, list(range(len(self.world.nodes)))
+        self._rolling.append(left)
+
+        def again(n: int, process: SimProcess) -> None:
+            if not process.alive and world.nodes[n] is process:
+                world.restart(n)
+
+        def go_on() -> None:
+            if left and all(process.ready or not process.alive for process in world.nodes):
+                n = left.pop()
+                world.stop(n)
+                world.sim.after(GRACE, partial(again, n, world.nodes[n]))
+            if left:
+                world.sim.after(GRACE, go_on)
+
+        go_on()
+
+    def guess(self) -> None:
+        """A code that is none, from an address of their own, at any node."""
+        if (node := self._node()) is not None:
+            self.world.guess(node, self.rng.choice(self.world.strangers))
+
+    # --- the end ---
+
+    def end(self) -> None:
+        world, sim = self.world, self.world.sim
+        self.heal()
+        for left in self._rolling:
+            left.clear()
+        self._redis_back()
+        sim.run_for(LATE)
+        if self._waiting:
+            raise Violated(f"{len(self._waiting)} calls have no outcome after {LATE} s")
+        for n, process in enumerate(world.nodes):
+            if not process.alive:
+                world.restart(n)
+        self.heal()  # who had something begun may have broken more
+        sim.run_for(CALM)
+        self._files.look()
+        check_calm(world, self.rng)
+        if (asks := asker(world, world.pockets)) is not None:
+            self._files.check(asks)
+            self._files.check_end(asks)
+        world.look()
+
+
+def storm(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
+    """Play one; what was done and told. Raises `Violated`."""
+    return _Storm(seed, nodes, sentinels=sentinels).play()
+
+
+@click.command()
+@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--first", type=int, default=0, show_default=True)
+@click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
+@click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
+def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
+    """Play storms, one after another; exit code 1 when something must not have happened."""
+    began, total, failed = time.monotonic(), dict[str, int](), 0
+    for seed in range(first, first + seeds):
+        try:
+            counts = storm(seed, nodes, sentinels=sentinels)
+        except AssertionError as error:
+            failed += 1
+            print(f"seed {seed}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr, flush=True)
+            continue
+        for name, count in counts.items():
+            total[name] = total.get(name, 0) + count
+    print(f"{seeds} storms, {failed} failed, {time.monotonic() - began:.0f} s")
+    print(", ".join(f"{count:,} x {name}" for name, count in sorted(total.items())))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

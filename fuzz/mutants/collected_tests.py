@@ -1,0 +1,323 @@
+"""All tests of a tree in one process, collected once: each try is a fork of it in which functions have been changed.
+
+So a try costs neither imports nor a collection, and only those tests are asked that call what has been changed: which
+they are a survey tells, of each file when it is first wanted. What does not show so is for a process that begins with
+the mutant: what a module or a class does while it is made, or a function that was called before the first test.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import _lru_cache_wrapper
+from itertools import chain, zip_longest
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from queue import SimpleQueue
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.trial_process import FORKSERVER, OPTIONS, Notes, Request, UnsoundError, begin
+
+Place = tuple[str, str, int]  # of a function: file, qualified name, line
+Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
+UNABLE = "it does not show"
+SURVEY = 1800.0  # s for a file
+
+
+class UnableError(Exception):
+    """It takes a process that begins with the mutant; `request` has left of the tests those that may notice."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.module)
+        self.request = request
+
+
+@frozen
+class _Survey:
+    """Of one file of tests."""
+
+    tests: Sequence[int]
+    calls: Mapping[Place, Sequence[int]]  # which of them call a function
+    failed: AbstractSet[int]  # without a mutant: these prove nothing
+
+
+@frozen
+class _Try:
+    """Some of the tests are to be run."""
+
+    tests: Sequence[int]
+    limit: float  # s
+    module: str = ""
+    text: bytes | None = None  # None: they are surveyed
+
+
+class Collected:
+    """Asks the tests that were collected. As many may ask at a time as there are `jobs`."""
+
+    def __init__(self, tree: Tree, compiled: str, jobs: int) -> None:
+        pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
+        FORKSERVER.Process(target=_collect, args=(tree, compiled, [theirs for _, theirs in pipes])).start()
+        for _, theirs in pipes:
+            theirs.close()
+        self._tree = tree
+        self._connections = [ours for ours, _ in pipes]
+        try:
+            names: list[tuple[Path, str]] = self._connections[0].recv()
+        except EOFError:
+            raise UnsoundError("the tests cannot be collected") from None
+        self._free = SimpleQueue[Connection]()
+        for connection in self._connections:
+            self._free.put(connection)
+        self._names = [name for _, name in names]
+        self._files = defaultdict[Path, list[int]](list)
+        for number, (path, _) in enumerate(names):
+            self._files[path].append(number)
+        self._surveys: dict[Path, Future[_Survey]] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Whoever has the tests ends with its connection."""
+        for connection in self._connections:
+            connection.close()
+
+    def ask(self, request: Request) -> str | None:
+        """Who complains, if anybody does. `UnableError` if that does not show so."""
+        assert request.text is not None
+        changes = _changes(self._tree.path(request.module), request.text)
+        asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))
+        answer = self._send(_Try(asked, request.limit, request.module, request.text))
+        assert not isinstance(answer, _Survey)
+        if answer == UNABLE:
+            raise UnableError(self._left(request))
+        return answer
+
+    def _left(self, request: Request) -> Request:
+        """The same of those tests that name the module, or call a function of it or of one that imports from it."""
+        users = {str(path) for path in self._tree.users(request.module)}
+        named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
+        left: dict[str, set[int]] = {}
+        for file, survey in self._surveyed(request).items():
+            calls = [numbers for place, numbers in survey.calls.items() if place[0] in users]
+            tests = set(survey.tests) if named.search(file.read_text()) else set(chain.from_iterable(calls))
+            if tests := tests - survey.failed:
+                left[str(file.relative_to(self._tree.root))] = tests
+        names = {self._names[test] for test in chain.from_iterable(left.values())}
+        return evolve(request, tests=list(left), words=(), only=names)
+
+    def _asked(self, request: Request, places: Iterable[Place]) -> Iterator[int]:
+        """The tests that call what is there."""
+        for survey in self._surveyed(request).values():
+            yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
+
+    def _surveyed(self, request: Request) -> dict[Path, _Survey]:
+        """Of each file that is asked; those that nobody has begun with are for us."""
+        paths = [self._tree.root / test for test in request.tests]
+        files = [file for path in paths for file in self._files if file.is_relative_to(path)]
+        for file in files:
+            with self._lock:
+                survey = Future[_Survey]()
+                mine = self._surveys.setdefault(file, survey) is survey
+            if mine:
+                survey.set_result(self._survey([each for each in self._files[file] if self._is_asked(each, request)]))
+        return {file: self._surveys[file].result() for file in files}
+
+    def _is_asked(self, test: int, request: Request) -> bool:
+        return not request.words or any(word in self._names[test] for word in request.words)
+
+    def _survey(self, tests: Sequence[int]) -> _Survey:
+        answer = self._send(_Try(tests, SURVEY))
+        survey = answer if isinstance(answer, _Survey) else _Survey(tests, {}, set(tests))
+        for name in sorted(self._names[test] for test in survey.failed):
+            print(f"fails without a mutant, too: {name}", file=sys.stderr, flush=True)
+        return survey
+
+    def _send(self, order: _Try) -> _Survey | str | None:
+        connection = self._free.get()
+        try:
+            connection.send(order)
+            answer: _Survey | str | None = connection.recv()
+        finally:
+            self._free.put(connection)
+        return answer
+
+
+def _collect(tree: Tree, compiled: str, connections: Sequence[Connection]) -> None:
+    """In a process of its own."""
+    begin(tree, compiled)
+    host = _Host(tree, connections)
+    paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
+    sys.settrace(host.on_call)
+    patient = f"--timeout={SURVEY}"  # they take longer while they are surveyed
+    pytest.main([*OPTIONS, "--capture=sys", patient, *paths], [host, host.notes])  # forks would share captured files
+
+
+class _Host:
+    """A plugin that serves in place of running all tests."""
+
+    def __init__(self, tree: Tree, connections: Sequence[Connection]) -> None:
+        self.notes = Notes()
+        self._tree = tree
+        self._connections = connections
+        self._called = set[CodeType]()
+        self._early = self._called  # before the first test
+        self._shared = set[CodeType]()  # called for what several tests have in common
+        self._functions = defaultdict[CodeType, list[FunctionType]](list)
+        self._caches: list[Any] = []
+
+    def on_call(self, frame: FrameType, event: str, _: object) -> None:
+        """Of a function."""
+        self._called.add(frame.f_code)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Serve each connection by a fork."""
+        sys.settrace(None)
+        gc.unfreeze()  # what `get_objects` is to see
+        for each in gc.get_objects():
+            if type(each) is FunctionType:
+                self._functions[each.__code__].append(each)
+            elif type(each) is _lru_cache_wrapper:
+                self._caches.append(each)
+        gc.freeze()
+        self._connections[0].send([(item.path, item.nodeid) for item in session.items])
+        for connection in self._connections:
+            if not os.fork():
+                for other in self._connections:
+                    if other is not connection:
+                        other.close()
+                with suppress(EOFError, BrokenPipeError):
+                    while True:
+                        self._serve(session, connection)
+                os._exit(0)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+        """What one that lives on calls is for all tests of its file."""
+        before = self._called
+        self._called = set()
+        try:
+            return (yield)
+        finally:
+            if fixturedef.scope != "function":
+                self._shared |= self._called
+            self._called |= before
+
+    def _serve(self, session: pytest.Session, connection: Connection) -> None:
+        """One order, by a fork that ends when it has answered, or when nobody waits for it any more."""
+        order: _Try = connection.recv()
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        child = os.fork()
+        if not child:
+            try:
+                theirs.send(self._survey(session, order) if order.text is None else self._try(session, order))
+            finally:
+                os._exit(0)
+        theirs.close()
+        ready = wait([ours, connection], order.limit)
+        try:
+            answer = ours.recv() if ours in ready else "the time limit"
+        except EOFError:
+            answer = "the end of the process"
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        ours.close()
+        connection.send(answer)
+
+    def _run(self, session: pytest.Session, tests: Sequence[int]) -> Iterator[int]:
+        """One after another."""
+        for number, following in zip_longest(tests, tests[1:]):
+            item = session.items[number]
+            after = None if following is None else session.items[following]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            yield number
+
+    def _survey(self, session: pytest.Session, order: _Try) -> _Survey:
+        calls = defaultdict[Place, set[int]](set)
+        failed = set[int]()
+        self._called = set()
+        threading.settrace(self.on_call)
+        sys.settrace(self.on_call)
+        for number in self._run(session, order.tests):
+            called, self._called = self._called, set()
+            for code in called:
+                calls[_place(code)].add(number)
+            for cache in self._caches:
+                cache.cache_clear()
+            if self.notes.failed:
+                failed.add(number)
+                self.notes.failed = ""
+        sys.settrace(None)
+        for code in self._shared:
+            calls[_place(code)].update(order.tests)
+        inside = f"{self._tree.root / self._tree.package}{os.sep}"
+        ours = {place: sorted(numbers) for place, numbers in calls.items() if place[0].startswith(inside)}
+        return _Survey(order.tests, ours, failed)
+
+    def _try(self, session: pytest.Session, order: _Try) -> str | None:
+        assert order.text is not None
+        whole = self._change(order.module, order.text)
+        for _ in self._run(session, order.tests):
+            if self.notes.failed:
+                return self.notes.failed
+        return None if whole else UNABLE
+
+    def _change(self, module: str, text: bytes) -> bool:
+        """Let the functions that there are have the code of a mutant; whether that is all that it changes."""
+        whole = f"{self._tree.package}.{module}" in sys.modules
+        for lineage in _changes(self._tree.path(module), text):
+            changed, _ = lineage[-1]
+            there = [(function, after) for before, after in lineage for function in self._functions[before]]
+            for function, after in there:
+                if function.__code__.co_freevars == after.co_freevars:
+                    function.__code__ = after
+                else:
+                    whole = False
+            makes = not changed.co_flags & inspect.CO_OPTIMIZED  # a module or a class
+            whole = whole and bool(there) and not makes and changed not in self._early
+        return whole
+
+
+def _changes(path: Path, text: bytes) -> list[Lineage]:
+    """Each code that is not the same any more, after those around it."""
+    old, new = (compile(each, str(path), "exec", dont_inherit=True) for each in (path.read_bytes(), text))
+    return list(_changed([(old, new)]))
+
+
+def _changed(lineage: Lineage) -> Iterator[Lineage]:
+    old, new = lineage[-1]
+    if _bare(old) != _bare(new):
+        yield lineage
+    if len(_inner(old)) == len(_inner(new)):  # else one has gone, and with it what belongs to what
+        for pair in zip(_inner(old), _inner(new), strict=True):
+            yield from _changed([*lineage, pair])
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _bare(code: CodeType) -> CodeType:
+    """Without those within, and wherever it stands."""
+    consts = tuple(None if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_consts=consts, co_firstlineno=1, co_linetable=b"")
+
+
+def _place(code: CodeType) -> Place:
+    return code.co_filename, code.co_qualname, code.co_firstlineno

@@ -1,0 +1,118 @@
+"""The modules of a package by room, the tests of each, and a sample of the mutants of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import chain, count
+from pathlib import Path
+
+from attrs import frozen
+
+from fuzz.mutants.mutators import Kind, Mutant, mutants_of
+
+SLOW = ("stateful", "bad_input")  # in the names of test files: they come last
+
+
+@frozen
+class Tree:
+    """A package and its tests, which are laid out like it: `tests/relay/test_access.py` is of `relay/access.py`."""
+
+    root: Path
+    package: str = "svc_proto"
+
+    def modules(self) -> list[str]:
+        """All of them, by their names below the package."""
+        paths = (self.root / self.package).rglob("*.py")
+        names = (path.relative_to(self.root / self.package).with_suffix("").parts for path in paths)
+        return sorted(".".join(parts) for parts in names if parts[-1] != "__init__")
+
+    def path(self, module: str) -> Path:
+        """Where its text is."""
+        return self.root.joinpath(self.package, *module.split(".")).with_suffix(".py")
+
+    def mutants(self, module: str) -> list[Mutant]:
+        """All that can be made of it."""
+        return mutants_of(module, self.path(module).read_bytes())
+
+    def sample(self, size: int, seed: int) -> list[Mutant]:
+        """Some mutants: as many of one room as of another, and of one kind. A larger sample begins with the smaller."""
+        rooms: dict[str, dict[Kind, list[Mutant]]] = {}
+        for module in self.modules():
+            cells = rooms.setdefault(_room(module), {kind: [] for kind in Kind})
+            for mutant in self.mutants(module):
+                cells[mutant.kind].append(mutant)
+        for cell in chain.from_iterable(cells.values() for cells in rooms.values()):
+            cell.sort(key=lambda each: sha256(f"{seed} {each.id}".encode()).digest())
+        return list(_rounds([list(cells.values()) for cells in rooms.values()], size, seed))
+
+    # --- tests, the likeliest first ---
+
+    def own_tests(self, module: str) -> list[Path]:
+        """The file of its name."""
+        *folders, name = module.split(".")
+        return [self.root.joinpath("tests", *folders, f"test_{name}.py")]
+
+    def room_tests(self, module: str) -> list[Path]:
+        """Of the room, but for the module's own."""
+        own = set(self.own_tests(module))
+        return self._sorted(module, {path for path in self._of_room(_room(module)) if path not in own})
+
+    def neighbours_tests(self, module: str) -> list[Path]:
+        """Of the rooms that import from this one."""
+        room = _room(module)
+        wanted = f"{self.package}.{room or module}"
+        others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
+        return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
+
+    def users(self, module: str) -> list[Path]:
+        """The module, and those that import from it."""
+        folder, _, name = f"{self.package}.{module}".rpartition(".")
+        imports = re.compile(rf"^ *(from {folder}\.{name} import|from {folder} import .*\b{name}\b)", re.MULTILINE)
+        return [path for path in map(self.path, self.modules()) if imports.search(path.read_text())] + [
+            self.path(module)
+        ]
+
+    def stories(self) -> list[Path]:
+        """Those of whole programs, and what holds of all modules, where there are any."""
+        paths = ("tests/test_constants.py", "tests/test_whole.py", "tests/loops", "fuzz/mutants/simulation_sample.py")
+        return [self.root / path for path in paths if (self.root / path).exists()]
+
+    def tests(self) -> list[Path]:
+        """All of these."""
+        rooms = {_room(module) for module in self.modules()}
+        return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.stories()
+
+    def _of_room(self, room: str) -> list[Path]:
+        if room:
+            return list((self.root / "tests" / room).rglob("test_*.py"))
+        return list(chain.from_iterable(self.own_tests(module) for module in self.modules() if "." not in module))
+
+    def _sorted(self, module: str, paths: set[Path]) -> list[Path]:
+        mentioned, family = f"{self.package}.{module} ", f"test_{module.rpartition('.')[2]}"
+
+        def distance(path: Path) -> tuple[bool, bool, bool, Path]:
+            slow = any(word in path.name for word in SLOW)
+            return slow, mentioned not in path.read_text(), not path.name.startswith(family), path
+
+        return sorted(paths, key=distance)
+
+
+def _room(module: str) -> str:
+    """The folder below the package; empty for modules that are in none."""
+    return module.split(".")[0] if "." in module else ""
+
+
+def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
+    """In each round one mutant of each room, each of the next kind."""
+    left = min(size, sum(len(cell) for cells in rooms for cell in cells))
+    for turn in count(seed):
+        for number, cells in enumerate(rooms):
+            if not left:
+                return
+            at = (turn + number) % len(cells)
+            cell = next((cell for cell in cells[at:] + cells[:at] if cell), None)
+            if cell is not None:
+                yield cell.pop(0)
+                left -= 1

@@ -1,0 +1,154 @@
+"""A try: tests that are asked by pytest, in a process that begins with a mutant.
+
+An import hook puts the changed text in front of the module; programs that a test would start know nothing of that.
+Nothing is written into the tree: what Python and pytest compile is kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from attrs import frozen
+from hypothesis import HealthCheck, Phase, settings
+
+from fuzz.mutants.source_tree import Tree
+
+MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
+OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(["pytest", "hypothesis.stateful", "h11", "h2.connection", "wsproto"])
+
+
+class UnsoundError(Exception):
+    """A test fails without a mutant, too."""
+
+
+@frozen
+class Request:
+    """What is asked of whom."""
+
+    module: str
+    text: bytes | None  # of the module; None: as it is
+    tests: Sequence[str]  # files and folders in the tree, or one test
+    limit: float  # s
+    words: Sequence[str] = ()  # one of them is in the name of a test that is asked; of any, if there are none
+    only: AbstractSet[str] | None = None  # which of the tests there; None: all
+
+    @property
+    def arguments(self) -> list[str]:
+        """For pytest."""
+        named = ("-k", " or ".join(self.words)) if self.words else ()
+        return [*named, *self.tests]
+
+
+def alone(tree: Tree, request: Request, compiled: str, *, shown: bool) -> str | None:
+    """Who complains, if anybody does. `compiled` is a folder for what Python compiles."""
+    return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
+
+
+def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
+    """Run `target` in a process of its own, and return what it sends on the connection that is its first argument."""
+    ours, theirs = FORKSERVER.Pipe(duplex=False)
+    process = FORKSERVER.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        answer: str | None = ours.recv() if ours.poll(limit) else "the time limit"
+    except EOFError:
+        answer = "the end of the process"
+    process.kill()
+    process.join()
+    return answer
+
+
+def begin(tree: Tree, compiled: str, *, shown: bool = False) -> None:
+    """What a process does first in which tests are run."""
+    os.chdir(tree.root)
+    os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci")
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sys.dont_write_bytecode, sys.pycache_prefix = False, compiled
+    sys.path.insert(0, str(tree.root))
+    if not shown:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+
+
+def change(tree: Tree, module: str, text: bytes) -> None:
+    """Let a module that was not imported yet have another text in this process."""
+    name = f"{tree.package}.{module}"
+    assert name not in sys.modules
+    sys.meta_path.insert(0, _InFront(name, tree.path(module), text))
+
+
+def _run(answer: Connection, tree: Tree, request: Request, compiled: str, shown: bool) -> None:
+    """In a process of its own."""
+    begin(tree, compiled, shown=shown)
+    if request.text is not None:
+        change(tree, request.module, request.text)
+    notes = Notes(request.only)
+    code = pytest.main([*OPTIONS, *request.arguments], [notes])
+    content = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    answer.send(None if content else notes.failed or f"pytest: {code}")
+
+
+class Notes:
+    """A plugin that notes what failed first.
+
+    Examples that fail are not made smaller: one that fails is enough. And that it is slow to make them proves nothing.
+    """
+
+    def __init__(self, only: AbstractSet[str] | None = None) -> None:
+        self.failed = ""
+        self._only = only
+
+    def pytest_configure(self) -> None:
+        """Before anything is decorated."""
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings(), phases=phases, suppress_health_check=list(HealthCheck))
+        settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what is not asked for."""
+        if self._only is not None:
+            items[:] = [item for item in items if item.nodeid in self._only]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Of a test."""
+        self._note(report.failed, report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Of a file that cannot be imported."""
+        self._note(report.failed, report.nodeid)
+
+    def _note(self, failed: bool, test: str) -> None:
+        self.failed = self.failed or (test if failed else "")
+
+
+class _InFront(MetaPathFinder, Loader):
+    """Finds one module, and gives a text of ours for it."""
+
+    def __init__(self, name: str, path: Path, text: bytes) -> None:
+        self._name = name
+        self._path = path
+        self._text = text
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return spec_from_file_location(fullname, self._path, loader=self) if fullname == self._name else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._text, str(self._path), "exec", dont_inherit=True), vars(module))

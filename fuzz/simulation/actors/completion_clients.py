@@ -1,0 +1,161 @@
+"""Programs that ask for completions: alone, or twice the same with one key, and some do not wait for the answer.
+
+Who waits is answered with what the model says. Those who ask the same with one key get one answer, and it does not
+matter who of them leaves; when all have left, the model is asked no more.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import Deeds, Told, nothing
+from fuzz.simulation.actors.chat_clients import MANNERS, Chats
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from fuzz.steps import RepeatCompletion, RequestCompletion, Step
+from svc_proto.wire.sse import EventStreamDecoder
+from tests.support.sim_http import RequestClient
+
+GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
+REPEATED = ("plain", "refuse")
+BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does to questions that begin so
+
+
+@define(eq=False)
+class _Question:
+    """What is asked, and everybody who asks it."""
+
+    text: str
+    sent: float
+    key: str = ""
+    callers: list[RequestClient] = field(factory=list)
+    left: list[RequestClient] = field(factory=list)  # who did not wait
+    answers: dict[str, str] = field(factory=dict)  # by id
+    kept: bool = False  # whether it has been answered well, so that its key stands for that (wire api 2.3)
+    again: float = 0.0  # s after the answer at which it is asked again
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.text.startswith(BROKEN)
+
+
+class Askers:
+    """The steps that concern completions."""
+
+    def __init__(self, chats: Chats) -> None:
+        self.chats = chats
+        self.world = chats.world
+        self.deeds: dict[type[Step], Deeds] = {RequestCompletion: self._complete, RepeatCompletion: self._repeat}
+
+    def _complete(self, step: RequestCompletion) -> None:
+        manner = MANNERS[step.manner % len(MANNERS)]
+        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        if step.callers % 4 == 3:
+            self._ask(question, stream=True, leave=step.seconds if step.callers % 8 == 7 else 0.0)
+            return
+        if step.callers % 4 < 2:
+            question.key = f"key {question.text}"
+        self._ask(question, leave=step.seconds if step.callers % 8 < 5 else 0.0)
+        if question.key:
+            self.world.sim.after(step.seconds / 4, lambda: self._ask(question))
+
+    def _repeat(self, step: RepeatCompletion) -> None:
+        """Asks, and asks the same again some time after the answer: what failed is tried again, what did not is not."""
+        manner = REPEATED[step.manner % len(REPEATED)]
+        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        question.key = f"key {question.text}"
+        question.again = 0.1 + step.seconds
+        self._ask(question)
+
+    def _ask_again(self, question: _Question, outages: int) -> None:
+        sent = self.world.sim.now
+        failed = not question.kept
+
+        def done(caller: RequestClient) -> None:
+            self.world.count("asked again with one key")
+            asked = self.world.upstream.newest.get(question.text, sent) >= sent
+            known = caller.status in (200, 500, 502) and outages == self.world.outages and self.world.quiet_since(sent)
+            if known and question.text not in self.world.upstream.forsaken and asked is not failed:
+                so = "and the model was asked again" if asked else "after it had failed, and the model was not asked"
+                violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked again with one key, {so}")
+
+        self._ask(question, told=done)
+
+    def _ask(self, question: _Question, *, stream: bool = False, leave: float = 0.0, told: Told = nothing) -> None:
+        said: list[dict[str, Any]] = []
+        decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            if stream:
+                said.extend(json.loads(event.data) for event in decoder.receive_data(data) if event.data != "[DONE]")
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200 and stream:
+                self._streamed(question, said, caller)
+            elif caller.status:
+                self._answered(question, caller)
+                told(caller)
+                again, question.again = question.again, 0.0
+                if again:
+                    outages = self.world.outages
+                    self.world.sim.after(again, lambda: self._ask_again(question, outages))
+
+        headers = {"idempotency-key": question.key} if question.key else {}
+        body = {"model": "sim", "messages": [{"role": "user", "content": question.text}], "stream": stream}
+        caller = self.chats.ask("POST", "/v1/chat/completions", body, done, piece, headers)
+        question.callers.append(caller)
+        self.chats.reading.setdefault(question.text, caller)
+        if leave:
+            self.world.sim.after(leave, lambda: self._leave(question, caller))
+
+    def _leave(self, question: _Question, caller: RequestClient) -> None:
+        if caller.over:
+            return
+        question.left.append(caller)
+        caller.hang_up(reset=True)
+        if all(each.over for each in question.callers):
+            since = self.world.sim.now
+            self.world.sim.after(GIVEN_UP, lambda: self._check_given_up(question, since))
+
+    def _check_given_up(self, question: _Question, since: float) -> None:
+        waits = [caller for caller in question.callers if not caller.over]
+        if not waits and self.world.quiet_since(since) and question.text in self.world.upstream.questions:
+            violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
+
+    def _answered(self, question: _Question, caller: RequestClient) -> None:
+        answer = caller.answer.json
+        if caller.status == 200:
+            self.world.count("completions")
+            content, reason = answer["choices"][0]["message"]["content"], answer["choices"][0]["finish_reason"]
+            question.kept = question.kept or reason == "stop"
+            self._check(question, content, reason)
+            if question.answers.setdefault(answer["id"], content) != content:
+                violated(Invariant.OWN_BYTES, f"{question.text!r} has two answers: {content!r:.60} and another")
+            if len(question.answers) > 1 and question.key and self._is_well(question):
+                violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked with one key, and run twice")
+        elif caller.status not in (408, 429, 503) and self._is_well(question):
+            violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
+
+    def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: RequestClient) -> None:
+        choices = [chunk["choices"][0] for chunk in said if chunk.get("choices")]
+        reasons = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
+        if len({chunk["id"] for chunk in said if "id" in chunk}) > 1 or len(reasons) != 1:
+            violated(Invariant.STREAM, f"the stream of {question.text!r} ended with {said[-2:]}")
+        if not caller.answer.body.endswith(b"data: [DONE]\n\n"):
+            violated(Invariant.STREAM, f"the stream of {question.text!r} ended with {caller.answer.body[-80:]!r}")
+        self._check(question, "".join(choice["delta"].get("content") or "" for choice in choices), reasons[0])
+
+    def _check(self, question: _Question, content: str, reason: str) -> None:
+        whole = content.strip() == f"You said {question.text}"
+        if reason == "stop" and question.text.startswith("plain:") and not whole:
+            violated(Invariant.OWN_BYTES, f"{question.text!r} was answered {content!r:.100}")
+        if reason != "stop" and self._is_well(question):
+            violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")
+
+    def _is_well(self, question: _Question) -> bool:
+        """Whether nothing has kept the model from saying it."""
+        forsaken = question.text in self.world.upstream.forsaken
+        return question.is_plain and not forsaken and self.world.quiet_since(question.sent)

@@ -1,0 +1,238 @@
+"""Agents that call Device Control, and phones that answer: late, twice, not at all, or for somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from fuzz.simulation.actors.actor_context import LATE, Crowd, Deeds, Device
+from fuzz.simulation.actors.phone_presence import Phones
+from fuzz.simulation.deployment import REMOTE
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import COMMAND_TIME, Command, Session, violated
+from fuzz.steps import AnswerForeignCommand, SendCommand, Step
+from svc_proto.phone.service import PhoneState
+from tests.support.sim_http import RequestClient
+
+REPORTS_WITHIN = 40.0  # s, of the reference phone, which does so every 30 s
+LEAVES = 5  # one in so many callers
+MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2
+
+
+class Control:
+    """The steps that concern commands to phones."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.phones = Phones(crowd)
+        self._commands: dict[str, Command] = {}
+        self._waiting: dict[Command, RequestClient] = {}
+        self._phone_of: dict[Command, Device] = {}  # of those that have reached one
+        self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
+        self.choices: list[float] = []  # when the operator has asked for another phone
+        self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
+        self._online_since = crowd.now  # of the reference phone
+        self.late: list[float] = []  # s after which the next commands that are not ours are answered
+        self.others: list[Callable[[Device, dict[str, Any]], bool]] = []  # who knows of commands that are not ours
+        self._strays: list[int] = []  # who will answer a command that it was not sent
+        crowd.listeners.append(self._heard)
+        self.deeds: dict[type[Step], Deeds] = {
+            SendCommand: self._command,
+            AnswerForeignCommand: self._stray,
+        }
+
+    def _command(self, step: SendCommand) -> None:
+        if not self.crowd.sessions:
+            return
+        session = self.crowd.session(step.session)
+        selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
+        caller = self.command(session, step.route, selectors[step.route % len(selectors)])
+        if step.route % LEAVES == 0:  # who has called does not wait
+            self.world.sim.after(step.patience / 20, lambda: caller.hang_up(reset=step.route % 2 == 1))
+
+    def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
+        """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
+        world = self.world
+        mark = f"mark-{self.crowd.number()}"
+        command = Command(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
+        command.reference = world.phone_service.state is PhoneState.ONLINE
+        command.secret = f"hush-{mark}-hush"
+        self._commands[mark] = command
+        world.secrets[command.secret] = "a password among params"
+        chosen = {"device": selector} if selector else {}
+        body: dict[str, str] | None = None
+        if kind % 3 == 0:
+            body = {"text": mark, "mark": mark, "password": command.secret, **chosen}
+            method, path = "POST", "/type"
+        else:
+            query = f"&device={quote(selector)}" if selector else ""
+            method, path = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}"
+        headers, done = {"authorization": f"Bearer {session.token}"}, partial(self._commanded, command)
+        caller = world.call(world.agent, REMOTE, method, path, headers=headers, body=body, done=done)
+        if not caller.over:
+            self._waiting[command] = caller
+        return caller
+
+    def select(self, device: Device) -> None:
+        """The operator says which phone is meant where none is named."""
+        self._active = None
+        self.choices.append(self.crowd.now)
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200 and self._active is None:
+                self._active = device, self.crowd.now
+
+        self.crowd.local("POST", "/bridge/select-active", {"device": device.session.device}, done)
+
+    @property
+    def all_commands(self) -> Iterable[Command]:
+        """That anybody has sent."""
+        return self._commands.values()
+
+    def by_request(self, request_id: str) -> Command | None:
+        """The command that some phone was sent under that name."""
+        return self._commands.get(self._known.get(request_id, ""))
+
+    def look(self) -> None:
+        """Nobody waits for a phone whose session is over, and no user is asked for nobody."""
+        phone = self.world.phone_service
+        if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
+            violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
+        self._look_at_reference()
+        for command, caller in self._waiting.items():
+            self._check_settled(command, caller)
+            self._check_lost(command, caller)
+
+    def _look_at_reference(self) -> None:
+        """A phone that is there reports at least twice a minute (wire bridge 1.3)."""
+        world, now = self.world, self.crowd.now
+        if world.phone_service.state is not PhoneState.ONLINE or not world.relay_up:
+            self._online_since = now
+        online = min(now, max(self._online_since, world.shaken, world.faulted))
+        known = world.relay_service.phones._phones.get("reference")
+        silent = now - max(online, known.reported_at or 0.0) if known is not None else 0.0
+        if silent > REPORTS_WITHIN:
+            violated(Invariant.REPORTED, f"the reference phone has reported nothing for {silent:.0f} s")
+
+    def _check_settled(self, command: Command, caller: RequestClient) -> None:
+        late = self.crowd.outlived(command.caller, LATE, command.sent)
+        if late and self.world.relay_up and self.world.is_sound(caller):
+            so = f"got {caller.status}" if caller.over else "still waits"
+            violated(Invariant.SETTLED, f"{command.mark} {so} {late:.0f} s after the end of its session")
+
+    def _check_lost(self, command: Command, caller: RequestClient) -> None:
+        """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
+        world, phone = self.world, self._phone_of.get(command)
+        if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
+            return
+        sound = world.is_sound(phone.talker) and world.is_sound(caller)
+        if sound and world.relay_up and world.quiet_since(command.sent):
+            late = self.crowd.now - phone.left
+            violated(Invariant.SETTLED, f"{command.mark} waits for {phone.name}, which left {late:.0f} s ago")
+
+    def _commanded(self, command: Command, caller: RequestClient) -> None:
+        self._waiting.pop(command, None)
+        self._phone_of.pop(command, None)
+        session, status = command.caller, caller.status
+        dead = session.is_dead(self.world.wall, command.sent, self.crowd.now)
+        if status == 0:
+            return
+        if status not in (401, 429, 503) and dead:
+            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was answered {status} after its end")
+        if status == 401:
+            self.crowd.refused(session, command.sent)
+        elif status not in (429, 503):
+            self._check_settled(command, caller)
+        answer = caller.answer.json
+        if status in MADE_BY_RELAY:
+            command.outcome = self.crowd.now, MADE_BY_RELAY[status]
+        if status != 200:
+            self.phones.refused(command, status, str(answer.get("code")) if isinstance(answer, dict) else "")
+            return
+        if not isinstance(answer, dict) or "echo" not in answer:
+            return  # of the reference phone, which knows nothing of marks
+        who = str(answer.get("by"))
+        if answer["echo"] != command.mark or who not in command.answered:
+            violated(Invariant.OWN_ANSWER, f"{command.mark} was answered {answer!r:.200}")
+        command.outcome = self.crowd.now, "executed"
+        if command.answered[who] > command.reached[who] + COMMAND_TIME:
+            late = command.answered[who] - command.reached[who]
+            violated(Invariant.IN_TIME, f"{command.mark} was answered by the phone after {late:.1f} s, and accepted")
+
+    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+        if message.get("type") != "bridge.command":
+            return
+        payload = message["payload"]
+        members = {**(payload.get("params") or {}), **(payload.get("body") or {})}
+        command = self._commands.get(str(members.get("mark")))
+        request_id = str(payload["request_id"])
+        wall, now = self.world.wall, self.crowd.now
+        device.sent[request_id] = "" if command is None else command.mark
+        if command is None:
+            self._heard_of_others(device, payload)
+            return
+        self.world.count("reached a phone")
+        if self._known.setdefault(request_id, command.mark) != command.mark:
+            violated(Invariant.ONE_ANSWER, f"{command.mark} has the request id of {self._known[request_id]}")
+        command.request_id = request_id
+        if command.reached:
+            violated(Invariant.ONE_ANSWER, f"{command.mark} was sent to {[*command.reached, device.name]}")
+        command.reached[device.name] = now
+        self._phone_of[command] = device
+        if not command.selector and self._active is not None:
+            meant, since = self._active
+            if since < command.sent and meant is not device and self.phones.is_connected(meant, since):
+                violated(Invariant.REACHED, f"{command.mark} reached {device.name}, and {meant.name} was selected")
+        if command.caller.lacks("bridge", wall, command.sent, now):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} of {command.caller.prefix}, which holds no bridge grant")
+        if device.session.lacks("bridge", wall, command.sent, now):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name}, which holds no bridge grant")
+        if device.session.revoked is not None and device.session.revoked < command.sent:
+            violated(Invariant.SOCKETS_ENDED, f"{command.mark} reached {device.name}, whose session was revoked")
+        if self.crowd.outlived(command.caller, LATE) and self.world.is_sound(device.talker):
+            violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name} after the end of its session")
+        self._behave(device, request_id, command)
+
+    def _heard_of_others(self, device: Device, payload: dict[str, Any]) -> None:
+        """The agent of the API, or one that speaks MCP: its session is not known here."""
+        request_id = str(payload["request_id"])
+        if any(knows(device, payload) for knows in self.others):
+            return
+        if self.late:
+            self.world.sim.after(self.late.pop(), lambda: device.respond(request_id, ""))
+        else:
+            device.respond(request_id, "")
+
+    def _behave(self, device: Device, request_id: str, command: Command) -> None:
+        rng = self.world.rng
+        mood = rng.random()
+        if self._strays:
+            self._answer_for(device, self._strays.pop(), request_id, command.mark)
+        if mood < 0.05 or command.unheeded:
+            return  # never
+        delay = 30.0 + rng.random() * 3.0 if mood < 0.15 else rng.random() ** 3
+
+        def answer() -> None:
+            command.answered.setdefault(device.name, self.crowd.now)
+            device.respond(request_id, command.mark)
+            if mood > 0.9:  # twice
+                device.respond(request_id, f"again {command.mark}")
+
+        self.world.sim.after(delay, answer)
+
+    def _stray(self, step: AnswerForeignCommand) -> None:
+        """The next command that reaches a phone is answered by another socket first, and now one that is over."""
+        self._strays.append(step.socket)
+        others = [device for device in self.crowd.open if device.sent]
+        if others:
+            victim = others[step.victim % len(others)]
+            request_id = list(victim.sent)[-1]
+            self._answer_for(victim, step.socket, request_id, victim.sent[request_id])
+
+    def _answer_for(self, victim: Device, who: int, request_id: str, mark: str) -> None:
+        device = self.crowd.open[who % len(self.crowd.open)]
+        if device is not victim:
+            device.respond(request_id, mark, stray=True)

@@ -1,0 +1,73 @@
+"""Agents who say half of a call, and the rest of it when their session is over; and who read an answer like that."""
+
+from __future__ import annotations
+
+import json
+
+from fuzz.simulation.actors.actor_context import SERVED, Crowd
+from fuzz.simulation.deployment import REMOTE
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import Session, violated
+from tests.support.sim_http import RawBytesClient
+
+CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # with a body to wait for
+GIVES_UP = 20.0  # s after the rest
+LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # a file of the host, and how many bytes it has
+
+
+class Dawdlers:
+    """They call by HTTP/1.1, where a body can be said in halves."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+
+    def begin(self, session: Session, which: int, after: float) -> None:
+        """Begin a call; what is left of it follows after so many seconds."""
+        world, path = self.world, CALLS[which % len(CALLS)]
+        body = json.dumps({"text": f"late-{self.crowd.number()}", "x": 1, "y": 1}).encode()
+        head = f"POST {path} HTTP/1.1\r\nhost: {REMOTE.authority}\r\nauthorization: Bearer {session.token}\r\n"
+        said = f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+        rest: list[float] = []
+
+        def over() -> None:
+            dead = bool(rest) and session.is_dead(world.wall, rest[0], self.crowd.now)
+            world.count("half calls behind their session" if dead else "half calls")
+            if dead and half.status in SERVED:
+                so = f"got {half.status} from {path}, half of it said after its end"
+                violated(Invariant.AFTER_END, f"{session.prefix} {so}")
+
+        half = RawBytesClient(world.agent, REMOTE, said + body[:5], over)
+
+        def go_on() -> None:
+            if not half.over:
+                rest.append(self.crowd.now)
+                half.write(body[5:])
+                world.sim.after(GIVES_UP, half.hang_up)
+
+        world.sim.after(after, go_on)
+
+    def download(self, session: Session, after: float) -> None:
+        """Ask for a large file, and read it after so many seconds, when the session may have come to its end."""
+        world = self.world
+        world.home.disk.put(LARGE, bytes(SIZE))
+        head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
+        reader = RawBytesClient(world.agent, REMOTE, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
+        reader.read_slowly(True)
+        world.keep(reader)
+
+        def read(since: float) -> None:
+            before = len(reader.heard)  # somebody whose network was slow has read on when it was well again
+            reader.read_slowly(False)
+            world.sim.after(GIVES_UP, lambda: over(since, before))
+
+        def over(since: float, before: int) -> None:
+            world.lines.pop(reader, None)
+            dead = session.is_dead(world.wall, since, self.crowd.now)
+            world.count("downloads behind their session" if dead else "slow downloads")
+            if dead and len(reader.heard) >= SIZE > before:
+                violated(Invariant.AFTER_END, f"{session.prefix} was given a whole file, most of it after its end")
+            if not reader.over:
+                reader.hang_up()
+
+        world.sim.after(after, lambda: read(self.crowd.now))

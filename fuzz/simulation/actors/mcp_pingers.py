@@ -1,0 +1,146 @@
+"""Agents elsewhere that have phones pinged by MCP (`/mcp`), with the token of a device; they listen, and come back.
+
+A session of MCP is its caller's alone, and lasts while somebody uses it or listens. A call goes on without its
+connection. The newest reader is the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.simulation.actors.actor_context import LATE, Crowd, Deeds
+from fuzz.simulation.actors.device_control import Control
+from fuzz.simulation.deployment import REMOTE
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.mcp_client import CUTS, Asked, McpClient, Place, Talk
+from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.steps import Step, UseMcp
+from tests.support.sim_http import RequestClient
+
+IDLE = 1800.0  # s after which a session that nobody uses ends
+ANSWERED = 45.0  # s in which a call has an answer: that of a phone, or none after 30 s
+STREAMED = 6.0  # s after which an answer that has not come is a stream
+PING: Mapping[str, object] = {"name": "phone_ping", "arguments": {}}
+
+
+class Agents:
+    """The steps of those who speak MCP."""
+
+    def __init__(self, crowd: Crowd, control: Control) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.control = control
+        self._clients: dict[Session, McpClient] = {}
+        self.deeds: dict[type[Step], Deeds] = {UseMcp: self._step}
+
+    @property
+    def talked(self) -> bool:
+        """Whether there ever was a session of MCP."""
+        return any(client.talks for client in self._clients.values())
+
+    def client(self, session: Session) -> McpClient:
+        """The agent with the token of a session."""
+        if session not in self._clients:
+            place = Place(self.world.agent, REMOTE, lambda: session.token)
+            self._clients[session] = McpClient(self.world, place)
+        return self._clients[session]
+
+    def _step(self, step: UseMcp) -> None:
+        if not self.crowd.sessions:
+            return
+        session = self.crowd.session(step.session)
+        client = self.client(session)
+        mine = [talk for talk in client.talks if not talk.ending]
+        if not mine or step.action % 9 == 0:
+            client.open(self.world.relay, lambda talk: self._act(session, talk, step))
+        else:
+            self._act(session, mine[step.action // 9 % len(mine)], step)
+
+    def _act(self, session: Session, talk: Talk, step: UseMcp) -> None:
+        match step.action % 9:
+            case 0 | 1 | 2 | 3:
+                self._call(session, talk, step.seconds, leaves=step.action % 2 == 1)
+                if step.action % 9 == 2:  # another one is given up soon, which is nobody else's concern
+                    self._give_up(talk)
+            case 4 | 5:
+                self.listen(session, talk)
+            case 6:
+                other = self.crowd.session(step.action)
+                if other is not session:
+                    self.client(other).try_door(talk)
+            case 7:
+                talk.end()
+            case _:
+                talk.ask("tools/list", {}, lambda message: None)
+
+    def listen(self, session: Session, talk: Talk) -> None:
+        """Hear what the server says by itself; whoever listened before hears no more."""
+        before = talk.listener
+
+        def over(caller: RequestClient) -> None:
+            if caller.status == 404 and self._is_there(session, talk, caller.began):
+                violated(Invariant.RECOVERY, f"a session of MCP of {session.prefix} is not there any more")
+
+        def check_replaced(before: RequestClient) -> None:
+            took = listener.head is not None and listener.head.status == 200
+            both = took and not before.over and self.world.is_sound(before)
+            if both and self._is_there(session, talk, before.began):
+                violated(Invariant.STREAM, "two listen to one session of MCP")
+
+        listener = talk.listen(over)
+        if before is not None:
+            self.world.sim.after(2 * LATE, lambda: check_replaced(before))
+
+    def look(self) -> None:
+        """Who listens hears the end of what let him in."""
+        for session, client in self._clients.items():
+            over = self.crowd.over_by(session)
+            for talk in client.talks:
+                listener = talk.listener
+                if listener is None or listener.over or over is None:
+                    continue
+                is_late = self.crowd.now > max(over, talk.used) + 2 * LATE
+                if is_late and self.world.relay_up and self.world.is_sound(listener) and listener.head is not None:
+                    since = f"{self.crowd.now - over:.0f} s after its end"
+                    violated(Invariant.SETTLED, f"{session.prefix} listens by MCP {since}")
+
+    def is_able(self, session: Session) -> bool:
+        """Whether it surely may have sessions of MCP, and always might."""
+        highest = self.world.wall.highest(self.crowd.now)
+        return self.crowd.surely_lives(session) and session.surely_held("bridge", highest)
+
+    # --- steps ---
+
+    def _call(self, session: Session, talk: Talk, patience: float, *, leaves: bool) -> None:
+        """Have a phone answer after so long; who leaves comes back for the rest."""
+        self.control.late.append(3.0 * patience)
+        asked = talk.ask("tools/call", PING, lambda message: self.world.count("calls by MCP"))
+        until = ANSWERED
+        if leaves:
+            self.world.sim.after(STREAMED + patience, lambda: self._leave(talk, asked))
+            until += STREAMED + patience
+        self.world.sim.after(until, lambda: self._check_answered(session, talk, asked))
+
+    def _leave(self, talk: Talk, asked: Asked) -> None:
+        if asked.stream:
+            talk.leave(asked, 1.0)
+
+    def _give_up(self, talk: Talk) -> None:
+        """Ask for something that takes time, leave, and stay away."""
+        self.control.late.insert(0, STREAMED)
+        asked = talk.ask("tools/call", PING, lambda message: None)
+        asked.cuts = CUTS
+        caller = asked.caller
+        assert caller is not None
+        self.world.sim.after(0.5, lambda: caller.hang_up(reset=True))
+
+    def _check_answered(self, session: Session, talk: Talk, asked: Asked) -> None:
+        there = self._is_there(session, talk, asked.sent) and self.world.quiet_since(asked.sent)
+        if asked.answered is None and there:
+            late = self.crowd.now - asked.sent
+            violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
+
+    def _is_there(self, session: Session, talk: Talk, since: float) -> bool:
+        """Whether its session of MCP surely is."""
+        there = talk.server is self.world.relay and self.world.relay_up and since < talk.used + IDLE
+        return there and not talk.ending and self.is_able(session)

@@ -1,0 +1,371 @@
+"""Agents elsewhere that are let in by the owner (OAuth 2.1): they register, ask, are allowed or not, and keep tokens.
+
+An answer of the owner has one outcome. A code is good once, for who has its verifier; a refresh token is good until
+there is a newer one, and whoever shows an older one ends what it was of. An access token opens `/mcp`, until there is a
+newer one.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import Crowd, Deeds, nothing
+from fuzz.simulation.actors.session_owners import Owners
+from fuzz.simulation.deployment import LOCAL, REMOTE
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.grant_model import Terms
+from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.steps import AuthorizeAgent, Step
+from runtimes.sim.process import SimProcess
+from tests.support.sim_http import RequestClient
+
+ACT, READ = "bridge", "bridge:read"
+WAYS = 16  # of `other`: what is done with those who are there, and how others come
+LASTS = (None, None, 300, 45)  # s that the owner gives
+SLACK = 600.0  # s of an access token's hour that are not counted on
+WORD = re.compile(r'class="word">(\w+)<')
+REDIRECT = "http://127.0.0.1:7171/back"
+REMEMBERED = 500.0  # s for which a code is surely known that was traded
+FORM = "application/x-www-form-urlencoded"
+
+
+@define(eq=False)
+class Guest:
+    """An agent, what its owner has said, and what it was given."""
+
+    name: str
+    verifier: str
+    wanted: str  # a scope
+    relay: SimProcess
+    client: str = ""
+    ticket: str = ""
+    said: str | None = None  # the scope that the owner has given; empty: none
+    collected: bool = False
+    code: str = ""
+    scope: str = ""
+    session: Session | None = None
+    access: str = ""
+    refresh: str = ""
+    since: float = 0.0  # when it got the first of these
+    fresh: float = 0.0  # and the last
+    old_access: list[str] = field(factory=list)
+    old_refresh: list[str] = field(factory=list)
+    under_way: int = 0  # requests for tokens
+    doubtful: bool = False  # nobody knows which tokens are good, or whether any are
+    burnt: bool = False  # its code was shown by somebody else
+
+    @property
+    def state(self) -> str:
+        """Of its request."""
+        return f"state of {self.name}"
+
+
+class Guests:
+    """The steps that concern them."""
+
+    def __init__(self, crowd: Crowd, owners: Owners) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._owners = owners
+        self.guests: list[Guest] = []
+        self.deeds: dict[type[Step], Deeds] = {AuthorizeAgent: self._step}
+
+    @property
+    def inside(self) -> list[Guest]:
+        """Those that were let in, once."""
+        return [guest for guest in self.guests if guest.session is not None]
+
+    def is_sure(self, guest: Guest) -> bool:
+        """Whether its access token must be accepted."""
+        session = guest.session
+        return (
+            session is not None
+            and not guest.doubtful
+            and not guest.under_way
+            and self.crowd.surely_lives(session)
+            and len(self.world.wall.steps) == 1
+            and self.crowd.now < guest.fresh + 3600.0 - SLACK
+        )
+
+    def _step(self, step: AuthorizeAgent) -> None:
+        inside, way = self.inside, step.action % WAYS
+        if not inside or way < WAYS // 2:
+            self._come(way, step)
+            return
+        guest = inside[step.agent % len(inside)]
+        match way:
+            case 8 | 9:
+                self.renew(guest)
+            case 10:
+                self._renew_by_an_old_one(guest)
+            case 11:
+                self._use_an_old_one(guest)
+            case 12:
+                self._give_back(guest)
+            case 13:
+                self._trade(guest, guest.verifier)
+            case 14:
+                self._try_routes(guest)
+            case _:
+                assert guest.session is not None
+                self._owners.revoke(guest.session, None)
+
+    # --- a question, and its answer ---
+
+    def _come(self, way: int, step: AuthorizeAgent) -> None:
+        number = self.crowd.number()
+        verifier = f"verifier-{number}-".ljust(50, "v")
+        scope = READ if step.action // WAYS % 3 == 0 else ACT
+        guest = Guest(f"agent-{number}", verifier, scope, self.world.relay)
+        self.guests.append(guest)
+
+        def registered(caller: RequestClient) -> None:
+            if caller.status == 201:
+                guest.client = str(caller.answer.json["client_id"])
+                self._ask(guest, asked)
+
+        def asked(caller: RequestClient) -> None:
+            if caller.status == 303:
+                guest.ticket = _location(caller)
+                self._look(guest, shown)
+
+        def shown(caller: RequestClient) -> None:
+            found = WORD.search(caller.answer.body.decode())
+            if caller.status == 200 and found is not None:
+                self.world.sim.after(step.seconds, lambda: self._question(guest, found[1], way, step))
+
+        body = {"client_name": guest.name, "redirect_uris": [REDIRECT]}
+        self.crowd.local("POST", "/oauth/register", body, registered)
+
+    def _ask(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
+        challenge = urlsafe_b64encode(sha256(guest.verifier.encode()).digest()).rstrip(b"=").decode()
+        query = {
+            "response_type": "code",
+            "client_id": guest.client,
+            "redirect_uri": REDIRECT,
+            "scope": guest.wanted,
+            "state": guest.state,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "resource": f"http://{LOCAL.authority}/mcp",
+        }
+        self.crowd.local("GET", f"/oauth/authorize?{urlencode(query)}", None, done)
+
+    def _look(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
+        self.crowd.local("GET", f"/oauth/{guest.ticket}", None, done)
+
+    def _question(self, guest: Guest, word: str, way: int, step: AuthorizeAgent) -> None:
+        """The owner looks at what is asked, and answers; or leaves it."""
+        if way == 7:
+            return
+        path = f"/mcp/questions/{word}"
+        scope = "" if way == 6 else READ if step.action // (3 * WAYS) % 3 == 0 else guest.wanted
+
+        def seen(caller: RequestClient) -> None:
+            if caller.status != 200:
+                return
+            asked = caller.answer.json
+            if (asked["client_name"], asked["scope"]) != (guest.name, guest.wanted):
+                violated(
+                    Invariant.CONSENT, f"{guest.name} asks for {guest.wanted}, and the owner is told {asked!r:.200}"
+                )
+            if way == 5:  # with the ballot of another question
+                self._answer(guest, path, "0" * 36, guest.wanted, step)
+            self._answer(guest, path, str(asked["ballot"]), scope, step)
+            if way == 4:  # and thinks better of it
+                other = "" if scope else guest.wanted
+                self.world.sim.after(0.4, lambda: self._answer(guest, path, str(asked["ballot"]), other, step))
+
+        self.crowd.local("GET", path, None, seen)
+
+    def _answer(self, guest: Guest, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
+        ttl = LASTS[step.agent % len(LASTS)]
+        body: dict[str, object] = {"ballot": ballot, "allow": bool(scope), **({"scope": scope} if scope else {})}
+        if ttl is not None:
+            body["ttl_seconds"] = ttl
+
+        def done(caller: RequestClient) -> None:
+            if caller.status != 200:
+                return
+            if ballot.startswith("0000"):
+                violated(Invariant.CONSENT, f"a question of {guest.name} was answered with the ballot of another")
+            if guest.said is not None:
+                violated(
+                    Invariant.CONSENT, f"the owner's answer to {guest.name} was taken twice: {guest.said!r}, {scope!r}"
+                )
+            guest.said = scope
+            self.world.count("questions of agents answered")
+            self._look(guest, partial(self._led, guest, ttl, step.action % WAYS))
+
+        self.crowd.local("POST", path, body, done)
+
+    def _led(self, guest: Guest, ttl: int | None, way: int, caller: RequestClient) -> None:
+        """The page sends its browser on."""
+        if caller.status != 303:
+            return
+        fields = {name: values[0] for name, values in parse_qs(urlsplit(_location(caller)).query).items()}
+        if fields.get("state") != guest.state or guest.collected:
+            violated(Invariant.CONSENT, f"{guest.name} is led to {fields}, once more: {guest.collected}")
+        guest.collected = True
+        if ("code" in fields) != bool(guest.said) or ("error" in fields) == bool(guest.said):
+            violated(Invariant.CONSENT, f"{guest.said!r} was the answer to {guest.name}, which is told {fields}")
+        guest.code = fields.get("code", "")
+        if not guest.code:
+            return
+        self.world.secrets[guest.code] = "an authorisation code"
+        self._look(guest, partial(self._led, guest, ttl, way))  # which is over now
+        if way == 3:  # somebody else has the code
+            self._trade(guest, "another-verifier".ljust(50, "v"), ttl)
+        elif way != 2:  # who forgets it
+            self._trade(guest, guest.verifier, ttl)
+
+    # --- codes and tokens ---
+
+    def _trade(self, guest: Guest, verifier: str, ttl: int | None = None) -> None:
+        """Show the code, with a verifier of one's own, or of somebody who has only heard the code."""
+        form = {"grant_type": "authorization_code", "code": guest.code, "redirect_uri": REDIRECT}
+        again, wrong = guest.session is not None, verifier != guest.verifier
+        guest.under_way += 1
+
+        def done(caller: RequestClient) -> None:
+            guest.under_way -= 1
+            if caller.status == 200 and (again or wrong or guest.burnt):
+                why = "with another's verifier" if wrong else "once more"
+                violated(Invariant.TOKENS_ONCE, f"the code of {guest.name} was taken {why}")
+            if caller.status == 200:
+                self._let_in(guest, caller.answer.json, ttl)
+            elif again:
+                known = self.crowd.now < guest.since + REMEMBERED and self.world.relay is guest.relay
+                self._ended(guest, caller, known=known)
+            elif wrong and caller.status == 400:
+                guest.burnt = True
+                self._trade(guest, guest.verifier, ttl)
+
+        self._post(guest, {**form, "code_verifier": verifier}, done)
+
+    def _let_in(self, guest: Guest, told: dict[str, Any], ttl: int | None) -> None:
+        token = str(told["refresh_token"])
+        session = guest.session = Session(token.partition(".")[0], "agent", guest.name, "mcp")
+        guest.scope = str(told["scope"])
+        end = self.world.wall.highest(self.crowd.now) + ttl if ttl is not None else float("inf")
+        session.terms = [Terms(end, {guest.scope: end})]
+        session.past = [*session.terms]
+        guest.since = self.crowd.now
+        self._take(guest, told)
+        self.world.count("agents let in")
+
+    def _take(self, guest: Guest, told: dict[str, Any]) -> None:
+        if told["scope"] != guest.scope or (guest.said == READ and guest.scope != READ):
+            violated(Invariant.LOOKS_ONLY, f"{guest.name} was given {guest.said!r}, and has {told['scope']!r}")
+        guest.access, guest.refresh, guest.fresh = told["access_token"], told["refresh_token"], self.crowd.now
+        self.world.secrets[guest.access] = "an access token"
+        self.world.secrets[guest.refresh] = "a refresh token"
+
+    def renew(self, guest: Guest) -> None:
+        """Show the refresh token."""
+        shown, access = guest.refresh, guest.access
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200 and shown != guest.refresh:
+                violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
+            if caller.status != 200:
+                guest.doubtful = True  # it was rotated, perhaps
+                return
+            guest.old_access.append(access)
+            guest.old_refresh.append(shown)
+            self._take(guest, caller.answer.json)
+            self.world.count("tokens of agents renewed")
+
+        self._show(guest, shown, done)
+
+    def _renew_by_an_old_one(self, guest: Guest) -> None:
+        if not guest.old_refresh:
+            self.renew(guest)
+            return
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200 and self._is_kept:
+                violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
+            self._ended(guest, caller, known=True)
+
+        self._show(guest, guest.old_refresh[0], done)
+
+    def _show(self, guest: Guest, token: str, done: Callable[[RequestClient], None]) -> None:
+        guest.under_way += 1
+
+        def told(caller: RequestClient) -> None:
+            guest.under_way -= 1
+            done(caller)
+
+        self._post(guest, {"grant_type": "refresh_token", "refresh_token": token}, told)
+
+    def _ended(self, guest: Guest, caller: RequestClient, *, known: bool) -> None:
+        """What was shown twice ends what it was of, for whoever has it."""
+        session = guest.session
+        guest.doubtful = True
+        if caller.status == 400 and known and session is not None and session.revoked is None and self._is_kept:
+            session.revoked = self.crowd.now
+            self.world.count("agents that showed a token twice")
+            self._try(guest, guest.access, "/mcp", "an access token of what was ended opens")
+
+    def _use_an_old_one(self, guest: Guest) -> None:
+        for token in guest.old_access[-1:]:
+            self._try(guest, token, "/mcp", "an access token that was replaced opens")
+
+    def _try_routes(self, guest: Guest) -> None:
+        self._try(guest, guest.access, "/ping", "an access token of an agent opens")
+        self._try(guest, guest.refresh, "/mcp", "a refresh token opens")
+        assert guest.session is not None
+        self._try(guest, guest.session.token, "/mcp", "a part of a refresh token opens")
+
+    def _try(self, guest: Guest, token: str, path: str, what: str) -> None:
+        kept = self._is_kept
+
+        def done(caller: RequestClient) -> None:
+            if caller.status not in (0, 401, 403, 429) and kept and self._is_kept:
+                violated(Invariant.TOKENS_ONCE, f"{what} {path}: {guest.name}, {caller.status}")
+
+        headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
+        self.world.call(self.world.agent, REMOTE, "GET", path, headers=headers, done=done)
+
+    def _give_back(self, guest: Guest) -> None:
+        session = guest.session
+        assert session is not None
+        session.revoking = True
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200 and session.revoked is None and not guest.doubtful and self._is_kept:
+                session.revoked = self.crowd.now
+
+        self._post(guest, {"token": guest.refresh}, done, path="/oauth/revoke")
+
+    # --- helpers ---
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether what was changed is so after a restart, too."""
+        world = self.world
+        return not (world.store_trouble or world.store_refused or world.disk_trouble)
+
+    def _post(
+        self,
+        guest: Guest,
+        form: dict[str, str],
+        done: Callable[[RequestClient], None] = nothing,
+        path: str = "/oauth/token",
+    ) -> None:
+        body = urlencode({"client_id": guest.client, **form}).encode()
+        world = self.world
+        world.call(world.home, LOCAL, "POST", path, headers={"content-type": FORM}, body=body, done=done)
+
+
+def _location(caller: RequestClient) -> str:
+    return (caller.answer.headers.get(b"location") or b"").decode()

@@ -1,0 +1,280 @@
+"""People who pair: operators who register codes, devices that show them and come back with their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from fuzz.simulation.actors.actor_context import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
+from fuzz.simulation.deployment import REMOTE
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.grant_model import NOTHING, Spans, Terms, Wish, fits, paired
+from fuzz.simulation.models.reference_model import SLACK, Attempt, Code, Session, violated
+from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterCode, Step
+from runtimes.sim.host import SimHost
+from tests.support.sim_http import RequestClient, WebSocketClient
+
+UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
+
+TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself
+GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
+
+
+class Pairing:
+    """The steps that end with a socket, or with none."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        crowd.world.on_relay_gone.append(self._relay_gone)
+        self.deeds: dict[type[Step], Deeds] = {
+            RegisterCode: self._register,
+            PairDevice: self._pair,
+            ReconnectSession: self._reconnect,
+            DisconnectSocket: self._leave,
+        }
+
+    def _register(self, step: RegisterCode) -> None:
+        self.register(GRANTS[step.grants % len(GRANTS)], step.lifetime)
+
+    def register(self, grants: Spans | None = None, ttl: float = 0.0) -> Code:
+        """Have the operator register a fresh code."""
+        wish = Wish(int(ttl) or None, grants)
+        code = Code(f"C{self.crowd.number():05}", self.crowd.now, wish=wish)
+        self.crowd.codes.append(code)
+        sent = self.crowd.now
+        forgotten = (sent, float("inf"))
+        self.world.addresses.cleared.append(forgotten)
+
+        def done(caller: RequestClient) -> None:
+            self.world.addresses.cleared.remove(forgotten)
+            until = self.crowd.now if caller.status else self.crowd.now + SLACK
+            self.world.addresses.forget(sent, until, sure=caller.status == 200)
+            if caller.status == 200:
+                code.told = self.crowd.now
+            elif caller.status not in (0, 408, 503):
+                violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
+
+        self.crowd.local("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
+        return code
+
+    def _pair(self, step: PairDevice) -> None:
+        if self.crowd.codes:
+            code = self.crowd.codes[-1 if step.code < 0 else step.code % len(self.crowd.codes)]
+            self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
+
+    def pair(self, host: SimHost, code: Code, *, phone: bool = True) -> WebSocketClient:
+        """A device shows a code."""
+        rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
+        ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
+        payload: dict[str, object] = {
+            "pairing_code": code.word,
+            "device_name": host.name,
+            "device_id": f"id of {host.name}",
+            "client_surface": PHONE if phone else "desktop",
+            **({} if ttl is None else {"ttl_seconds": ttl}),
+            **({} if grants is None else {"grants": {**grants, "chat": "nonsense"}}),
+        }
+        if self.world.rng.random() < 0.2:
+            payload["ttl_seconds"], ttl = "nonsense", None
+        return self.sign_in(host, payload, code=code, wish=Wish(ttl, grants))
+
+    def _reconnect(self, step: ReconnectSession) -> None:
+        if not self.crowd.sessions:
+            return
+        session, codes = self.crowd.session(step.session), [code for code in self.crowd.codes if not code.shown]
+        if step.credential % 3 or not codes:
+            self.reconnect(session)
+            return
+        code = codes[-1]  # is shown as well, and need not be used up by that
+
+        def welcomed(device: Device) -> None:
+            if device.session is session:
+                self.pair(device.talker.host, code)
+
+        self.reconnect(session, code=code, welcomed=welcomed)
+
+    def reconnect(
+        self,
+        session: Session,
+        *,
+        code: Code | None = None,
+        fresh: bool = False,
+        welcomed: Callable[[Device], None] | None = None,
+    ) -> WebSocketClient:
+        """A device comes back with its token, and perhaps a code beside it; `fresh`: on a connection of its own."""
+        host = self.world.sim.hosts[session.owner]
+        payload: dict[str, object] = {"session_token": session.token}
+        if code is not None:
+            payload |= {"pairing_code": code.word, "device_name": host.name, "device_id": f"id of {host.name}"}
+            payload["client_surface"] = session.surface
+        return self.sign_in(host, payload, code=code, session=session, fresh=fresh, on_welcome=welcomed)
+
+    def sign_in(
+        self,
+        host: SimHost,
+        payload: dict[str, object],
+        *,
+        code: Code | None = None,
+        session: Session | None = None,
+        wish: Wish = NOTHING,
+        fresh: bool = False,
+        on_welcome: Callable[[Device], None] | None = None,
+    ) -> WebSocketClient:
+        """Open a WebSocket and show a credential."""
+        world = self.world
+        surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
+        attempt: list[Attempt] = []
+        sign_in: list[SignIn] = []
+        known: list[tuple[int, Terms | None]] = []  # of the session, when it was asked for
+        device: list[Device] = []
+
+        def opened(talker: WebSocketClient) -> None:
+            sign_in.append(SignIn(talker, world.relay, self.crowd.now))
+            if surface == PHONE:
+                self.crowd.sign_ins.setdefault(host.name, []).append(sign_in[0])
+            known.append((0, None) if session is None else (session.patched, session.sure))
+            world.note_registrations()
+            world.addresses.check_open(host.address, talker.began, self.crowd.now)
+            attempt.append(world.addresses.attempt(host.address, self.crowd.now))
+            if code is not None:
+                code.shown += 1
+            talker.say("system", "auth", payload, "auth-1")
+
+        def heard(talker: WebSocketClient, message: dict[str, Any]) -> None:
+            if device:
+                self.crowd.heard(device[0], message)
+                return
+            members = message.get("payload", {})
+            if message.get("type") == "auth.ok":
+                world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
+                sign_in[0].told = self.crowd.now
+                if code is not None and (session is None or members.get("session_token") != session.token):
+                    self.crowd.refused(session, sign_in[0].sent)  # a token that is good comes before a code
+                    owned = self._paired(host, surface, members, code, wish, sign_in[0])
+                else:
+                    owned = self._returned(host, members, session, *known[0], sign_in[0])
+                    _was_not_looked_up(code)
+                device.append(self._join(talker, owned, sign_in[0]))
+                for joined in (*self.crowd.on_join, *([] if on_welcome is None else [on_welcome])):
+                    joined(device[0])
+            elif message.get("type") == "auth.fail":
+                self._refused(host, str(members.get("reason", "")), code, session, attempt[0], sign_in[0])
+
+        def ended(talker: WebSocketClient) -> None:
+            self._judge_end(talker)
+            for one in device:
+                one.left = self.crowd.now
+                self.crowd.open.remove(one)
+
+        talker = WebSocketClient(
+            world.carrier(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
+            REMOTE,
+            headers={},
+            on_open=opened,
+            on_message=heard,
+            on_end=ended,
+        )
+        world.keep(talker)
+        world.wear_out(talker)
+        return talker
+
+    def _refused(
+        self,
+        host: SimHost,
+        reason: str,
+        code: Code | None,
+        session: Session | None,
+        attempt: Attempt,
+        sign_in: SignIn,
+    ) -> None:
+        world = self.world
+        world.refuse_secrets(reason, "auth.fail")
+        sign_in.failed = True
+        if any(word in reason for word in UNCOUNTED):
+            world.addresses.did_not_fail(host.address, attempt)
+            _was_not_looked_up(code)
+            return
+        attempt.told = self.crowd.now
+        self.crowd.refused(session, sign_in.sent)
+        if code is not None and code.must_count(sign_in.sent, self.crowd.now):
+            violated(Invariant.LIVE_CODE, f"{code.word} was refused to {host.name}: {reason}")
+
+    def _judge_end(self, talker: WebSocketClient) -> None:
+        world = self.world
+        world.lines.pop(talker, None)
+        if talker.broken:
+            violated(Invariant.STATUS, f"a WebSocket: {talker.broken}")
+        if talker.status == 429:
+            world.note_registrations()
+            world.addresses.check_refused(talker.host.address, talker.began, self.crowd.now)
+        elif talker.status == 408 and world.shaken >= talker.began:
+            world.count("408 in a bad network")
+        elif talker.status not in (0, 101, 503):
+            violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
+
+    def _paired(
+        self, host: SimHost, surface: str, members: dict[str, Any], code: Code, wish: Wish, sign_in: SignIn
+    ) -> Session:
+        world, now = self.world, self.crowd.now
+        token = str(members.get("session_token"))
+        code.use(sign_in.sent, now)
+        if token in world.secrets:
+            violated(Invariant.OWN_BYTES, "the token of another session was given out")
+        world.secrets[token] = f"the token {token[:8]}"
+        session = Session(token, host.name, host.name, surface)
+        terms = session.learn(members)
+        session.terms.append(terms)
+        session.past.append(terms)
+        asked = code.wish.or_else(wish)
+        session.explicit = dict.fromkeys(asked.grants or ())
+        session.withheld = tuple(channel for channel, span in (asked.grants or {}).items() if span is None)
+        if not fits(terms, lambda wall: paired(asked, world.policy, wall), world.wall.spans(sign_in.sent, now)):
+            violated(Invariant.LIFETIME, f"{session.prefix} got {terms} at {world.home.wall():.3f} for {asked}")
+        self.crowd.sessions.append(session)
+        return session
+
+    def _returned(
+        self,
+        host: SimHost,
+        members: dict[str, Any],
+        session: Session | None,
+        patched: int,
+        terms: Terms | None,
+        sign_in: SignIn,
+    ) -> Session:
+        world = self.world
+        if session is None:
+            violated(Invariant.DEAD_TOKEN, f"a stranger was welcomed at {host.name}")
+        if members.get("session_token") != session.token:
+            violated(Invariant.OWN_BYTES, f"{session.prefix} was welcomed with another token")
+        if session.is_dead(world.wall, sign_in.sent, self.crowd.now):
+            violated(Invariant.DEAD_TOKEN, f"{session.prefix} was welcomed after its end")
+        told = session.learn(members)
+        if terms is not None and session.patched == patched and told != terms:
+            violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {terms}")
+        return session
+
+    def _join(self, talker: WebSocketClient, session: Session, sign_in: SignIn) -> Device:
+        self.world.count("signed in")
+        device = Device(f"{session.owner}/{self.crowd.number()}", talker, session, sign_in)
+        self.crowd.open.append(device)
+        return device
+
+    def _relay_gone(self) -> None:
+        """What the store did not take comes back with the next one."""
+        for session in self.crowd.sessions:
+            session.suspended = None
+            session.terms, session.afterwards = session.afterwards or session.terms, []
+        for code in self.crowd.codes:
+            code.lost = True
+
+    def _leave(self, step: DisconnectSocket) -> None:
+        if self.crowd.open:
+            self.crowd.open[step.socket % len(self.crowd.open)].talker.hang_up(reset=step.ending % 2 == 1)
+
+
+def _was_not_looked_up(code: Code | None) -> None:
+    if code is not None:
+        code.shown -= 1

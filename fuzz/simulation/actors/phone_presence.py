@@ -1,0 +1,97 @@
+"""Which phones are connected for sure, so that whoever calls them gets through; and phones that come and go.
+
+A phone is known by its device, and the socket that signed in last stands for it: an older one may die when it likes.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from fuzz.simulation.actors.actor_context import LATE, PHONE, Crowd, Device, SignIn
+from fuzz.simulation.deployment import UNTIL_DROPPED
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import Command, violated
+from svc_proto.phone.service import PhoneState
+
+IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
+ABSENT = ("phone_not_connected", "unknown_device")
+LOST = ("phone_disconnected", "send_failed")
+
+
+class Phones:
+    """What the people who call phones know of them."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+
+    def refused(self, command: Command, status: int, code: str) -> None:
+        """The relay itself has answered. Judged a little later, when a socket that had gone is known to be."""
+        if status == 403 and code == "grant_required":
+            self._check_held(command)
+        if status in (404, 502, 503, 504):
+            told = self.crowd.now
+            self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
+
+    def connected(self, since: float) -> list[Device]:
+        """All that have been there for sure from then on."""
+        return [device for device in self.crowd.open if self.is_connected(device, since)]
+
+    def is_connected(self, device: Device, since: float) -> bool:
+        """Whether it has been a phone that can be called from then on."""
+        crowd, mine = self.crowd, device.sign_in
+        if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
+            return False
+        if not crowd.surely_held(device.session, "bridge") or not self.world.is_sound(device.talker):
+            return False
+        others = crowd.sign_ins[device.session.device]
+        return all(
+            other is mine
+            or other.failed
+            or other.relay is not mine.relay
+            # One that has come later, or perhaps, has taken its place; so has one that reported later.
+            or (other.told is not None and other.told < mine.sent and self._has_reported(other) < mine.sent)
+            for other in others
+        )
+
+    def _has_reported(self, sign_in: SignIn) -> float:
+        """Until when a status of it may have come."""
+        if sign_in.reported is None:
+            return -inf
+        return sign_in.reported + (LATE if self.world.is_sound(sign_in.talker) else UNTIL_DROPPED)
+
+    def _judge(self, command: Command, status: int, code: str, told: float) -> None:
+        connected = self.connected(command.sent)
+        sure = [device for device in connected if command.selector in ("", device.session.device)]
+        self.world.count("calls that failed")
+        if not sure:
+            if code == ABSENT[0] and command.selector in ("", "Reference") and self._is_reference_there(command):
+                violated(
+                    Invariant.REACHED, f"{command.mark} got {status} {code}, and the reference phone was connected"
+                )
+            return
+        self.world.count("calls that failed at a phone that was there")
+        names = [device.name for device in sure]
+        what = f"{command.mark} for {command.selector or 'any phone'} got {status} {code}"
+        if code in ABSENT:
+            violated(Invariant.REACHED, f"{what}, and {names} were connected")
+        for device in sure:
+            if code in LOST and device.name in command.reached:
+                violated(Invariant.REACHED, f"{what}, and {device.name} is still connected")
+            answered = command.answered.get(device.name)
+            if code == "phone_timeout" and answered is not None and answered < min(told, command.sent + IN_TIME):
+                violated(
+                    Invariant.REACHED, f"{what}, and {device.name} had answered after {answered - command.sent:.1f} s"
+                )
+        if code == "phone_timeout" and command.selector and not command.reached:
+            violated(Invariant.REACHED, f"{what}, and was never sent to {names}")
+
+    def _is_reference_there(self, command: Command) -> bool:
+        online = self.world.phone_service.state is PhoneState.ONLINE
+        return online and command.reference and self.world.quiet_since(command.sent - LATE)
+
+    def _check_held(self, command: Command) -> None:
+        session = command.caller
+        same = session.patched == command.patched and not session.patches
+        if same and self.crowd.surely_holds(session, "bridge"):
+            violated(Invariant.GRANT_HELD, f"{command.mark} of {session.prefix}, which holds a bridge grant, got 403")

@@ -1,0 +1,135 @@
+"""People who begin runs of the API and watch them: at once, later, when all is over, or two at a time.
+
+Whoever gets a run's events hears all of them from the first, in order, whenever he comes, and the same as its status
+and its stored rows say. One may have them; a second one is told that they are not there (wire api 6.3).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.actors.chat_clients import MANNERS, Chats, each_event
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import Turn, violated
+from fuzz.steps import StartRun, Step
+from tests.support.sim_http import RequestClient
+
+UNREAD_FOR = 300.0  # s that events wait for whom they are for, wire api 6.3
+ENDS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}  # and what status says then
+CLOSED = b": stream closed\n\n"
+
+
+@define(eq=False)
+class _Watched:
+    """A run, and those who ask for its events. The turn is what one of them heard."""
+
+    turn: Turn
+    sent: float  # when it was asked for
+    outages: int  # of the API until then
+    asked: list[RequestClient] = field(factory=list)
+    end: str = ""  # the event that ended it
+
+
+class Watchers:
+    """The steps that concern runs."""
+
+    def __init__(self, chats: Chats) -> None:
+        self.chats = chats
+        self.world = chats.world
+        self.deeds: dict[type[Step], Deeds] = {StartRun: self._run}
+
+    def _run(self, step: StartRun) -> None:
+        chat = self.chats.pick(step.chat)
+        if chat is None:
+            return
+        chat.runs += 1
+        manner = chat.allowed((*MANNERS, "long")[step.manner % (len(MANNERS) + 1)])
+        turn = Turn(chat, f"{manner}: run {self.chats.number()}")
+        run = _Watched(turn, self.world.sim.now, self.world.outages)
+        body: dict[str, object] = {"input": turn.text, "session_id": chat.id}
+        if step.chat % 5 == 4:  # who reads the answer of the POST itself
+            self._watch(run, "POST", "/v1/runs", {**body, "stream": True})
+            return
+
+        def begun(caller: RequestClient) -> None:
+            if caller.status != 202:
+                return
+            turn.run_id = str(caller.answer.json["run_id"])
+            self.chats.runs.append(turn.run_id)
+            chat.turns.append(turn)
+            for _ in range(1 + step.chat % 2):
+                self.world.sim.after(
+                    step.watch_after, lambda: self._watch(run, "GET", f"/v1/runs/{turn.run_id}/events")
+                )
+
+        self.chats.ask("POST", "/v1/runs", body, begun)
+
+    def _watch(self, run: _Watched, method: str, path: str, body: object = None) -> None:
+        if self.world.left:
+            return
+        over, piece = partial(self._over, run, self.world.sim.now), each_event(partial(self._told, run))
+        caller = self.chats.ask(method, path, body, over, piece)
+        run.asked.append(caller)
+        self.chats.reading.setdefault(run.turn.text, caller)
+
+    def _told(self, run: _Watched, event: str, data: dict[str, Any]) -> None:
+        turn = run.turn
+        if "run_id" not in data:  # an error in place of a stream
+            return
+        if not turn.run_id:
+            turn.run_id = data["run_id"]
+            turn.chat.turns.append(turn)
+        if data["session_id"] != turn.chat.id or data["run_id"] != turn.run_id or data["event"] != event:
+            violated(Invariant.OWN_BYTES, f"{event} of another session or run is told of {turn.text!r}")
+        if run.end:
+            violated(Invariant.STREAM, f"{event} after {run.end}")
+        if not turn.events and event not in ("run.started", "run.failed", "run.cancelled"):
+            violated(Invariant.STREAM, f"the events of {turn.text!r} begin with {event}")
+        turn.events.append(event)
+        if event == "message.delta":
+            turn.said.append(data["delta"])
+        elif event in ENDS:
+            run.end = event
+            if event == "run.completed":
+                self._completed(turn, data["output"])
+
+    def _completed(self, turn: Turn, output: str) -> None:
+        turn.content = output
+        if output != "".join(turn.said):
+            violated(
+                Invariant.STREAM, f"{turn.text!r}: {''.join(turn.said)!r:.60} was told, and {output!r:.60} in the end"
+            )
+        if turn.text.startswith("plain:") and output.strip() != f"You said {turn.text}":
+            violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {output!r:.100}")
+
+    def _over(self, run: _Watched, sent: float, caller: RequestClient) -> None:
+        turn = run.turn
+        if caller.status == 200:
+            self.world.count("runs watched")
+            if not run.end or not caller.answer.body.endswith(CLOSED):
+                violated(Invariant.STREAM, f"the events of {turn.text!r} ended with {turn.events[-3:]}")
+            self.chats.ask("GET", f"/v1/runs/{turn.run_id}", None, partial(self._compare, run))
+        elif caller.status == 404 and caller.method == "GET":
+            self.world.count("runs watched in vain")
+            others = [each for each in run.asked if each is not caller and each.status != 404]
+            lost = self.world.outages != run.outages or sent >= run.sent + UNREAD_FOR
+            if not (others or lost):
+                violated(Invariant.STREAM, f"the events of {turn.text!r} are not there for the first who comes")
+        if sum(each.head is not None and each.head.status == 200 for each in run.asked) > 1:
+            violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
+
+    def _compare(self, run: _Watched, caller: RequestClient) -> None:
+        """What everybody may ask for says the same."""
+        if caller.status != 200:
+            return
+        view, turn = caller.answer.json, run.turn
+        if view["status"] != ENDS[run.end]:
+            violated(Invariant.STREAM, f"{turn.text!r} was told as {run.end}, and is {view['status']}")
+        if view.get("output") != turn.content:
+            violated(
+                Invariant.STREAM, f"{turn.text!r} was told as {turn.content!r:.60}, and is {view.get('output')!r:.60}"
+            )

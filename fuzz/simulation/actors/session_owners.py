@@ -1,0 +1,156 @@
+"""Owners of sessions, who end them, change their terms and list them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuzz.simulation.actors.actor_context import GRANTS, Crowd, Deeds
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.grant_model import Terms, Wish, fits, patched
+from fuzz.simulation.models.reference_model import Session, check_grants, violated
+from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
+from tests.support.sim_http import RequestClient
+
+NOT_CHANGED = (400, 401, 403, 404, 409)
+LASTS = "the relay goes on trying"  # unless it says more, the end of a session that the store did not take is one
+PASSES = "a restart before that"
+KEPT = 40  # of `other`: from there on a change of grants leaves the lifetime alone
+
+
+class Owners:
+    """The steps that concern sessions."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.deeds: dict[type[Step], Deeds] = {
+            RevokeSession: self._revoke,
+            ExtendSession: self._extend,
+            ListSessions: self._list,
+        }
+
+    def _revoke(self, step: RevokeSession) -> None:
+        if self.crowd.sessions:
+            caller = self.crowd.session(step.caller) if step.caller % 4 else None
+            self.revoke(self.crowd.session(step.session), caller)
+
+    def revoke(self, session: Session, caller: Session | None) -> None:
+        """Another session, or the operator, ends one."""
+        session.revoking = True
+        relay = self.world.relay
+
+        def done(answer: RequestClient) -> None:
+            lasting = answer.status == 500 and _lasts(str(answer.answer.json.get("error")))
+            if (answer.status == 200 or lasting) and session.revoked is None:
+                session.revoked = self.crowd.now
+            elif answer.status == 500 and self.world.relay is relay and self.world.relay_up:
+                session.suspended = self.crowd.now
+
+        self.crowd.ask(caller, "DELETE", f"/sessions/{session.prefix}", None, done)
+
+    def _extend(self, step: ExtendSession) -> None:
+        if not self.crowd.sessions:
+            return
+        grants = GRANTS[step.grants % len(GRANTS)]
+        ttl = None if grants is not None and step.grants >= KEPT else int(step.lifetime)
+        self.extend(self.crowd.session(step.session), Wish(ttl, grants))
+
+    def extend(self, session: Session, wish: Wish, changed: Callable[[], None] | None = None) -> None:
+        """A session asks for other terms; `changed` comes when it has them."""
+        before, sent = session.sure, self.crowd.now
+        session.terms.append(None)
+        session.patches += 1
+        session.patched += 1
+        alone = session.patches == 1
+        begun = session.patched
+        wished = wish.grants or {}
+        beyond = [channel for channel in session.withheld if wished.get(channel) is not None]
+
+        def done(caller: RequestClient) -> None:
+            session.patches -= 1
+            over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # by this very change, perhaps
+            if caller.status in NOT_CHANGED and not (caller.status == 401 and over):
+                session.terms.remove(None)
+                if caller.status == 403 and not (beyond or self.world.policy.reduce_only):
+                    violated(Invariant.STATUS, f"{session.prefix} may not change itself")
+                return
+            if caller.status != 200:
+                session.past.append(None)
+                if before is not None and alone and session.patched == begun and self._is_passing(caller, session):
+                    self._change_meanwhile(session, before, wish, sent)
+                session.explicit = None
+                return
+            if beyond:
+                violated(Invariant.LIFETIME, f"{session.prefix} got {beyond}, which its pairing withheld")
+            terms = session.learn(caller.answer.json)
+            session.past.append(terms)
+            session.changed = self.crowd.now
+            if alone and session.patched == begun:
+                self._check_terms(session, before, wish, terms, sent)
+                session.terms = [terms]
+            else:
+                session.terms.append(terms)
+            if session.explicit is not None:
+                session.explicit.update(dict.fromkeys(wish.grants or ()))
+            if changed is not None:
+                changed()
+
+        self.crowd.remote("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
+
+    def _is_passing(self, caller: RequestClient, session: Session) -> bool:
+        """Whether the relay has said that it is changed until it restarts, and the same one runs."""
+        told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
+        lasts = self.world.relay_up and self.world.shelf.is_up_since(caller.began)
+        return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
+
+    def _change_meanwhile(self, session: Session, before: Terms, wish: Wish, sent: float) -> None:
+        """Until then it has the new terms, and afterwards it may have either."""
+        explicit, world = tuple(session.explicit or ()), self.world
+        ((low, high),) = world.wall.spans(sent, self.crowd.now)
+        new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
+        session.terms, session.afterwards, session.changed = [*new], [before, *new], self.crowd.now
+
+    def _check_terms(self, session: Session, before: Terms | None, wish: Wish, told: Terms, sent: float) -> None:
+        if before is None or session.explicit is None:
+            return
+        world, explicit = self.world, tuple(session.explicit)
+        readings = world.wall.spans(sent, self.crowd.now)
+        if not fits(told, lambda wall: patched(before, explicit, wish, world.policy, wall), readings):
+            violated(Invariant.LIFETIME, f"{session.prefix} had {before}, asked for {wish} and got {told}")
+        if world.policy.reduce_only and not told.is_within(before):
+            violated(Invariant.LIFETIME, f"{session.prefix} had {before}, and got more: {told}")
+
+    def _list(self, step: ListSessions) -> None:
+        self.list_all(self.crowd.session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
+
+    def list_all(self, asks: Session | None) -> None:
+        """A session, or the operator, looks at all of them."""
+        crowd, sent = self.crowd, self.crowd.now
+        known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
+
+        def done(caller: RequestClient) -> None:
+            if caller.status != 200:
+                return
+            listed = {record["token_prefix"]: record for record in caller.answer.json["sessions"]}
+            seen = [record["last_seen"] for record in listed.values()]
+            if seen != sorted(seen, reverse=True) or len(listed) < len(caller.answer.json["sessions"]):
+                violated(Invariant.AS_TOLD, f"sessions are not listed by when they were last seen: {seen}")
+            for prefix, record in listed.items():
+                check_grants(record["grants"], record["expires_at"], prefix)
+            for prefix, (session, begun, terms) in known.items():
+                if prefix not in listed:
+                    if crowd.surely_lives(session):
+                        violated(Invariant.LIVE_TOKEN, f"{prefix} is not listed")
+                    continue
+                if session.is_dead(self.world.wall, sent, crowd.now):
+                    violated(Invariant.DEAD_TOKEN, f"{prefix} is listed after its end")
+                told = session.learn(listed[prefix])
+                if terms is not None and session.patched == begun and told != terms:
+                    violated(Invariant.LIFETIME, f"{prefix} is listed with {told}, and has {terms}")
+
+        crowd.ask(asks, "GET", "/sessions", None, done)
+
+
+def _lasts(told: str) -> bool:
+    """Whether a session that the store could not erase is refused after a restart, too."""
+    return LASTS in told and PASSES not in told

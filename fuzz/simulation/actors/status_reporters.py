@@ -1,0 +1,278 @@
+"""Phones that report, and people who look into the inspectors: what those say is what was reported and what happened.
+
+A status is its phone's own, and the newest; notifications are all there, as they came; the activity says of a command
+what its phone and its caller know of it; numbers agree with lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from fuzz.simulation.actors.actor_context import LATE, PHONE, Crowd, Deeds, Device
+from fuzz.simulation.actors.device_control import Control
+from fuzz.simulation.actors.media_users import Media
+from fuzz.simulation.actors.phone_presence import IN_TIME
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import COMMAND_TIME, Command, Session, violated
+from fuzz.steps import InspectServer, ListNotifications, PostNotification, ReportStatus, Step
+from runtimes.sim.process import SimProcess
+from tests.support.sim_http import RequestClient
+
+ACTIVITY, STATUS, PHONES = "/bridge/activity", "/bridge/status", "/bridge/devices"
+SHELF, NOTES, INFO, HEALTH = (
+    "/media/inspect?include_expired=1",
+    "/notifications/recent?limit=100",
+    "/relay/info",
+    "/health",
+)
+INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
+MOST_NOTES = MOST_RECORDS = 100
+KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
+REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
+View: TypeAlias = Callable[[RequestClient, float], None]
+"""Judges what was asked for at some time."""
+
+
+@frozen(eq=False)
+class _Sent:
+    """Something that a socket has told the relay."""
+
+    device: Device
+    sent: float
+    relay: SimProcess
+    payload: Mapping[str, object]
+
+
+@frozen(eq=False)
+class _Meant:
+    """A phone by default: its id and its socket, and from when to when somebody asked for it."""
+
+    name: str
+    device: Device
+    sent: float
+    told: float
+
+
+class Reports:
+    """The steps of those who report, and of those who look."""
+
+    def __init__(self, crowd: Crowd, control: Control, media: Media) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self._control = control
+        self._decisions: dict[str, str] = {}
+        self._statuses: dict[int, _Sent] = {}
+        self._notes: dict[str, _Sent] = {}
+        self._active: _Meant | None = None  # the one of the last answer
+        self._views: dict[str, View] = {
+            ACTIVITY: self._activity,
+            SHELF: media.shown,
+            STATUS: self._status,
+            PHONES: self._phones,
+            NOTES: self._recent,
+        }
+        crowd.on_join.append(self._joined)
+        self.deeds: dict[type[Step], Deeds] = {
+            InspectServer: lambda step: self._inspect(INSPECTORS[step.inspector % len(INSPECTORS)]),
+            PostNotification: self._notify,
+            ReportStatus: self._report_again,
+            ListNotifications: lambda step: self._skim(step.count),
+        }
+
+    def look_at_all(self) -> None:
+        """Every inspector once; judged `LATE` seconds after the answers."""
+        for path in INSPECTORS:
+            self._inspect(path)
+
+    def _inspect(self, path: str) -> None:
+        known = partial(self._health, tuple(self.crowd.sessions))
+        self._look(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
+
+    def _skim(self, few: int) -> None:
+        """Only the newest notifications are wanted."""
+        self._look(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
+
+    def _look(self, path: str, view: View | None, pause: float = LATE) -> None:
+        """What is told is judged a little later, when a socket that had gone is known to be."""
+        sent = self.crowd.now
+
+        def done(caller: RequestClient) -> None:
+            if view is not None and (caller.status == 200 or (path == STATUS and caller.status == 503)):
+                self.world.sim.after(pause, lambda: view(caller, sent))
+
+        self.crowd.local("GET", path, None, done)
+
+    def _is_there(self, told: _Sent, before: float) -> bool:
+        """Whether the relay surely has had it by then, and keeps it."""
+        device, world = told.device, self.world
+        return (
+            told.sent + LATE < before
+            and told.relay is world.relay
+            and world.relay_up
+            and device in self.crowd.open
+            and world.is_sound(device.talker)
+            and self.crowd.surely_lives(device.session)
+        )
+
+    # --- phones that report ---
+
+    def _joined(self, device: Device) -> None:
+        if device.session.surface != PHONE:
+            return
+        rng = Random(f"report {self.world.script.seed} {device.name}")
+        if rng.random() < 0.5:  # somebody looks before it has reported
+            self.world.sim.after(0.1, partial(self._inspect, rng.choice((PHONES, STATUS))))
+        self.world.sim.after(0.3 + rng.random() * REPORTS_WITHIN, partial(self._report, device))
+
+    def _report_again(self, step: ReportStatus) -> None:
+        if phones := self.crowd.phones:
+            self._report(phones[step.phone % len(phones)])
+
+    def _report(self, device: Device) -> None:
+        sign_ins = self.crowd.sign_ins[device.session.device]
+        if device not in self.crowd.open or sign_ins[-1] is not device.sign_in:
+            return  # an app that has connected anew says nothing on its old socket
+        mark = self.crowd.number()
+        payload = {"device": {"battery_percent": mark % 100, "screen_on": True}, "bridge": {}, "mark": mark}
+        if device.talker.say("bridge", "bridge.status", payload):
+            device.sign_in.reported = self.crowd.now
+            self._statuses[mark] = _Sent(device, self.crowd.now, self.world.relay, payload)
+
+    def _phones(self, caller: RequestClient, sent: float) -> None:
+        records = {record["device_id"]: record for record in caller.answer.json["devices"]}
+        self._check_active(caller, records, sent)
+        for name, record in records.items():
+            self._check_record(name, record, sent)
+        for device in self._control.phones.connected(sent):
+            if _id_of(device) not in records:
+                violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
+
+    def _check_active(self, caller: RequestClient, records: Mapping[str, object], sent: float) -> None:
+        """The phone that is meant by default stays it until it leaves, or another is chosen (wire bridge 2.4)."""
+        active: str | None = caller.answer.json["active_device_id"]
+        before, self._active = self._active, None
+        stays = before is not None and before.name in records and self._is_meant_since(before, sent, caller.ended)
+        if before is not None and stays and before.name != active:
+            violated(Invariant.REACHED, f"{before.name} was meant by default, is connected, and now {active} is")
+        for device in self._control.phones.connected(sent):
+            if _id_of(device) == active:
+                self._active = _Meant(active, device, sent, caller.ended)
+
+    def _is_meant_since(self, before: _Meant, sent: float, told: float) -> bool:
+        """Whether it is there still, and nobody has chosen a phone since the first of two answers was asked for."""
+        chosen = any(before.sent <= when <= told for when in self._control.choices)
+        return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
+
+    def _status(self, caller: RequestClient, sent: float) -> None:
+        record = caller.answer.json
+        if caller.status == 200 and record["phone_connected"]:
+            self._check_record(record["device_id"], record, sent)
+        elif there := self._control.phones.connected(sent):
+            violated(Invariant.REPORTED, f"no phone is said to be connected, and {there[0].name} is")
+
+    def _check_record(self, name: str, record: Mapping[str, Any], sent: float) -> None:
+        crowd, mark = self.crowd, record.get("mark", 0)
+        told = self._statuses.get(mark)
+        if told is not None and _id_of(told.device) != name:
+            violated(Invariant.REPORTED, f"{name} is shown with the status of {told.device.name}")
+        if told is not None and record["device"].get("battery_percent") != mark % 100:
+            violated(Invariant.REPORTED, f"{name} reported {told.payload}, and is shown as {record!r:.200}")
+        session = next((one for one in crowd.sessions if one.prefix == record["session_token_prefix"]), None)
+        if session is not None and session.lacks("bridge", self.world.wall, sent, crowd.now):
+            violated(Invariant.LIVE_GRANT, f"{name} is shown as a phone, and {session.prefix} holds no bridge grant")
+        for device in self._control.phones.connected(sent):
+            newest = [number for number, each in self._statuses.items() if each.device is device]
+            newest = [number for number in newest if self._is_there(self._statuses[number], sent)]
+            if _id_of(device) == name and newest and mark < newest[-1]:
+                violated(Invariant.REPORTED, f"{device.name} has reported {newest[-1]}, and {mark} is shown")
+
+    # --- notifications ---
+
+    def _notify(self, step: PostNotification) -> None:
+        if not self.crowd.open:
+            return
+        device, number = self.crowd.open[step.socket % len(self.crowd.open)], self.crowd.number()
+        key = f"0|com.example|{step.notification % KEYS}"
+        text = "hello" if step.notification % 2 else None
+        note = {"package_name": "com.example", "title": f"note {number}", "text": text, "key": key}
+        if device.talker.say("notifications", "notification.posted", note):
+            self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)
+        device.talker.say("system", "ping", {"ts": 1})
+
+    def _recent(self, caller: RequestClient, sent: float, most: int = MOST_NOTES) -> None:
+        """All that surely came, as it came, once, and of each device the newest first."""
+        shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
+        if len(set(shown)) < len(shown):
+            violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
+        last: dict[Device, float] = {}
+        for note in caller.answer.json["notifications"]:
+            told = self._notes[note["title"]]
+            if note != told.payload:
+                violated(Invariant.REPORTED, f"{told.payload} was posted, {note} is shown")
+            if told.sent > last.setdefault(told.device, told.sent):
+                violated(Invariant.REPORTED, f"{note['title']} of {told.device.name} is not in its place: {shown}")
+            last[told.device] = told.sent
+        for title, told in self._notes.items():
+            wanted = len(shown) < most or told.sent > last.get(
+                told.device, told.sent
+            )  # those that went first are older
+            if wanted and title not in shown and self._is_there(told, sent):
+                violated(Invariant.REPORTED, f"{title!r} of {told.device.name} is not shown: {shown}")
+        self.world.count("notifications looked at")
+
+    # --- activity ---
+
+    def _activity(self, caller: RequestClient, sent: float) -> None:
+        records = caller.answer.json["activity"]
+        times = [record["sent_at"] for record in records]
+        if len(records) > MOST_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
+            violated(
+                Invariant.REPORTED, f"{len(records)} commands are shown, of {MOST_RECORDS}, sent at {times!r:.300}"
+            )
+        if len(records) < MOST_RECORDS:
+            self._check_shown({record["request_id"] for record in records}, sent)
+        for record in records:
+            request_id, decision = record["request_id"], record["decision"]
+            before = self._decisions.setdefault(request_id, decision)
+            if before not in ("pending", decision):
+                violated(Invariant.ONE_ANSWER, f"a record went from {before} to {decision}")
+            self._decisions[request_id] = decision
+            command = self._control.by_request(request_id)
+            if command is not None:
+                self._check_decision(command, decision, sent, caller.ended)
+
+    def _check_shown(self, shown: set[str], sent: float) -> None:
+        """No command is missing that this relay has sent."""
+        for command in self._control.all_commands:
+            if command.outcome is None or command.outcome[0] > sent or not command.request_id:
+                continue
+            if command.request_id not in shown and self.world.shelf.is_up_since(command.sent):
+                violated(Invariant.REPORTED, f"{command.mark} was {command.outcome[1]}, and is not shown")
+
+    def _check_decision(self, command: Command, decision: str, sent: float, told: float) -> None:
+        so = f"{command.mark} is {decision}"
+        if decision == "timeout" and told < command.sent + COMMAND_TIME:
+            violated(Invariant.IN_TIME, f"{so} after {told - command.sent:.1f} s")
+        if command.outcome is not None and command.outcome[0] < sent and decision != command.outcome[1]:
+            violated(Invariant.REPORTED, f"{so}, and its caller was told {command.outcome[1]}")
+        for device in self._control.phones.connected(command.sent):
+            answered = command.answered.get(device.name)
+            if answered is not None and answered < min(sent - LATE, command.sent + IN_TIME) and decision != "executed":
+                violated(Invariant.REPORTED, f"{so}, and {device.name} answered after {answered - command.sent:.1f} s")
+
+    # --- numbers ---
+
+    def _health(self, known: tuple[Session, ...], caller: RequestClient, sent: float) -> None:
+        """No session is missing."""
+        least = sum(map(self.crowd.surely_lives, known))
+        if caller.answer.json["sessions"] < least:
+            violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")
+
+
+def _id_of(device: Device) -> str:
+    return f"id of {device.session.device}"

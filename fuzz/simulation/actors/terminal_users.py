@@ -1,0 +1,193 @@
+"""Who lives in a world and works in terminals of the home: shells that say what they are told to, and who reads it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import Crowd, Deeds, Device
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from fuzz.steps import Step, TypeInTerminal
+from runtimes.sim.child import ScriptedProgram, SimChild
+
+SHELL = "/bin/bash"
+NAMES = ("main", "side")  # of the terminals that somebody has
+FLOOD = 60_000  # characters that a command may say at once
+SHOWN_WITHIN = 40.0  # s from what a shell says to what is shown of it, when all is well
+SAID = re.compile(r"line-(\d+)-")
+
+
+@define(eq=False)
+class _Line:
+    """Something that was typed. `name` is the terminal that was meant; empty if that cannot be said."""
+
+    device: Device
+    sent: float
+    name: str
+    typed: bool = False  # a shell was told
+    shown: bool = False
+
+
+@define(eq=False)
+class _Desk:
+    """A device's terminals, the one that was attached last at the end: it is meant where none is named."""
+
+    names: list[str] = field(factory=list)
+    leaving: list[str] = field(factory=list)  # whose shell was told to exit
+    sure: bool = True  # no order was refused
+    heard: dict[str, str] = field(factory=dict)  # the end of what each has shown
+    ended: dict[str, float] = field(factory=dict)  # when each was told to be over last
+    begun: dict[str, float] = field(factory=dict)  # when each was asked for last
+
+    @property
+    def last(self) -> str:
+        """The one attached last, if that can be said."""
+        return self.names[-1] if self.sure and self.names and not self.leaving else ""
+
+
+class _Shell(ScriptedProgram):
+    """Says again what it is told; `flood` much of it, `exit` nothing any more."""
+
+    def __init__(self, child: SimChild, desks: Desks) -> None:
+        super().__init__(child)
+        self._desks = desks
+        self._typed = ""
+
+    def on_input(self, data: bytes) -> None:
+        """Carry out whole lines."""
+        *lines, self._typed = (self._typed + data.decode()).split("\n")
+        for line in lines:
+            self._desks.typed(line)
+            if line.startswith("exit"):
+                self.child.exit(0)
+                return
+            again = FLOOD // len(line) if line.startswith("flood") else 1
+            self.child.emit(f"{line}\n".encode() * again)
+
+
+class Desks:
+    """The steps that concern terminals."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.deeds: dict[type[Step], Deeds] = {TypeInTerminal: self._terminal}
+        self._lines: dict[int, _Line] = {}
+        self._desks: dict[Device, _Desk] = {}
+        crowd.listeners.append(self._heard)
+        self.world.home.programs[SHELL] = lambda child: _Shell(child, self)
+
+    def typed(self, line: str) -> None:
+        """A shell was told something."""
+        found = SAID.search(line)
+        if found is None:
+            return
+        self.world.count("lines typed")
+        said = self._lines[int(found[1])]
+        if not said.typed and said.name and not line.startswith("exit"):
+            said.typed = True
+            self.world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(said, self.world.sim.now - SHOWN_WITHIN))
+        session = said.device.session
+        if session.lacks("terminal", self.world.wall, said.sent, self.world.sim.now):
+            violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
+
+    def _check_shown(self, line: _Line, since: float) -> None:
+        """What a shell has said is shown to a device that reads, whatever was before."""
+        device, world = line.device, self.world
+        if line.shown or world.left or device not in self.crowd.open or not world.relay_up:
+            return
+        held, desk = self.crowd.surely_held(device.session, "terminal"), self._desks[device]
+        if not held or not desk.sure or line.name not in desk.names or device.session.patched:
+            return
+        if device.talker.slow or not world.quiet_since(since):
+            world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(line, world.sim.now - SHOWN_WITHIN))
+        elif desk.ended.get(line.name, -1.0) < line.sent:
+            violated(
+                Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
+            )
+
+    def _check_all_shown(self, device: Device, desk: _Desk, name: str) -> None:
+        """A shell's end comes behind all that it has said (wire terminal 1.5)."""
+        lines = [line for line in self._lines.values() if line.device is device and line.name == name]
+        missing = [line for line in lines if line.typed and not line.shown and line.sent > desk.begun.get(name, 0.0)]
+        if missing and desk.sure:
+            violated(Invariant.ONE_END, f"{name} of {device.name} is over, and {len(missing)} lines were not shown")
+
+    def _terminal(self, step: TypeInTerminal) -> None:
+        if self.crowd.open:
+            self._work(self.crowd.open[step.socket % len(self.crowd.open)], step.action)
+
+    def _work(self, device: Device, kind: int) -> None:
+        desk, name = self._desks.setdefault(device, _Desk()), NAMES[kind // 10 % 2]
+        if name not in desk.names or kind % 7 == 0:
+            self._attach(device, desk, name)
+        match kind % 10:
+            case 0:
+                device.talker.say("terminal", "terminal.detach", {"session_name": name})
+                desk.names.remove(name)
+            case 1:
+                device.talker.say("terminal", "terminal.list", {})
+            case 2:  # its last words are heard
+                self._type(device, desk, "say", name)
+                self._type(device, desk, "exit", name)
+                desk.names.remove(name)
+                desk.leaving.append(name)
+            case 9:
+                device.talker.say("terminal", "terminal.kill", {"session_name": name})
+                desk.names.remove(name)
+            case 3:
+                for _ in range(4):
+                    self._type(device, desk, "flood", name)
+            case 7:  # each of them, and the first one again
+                for each in (*NAMES, NAMES[0]):
+                    self._attach(device, desk, each)
+                self._type(device, desk, "say", "")
+            case _:
+                self._type(device, desk, "say", name if kind % 2 else "")
+
+    def _attach(self, device: Device, desk: _Desk, name: str) -> None:
+        device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
+        desk.names = [*(each for each in desk.names if each != name), name]
+        desk.begun[name] = self.world.sim.now
+
+    def _type(self, device: Device, desk: _Desk, word: str, name: str) -> None:
+        number = self.crowd.number()
+        self._lines[number] = _Line(device, self.world.sim.now, name or desk.last)
+        named = {"session_name": name} if name else {}
+        device.talker.say("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
+
+    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+        if message.get("channel") == "system" and message.get("type") == "error":
+            self._desks.setdefault(device, _Desk()).sure = False
+        if message.get("channel") != "terminal":
+            return
+        desk, name = self._desks.setdefault(device, _Desk()), message["payload"].get("session_name", "")
+        if message["type"] == "terminal.detached":
+            desk.ended[name] = self.world.sim.now
+        match message["type"]:
+            case "terminal.error":
+                desk.sure = False
+            case "terminal.detached" if name in desk.leaving:
+                desk.leaving.remove(name)
+                if message["payload"].get("reason") == "eof":
+                    self._check_all_shown(device, desk, name)
+            case "terminal.output":
+                self._shown(device, desk, name, message["payload"]["data"])
+            case _:
+                pass
+
+    def _shown(self, device: Device, desk: _Desk, name: str, data: str) -> None:
+        # A line may come in two pieces, so what came last is looked at again.
+        text = desk.heard.get(name, "") + data
+        desk.heard[name] = text[-40:]
+        for number in SAID.findall(text):
+            said = self._lines.get(int(number))
+            if said is not None:
+                said.shown = True
+            if said is None or said.device is not device:
+                violated(Invariant.OWN_BYTES, f"{device.name} was shown line {number} of another terminal")
+            if said.name not in ("", name):
+                violated(Invariant.OWN_BYTES, f"{device.name} typed line {number} in {said.name}, and {name} shows it")

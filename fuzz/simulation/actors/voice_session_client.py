@@ -1,0 +1,387 @@
+"""One voice session in the hands of its client: the socket, what is said on it, and what it is told."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from fuzz.simulation.actors.actor_context import Crowd, task_of
+from fuzz.simulation.actors.voice_event_checker import Ears
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import SLACK, Session, violated
+from fuzz.simulation.servers.speech_server import recording_of
+from runtimes.sim.host import SimHost
+from tests.support.sim_http import ServerAddress, WebSocketClient
+
+OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
+FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
+SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trouble
+STALLED = 90.0  # s, wire terminal-voice 6.5
+STUCK = 10.0  # s of silence in the middle of a text that is read, to one who takes what comes
+CLOSED_WITHIN = 15.0  # s for the closing handshake
+UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+OVER = (404, 410)
+EXPIRED = 4008  # the code of a close, wire terminal-voice 4.8
+IN = ("voice.session.ready", "voice.session.resumed")
+REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
+
+
+@frozen
+class Who:
+    """Who speaks: from where, and with what; `session` is None for the API's key."""
+
+    host: SimHost
+    target: ServerAddress
+    token: str
+    session: Session | None
+
+    @property
+    def caller(self) -> str:
+        """Whose share it counts for: a device, whatever its token, or the API's key."""
+        return self.token if self.session is None else self.session.device
+
+
+class VoiceLine:
+    """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
+
+    def __init__(self, crowd: Crowd, who: Who, family: str, answer: dict[str, Any], rivals: list[VoiceLine]) -> None:
+        self.rivals = rivals  # all there are
+        self.crowd = crowd
+        self.world = crowd.world
+        self.who = who
+        self.family = family
+        self.grant = FAMILIES[family]
+        self.native = answer["provider"] == "openai_realtime"
+        self.read = answer["provider"] == "openai_tts"  # by a vendor over HTTP
+        name = f"{family} {answer['session_id'][:8]}"
+        self.ears = Ears(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
+        self.ears.read = self.read
+        self.made = self.heard_at = crowd.now
+        self.relay = crowd.world.relay
+        self.lost: float | None = None  # when its socket vanished, if it may come back
+        self._attached_at = 0.0
+        self.closed = False  # by its client, or for good by somebody else
+        self.turn_open = False  # something was said, and no end of the turn was told
+        self.manner = "plain"
+        self.speaks_up = False  # by microphone, where somebody listens to that
+        self._chunks = 0  # of what the microphone has heard
+        self.dawdles = 0.0  # s that it takes to listen, to texts that are long then
+        self.doubles = False  # it asks for everything twice
+        self.run_id = ""
+        self.answered = False  # the model has said all
+        self._answer = answer
+        self._talker: WebSocketClient | None = None
+        self._closing = False
+        self._owner: WebSocketClient | None = None  # the socket that has the session
+        self.on_taken: Callable[[], None] | None = None  # something that was said is begun
+        self._to_say: list[dict[str, object]] = []
+        self._asked: list[tuple[str, float]] = []  # texts, until they are accepted or refused
+        self._text = ""  # of the turn under way
+        self._questions = 0
+        self._forwarded = 0
+        self._asked_about: dict[str, int] = {}  # by run, the task that somebody has to allow
+        self._detached = 0  # runs that were promoted, and not told to be over
+
+    @property
+    def name(self) -> str:
+        """For reports."""
+        return self.ears.name
+
+    @property
+    def log_path(self) -> str:
+        """Where the relay says that it logs the session."""
+        return str(self._answer["event_log_path"])
+
+    @property
+    def attached(self) -> bool:
+        """Whether there is a socket that may be spoken on."""
+        talker = self._talker
+        return talker is not None and talker.accepted and not talker.over and not self._closing
+
+    def surely_there(self, since: float) -> bool:
+        """Whether it is a session of the relay, and was from then on."""
+        session, talker, world = self.who.session, self._talker, self.world
+        if session is not None and not self.crowd.surely_held(session, self.grant):
+            return False
+        if self.made > since or self.closed or self.relay is not world.relay or not world.quiet_since(self.made):
+            return False
+        if talker is None:
+            return self.crowd.now < self.made + UNATTENDED - SLACK
+        return self.attached and self._attached_at < since and world.is_sound(talker)
+
+    # --- the socket ---
+
+    def open(self, *, again: bool = False, over: str = "") -> None:
+        """Come, or come back. `over`: why the session is over, so that nobody may be let in."""
+        world, who = self.world, self.who
+        self.ears.open()
+        self._closing = False
+
+        def opened(talker: WebSocketClient) -> None:
+            self._attached_at = self.crowd.now
+            if over:
+                violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
+            self._check_grant(talker.began, "has a socket")
+            if self.dawdles:
+                world.slow_down(talker, self.dawdles)
+            if again:
+                resume = {"type": "session.resume", "resume_token": self._answer["resume_token"]}
+                talker.tell({**resume, **self.ears.cursor})
+            for message in self._to_say:
+                talker.tell(message)
+            self._to_say.clear()
+
+        talker = WebSocketClient(
+            world.carrier(who.host, who.target, deflate=world.rng.random() < 0.5),
+            who.target,
+            path=self._answer["websocket_path"],
+            headers={"authorization": f"Bearer {who.token}"},
+            on_open=opened,
+            on_message=self._heard,
+            on_end=lambda talker: self._ended(talker, again=again),
+        )
+        self._talker = talker
+        world.keep(talker)
+
+    def close(self) -> bool:
+        """Say that it is over, with 1000."""
+        talker = self._talker
+        if talker is None or not talker.close(1000):
+            return False
+        self._closing = self.closed = True
+        self.world.sim.after(CLOSED_WITHIN, talker.hang_up)
+        return True
+
+    def vanish(self) -> None:
+        """The socket is lost, without a word."""
+        if self._talker is not None:
+            self._talker.hang_up(reset=True)
+            self.lost = self.crowd.now
+
+    def _check_forgotten(self, talker: WebSocketClient) -> None:
+        """Its time to come back is not over, and nobody of the same caller has taken its place."""
+        newer = any(line.takes_room_of(self) for line in self.rivals)
+        session, lost = self.who.session, self.lost
+        if newer or self.closed or lost is None or self.relay is not self.world.relay:
+            return
+        held = session is None or self.crowd.surely_held(session, self.grant)
+        if held and self.world.quiet_since(lost):
+            since = self.crowd.now - lost
+            violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
+
+    def takes_room_of(self, other: VoiceLine) -> bool:
+        """Whether it is a newer one of the same caller."""
+        return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
+
+    def _ended(self, talker: WebSocketClient, *, again: bool) -> None:
+        world = self.world
+        world.lines.pop(talker, None)
+        if talker.broken:
+            violated(Invariant.STATUS, f"{self.name}: {talker.broken}")
+        if talker.status not in REFUSALS:
+            violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
+        if talker is self._owner and talker.close_code == EXPIRED:
+            violated(Invariant.VOICE_OVER, f"{self.name} expired while somebody was there")
+        world.refuse_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
+        if again and talker.status in OVER:
+            self._check_forgotten(talker)
+        if self.who.session is not None:
+            self.crowd.denied(self.who.session, talker.status, self.grant, talker.began)
+
+    # --- speaking ---
+
+    def say_something(self) -> None:
+        """Ask for one response more."""
+        number = self.crowd.number()
+        self.ears.numbers[number] = None
+        words = 40 if self.dawdles else number % 40
+        text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * words + f"voice {number}"
+        if self.native and self.speaks_up:
+            self._asked.append((f"talk: voice {number}", self.crowd.now))
+            self._speak_up(number)
+            return
+        if self.native:
+            text = self.world.rng.choice(("", "", "later: ", "talk: ")) + text
+        for _ in range(2 if self.doubles else 1):
+            self._asked.append((text, self.crowd.now))
+            self._say({"type": "response.create", "text": text})
+        if self.family != AGENT:
+            talker, sent = self._talker, self.crowd.now
+            self.world.sim.after(SPOKEN_WITHIN, lambda: self._check_spoken(talker, sent))
+
+    def _speak_up(self, number: int) -> None:
+        """Some pieces of sound at any rate, one of them perhaps twice, and the end of what is said."""
+        rng = self.world.rng
+        rate = rng.choice((8_000, 16_000, 24_000, 48_000))
+        for _ in range(3):
+            self._chunks += 1
+            sound = base64.b64encode(recording_of(number, rate // 10)).decode()
+            for _ in range(1 + (rng.random() < 0.3)):
+                message = {"chunk_id": self._chunks, "sample_rate": rate, "audio_base64": sound}
+                self._say({"type": "input_audio.append", **message})
+        self._say({"type": "input_audio.commit"})
+
+    @property
+    def asked_last(self) -> str:
+        """What the turn under way is about."""
+        return self._text
+
+    def cancel(self) -> None:
+        """Enough."""
+        self._say({"type": "response.cancel"})
+
+    def _say(self, message: dict[str, object]) -> None:
+        if self.attached and self._talker is not None:
+            self._talker.tell(message)
+        else:
+            self._to_say.append(message)
+
+    def _check_spoken(self, talker: WebSocketClient | None, sent: float) -> None:
+        if self.read and self.world.provider.failed_at >= sent:
+            return
+        if talker is self._talker and self.attached and self.world.quiet_since(sent) and self._asked_or_speaking:
+            violated(Invariant.ONE_END, f"{self.name} has not ended after {SPOKEN_WITHIN:.0f} s")
+
+    @property
+    def _asked_or_speaking(self) -> bool:
+        return self.ears.speaking or bool(self._asked)
+
+    # --- hearing ---
+
+    def _heard(self, talker: WebSocketClient, event: dict[str, Any]) -> None:
+        self.world.refuse_secrets(talker.text, f"what {self.name} is told")
+        kind = event["type"]
+        self.heard_at = self.crowd.now
+        begins = kind == ("voice.input_transcript.final" if self.family == AGENT else "voice.response.started")
+        refused = kind == "voice.error" and "provider" not in event
+        if (begins or refused) and not self.ears.knows(event):
+            self._taken(event, begins=begins)
+        if kind == "voice.replay.done":  # what else was asked for before never arrived
+            self._asked = [asked for asked in self._asked if asked[1] >= talker.began or self.speaks_up]
+        if kind in IN:
+            self._owner = talker
+        if self.ears.hear(event):
+            self._react(kind, event)
+
+    def _taken(self, event: dict[str, Any], *, begins: bool) -> None:
+        """What was asked for first is begun, or refused."""
+        if not self._asked:
+            violated(Invariant.OWN_BYTES, f"{self.name}: {event} and nothing was asked for")
+        texts = [text for text, _ in self._asked]
+        said = event.get("text")  # what a microphone heard is understood when it is understood
+        text, sent = self._asked.pop(texts.index(said) if self.speaks_up and said in texts else 0)
+        if not begins:
+            return
+        self._check_grant(sent, "is answered")
+        if self.speaks_up:
+            self.world.count("utterances understood")
+        self._text, self.run_id, self.answered = text.removeprefix("later: "), "", False
+        self.turn_open = True
+        if self.on_taken is not None:
+            self.on_taken()
+        if self.family != AGENT:
+            self.ears.text = text
+        elif event["text"] != text:
+            violated(Invariant.OWN_BYTES, f"{self.name}: {text!r} was said, {event['text']!r} understood")
+
+    def _react(self, kind: str, event: dict[str, Any]) -> None:
+        match kind:
+            case "voice.playback_drain.requested" if self.crowd.world.rng.random() < 0.7:
+                self._say({"type": "playback.drained", "call_id": event["call_id"]})
+            case "svc.run.promoted":
+                self.turn_open &= bool(event["spoken_handoff"])
+                self._detached += 1
+                self.world.count("runs promoted")
+            case "svc.run.background_completed":
+                self._detached -= 1
+                if self._detached < 0:
+                    violated(Invariant.ONE_END, f"{self.name}: {event} for a run that is over, or was not promoted")
+            case "svc.run.started":
+                self.run_id = str(event["run_id"])
+            case "svc.confirmation.requested":
+                self._questions += 1
+                self._answer_question(event)
+            case "svc.tool.completed" if event["run_id"] in self._asked_about:
+                self.world.count("allowed by voice")
+                self.crowd.check_allowed(self._asked_about[event["run_id"]], self.name)
+            case "svc.confirmation.forwarded" if event["answer"] is not None:
+                self._forwarded += 1
+                if self._forwarded > self._questions:
+                    violated(Invariant.CONFIRMED, f"{self.name}: {event} is one more than was asked")
+            case "voice.response.turn_completed":
+                self.answered = True
+                self._completed(str(event["content"]))
+            case "voice.response.done":
+                self.turn_open = False
+                self.world.count(
+                    "cancelled" if event.get("cancelled") else "read by a vendor" if self.read else "spoken"
+                )
+            case _:
+                pass
+
+    def _answer_question(self, event: dict[str, Any]) -> None:
+        rng, question = self.world.rng, event["confirmation_id"]
+        self._asked_about[event["run_id"]] = task = task_of(event["message"])
+        word = rng.choice(("allow", "deny", "perhaps", ""))
+        self.world.count("questions heard")
+        if not word:
+            return
+
+        def answer() -> None:
+            if word == "allow":
+                self.crowd.allowed[task] = None
+            for _ in range(1 + (rng.random() < 0.3)):
+                self._say({"type": "svc.confirm", "confirmation_id": question, "answer": word})
+
+        self.world.sim.after(rng.random() * 3.0, answer)
+
+    def _completed(self, content: str) -> None:
+        if self.manner == "plain" and content.strip() not in ("", f"You said {self._text}"):
+            violated(Invariant.OWN_BYTES, f"{self.name}: {self._text!r} was answered {content!r:.100}")
+
+    def check_stalled(self) -> None:
+        """Within a turn something is told all the time to who is attached: a phone takes silence for a stall."""
+        silent = self.crowd.now - self.heard_at
+        if self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
+            violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
+        stuck = self.crowd.now - max(self.heard_at, self.world.shaken)
+        failed = self.read and self.world.provider.failed_at >= self.heard_at
+        if self.family != AGENT and self.ears.speaking and stuck > STUCK and not failed:
+            problem = f"reads, and is told nothing for {stuck:.0f} s in the middle of a response"
+            violated(Invariant.ONE_END, f"{self.name} {problem}")
+
+    def check_gone(self, when: float) -> None:
+        """Its provider went then: nobody is left to talk with."""
+        if self.world.shaken < when:
+            since = self.crowd.now - when
+            violated(Invariant.VOICE_OVER, f"{self.name} is open {since:.0f} s after its provider has gone")
+
+    # --- grants ---
+
+    def _check_grant(self, since: float, what: str) -> None:
+        session = self.who.session
+        if session is not None and session.lacks(self.grant, self.world.wall, since, self.crowd.now):
+            violated(Invariant.VOICE_GRANT, f"{self.name} of {session.prefix} {what}, which holds no {self.grant}")
+
+    def check_open(self, since: float) -> None:
+        """Of who is attached: its session, or the grant, went before that time, and so has the socket."""
+        session, talker = self.who.session, self._talker
+        if session is None or talker is None or talker.began > since:
+            return
+        if not self.world.quiet_since(since) and not self._is_heard(talker):
+            return
+        now = self.crowd.now
+        if session.is_dead(self.world.wall, since, now):
+            violated(Invariant.SOCKETS_ENDED, f"{self.name} is open {now - since:.0f} s after {session.prefix} ended")
+        if session.lacks(self.grant, self.world.wall, since, now):
+            violated(
+                Invariant.VOICE_GRANT, f"{self.name} is open {now - since:.0f} s after its {self.grant} grant ended"
+            )
+
+    def _is_heard(self, talker: WebSocketClient) -> bool:
+        """Whether nothing comes between it and the relay, and nobody has set the clock."""
+        world = self.world
+        return world.relay_up and self.relay is world.relay and world.is_sound(talker) and len(world.wall.steps) == 1

@@ -1,0 +1,332 @@
+"""People who speak with the relay: they have texts read to them, try voices, and talk with the realtime agent.
+
+They come with a session's token, or with the API server's bearer: from this host, and from elsewhere in vain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from fuzz.simulation.actors.actor_context import Crowd, Deeds, Device, task_of
+from fuzz.simulation.actors.voice_session_client import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
+from fuzz.simulation.background_scenarios import HOLDS
+from fuzz.simulation.deployment import API, API_KEY, LOCAL, REMOTE, VOICES
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.servers.speech_server import recording_of
+from fuzz.steps import ReadAloud, SaySomething, Step, TalkToAgent
+from svc_proto.basics.pcm import wav_head
+from svc_proto.wire.multipart import Part, encode_multipart
+from tests.support.sim_http import RequestClient
+
+WINDOW = 30.0  # s in which one that was lost may come back, 4.8
+LONGEST = 400.0  # s that one lasts: with a run it has 360 s
+STAYS = 40.0  # s that somebody who has nothing more to say stays
+ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
+LOST_WITHIN = 20.0  # s in which a session has gone whose provider has
+SOON = 0.01  # s, of those who give up as soon as they are understood; the longest take thirty times as long
+STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
+MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
+RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
+ALOUD = 0.3  # of those who talk with somebody who hears: by microphone
+CANCELS = 4  # how somebody behaves who gives up
+DICTATES, READ = 0.1, 0.3  # of all: who has a recording written down, too; and with those whom a vendor reads to
+RUN_OVER = ("completed", "failed", "cancelled")
+
+
+class Voices:
+    """The steps of those who speak."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self.crowd = crowd
+        self.world = crowd.world
+        self.lines: list[VoiceLine] = []
+        self.deeds: dict[type[Step], Deeds] = {ReadAloud: self._speak, TalkToAgent: self._talk, SaySomething: self._say}
+        crowd.listeners.append(self._ordered)
+
+    # --- steps ---
+
+    def _speak(self, step: ReadAloud) -> None:
+        who = self._who(step.speaker)
+        kind, mood = step.manner % 3, step.manner // 3
+        rate = {"sample_rate": RATES[mood % len(RATES)]}
+        body: dict[str, object] = {"provider": "stub", **rate}
+        family = LAB if kind == 2 else OUTPUT
+
+        def made(line: VoiceLine) -> None:
+            line.dawdles = step.seconds if step.speaker < 0 else 0.0
+            self._behave(line, mood // 4 % 8, step.seconds)
+
+        if who is None:
+            return
+        self.make(who, family, body, made)
+        chance = _chance(step) if step.manner not in HOLDS else 1.0  # those are about room
+        if chance < DICTATES:
+            self._dictate(who)
+        elif chance < READ:
+            self.make(who, family, {"provider": "openai_tts", **rate}, made)
+
+    def _talk(self, step: TalkToAgent) -> None:
+        who = self._who(step.speaker)
+        if who is None:
+            return
+        manner, mood = MANNERS[step.manner % len(MANNERS)], step.manner >> 9
+        body: dict[str, object] = {"provider": "stub", "sample_rate": RATES[0]}
+        if step.manner >> 8 & 1:
+            body = {"provider": "openai_realtime"}
+
+        def made(line: VoiceLine) -> None:
+            line.manner = manner
+            line.speaks_up = line.native and _chance(step) < ALOUD
+            self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.seconds)
+
+        self.make(who, AGENT, body, made)
+
+    def _say(self, step: SaySomething) -> None:
+        lines = [line for line in self.lines if line.attached]
+        if lines:
+            lines[step.voice_session % len(lines)].say_something()
+
+    def _who(self, number: int) -> Who | None:
+        """A session, or somebody with the API's key, here or elsewhere."""
+        if number % 6 == 5:
+            return Who(self.world.home, LOCAL, API_KEY, None)
+        if number % 13 == 12:
+            return Who(self.world.devices[0], REMOTE, API_KEY, None)
+        if not self.crowd.sessions:
+            return None
+        session = self.crowd.session(number)
+        return Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+
+    def _dictate(self, who: Who) -> None:
+        """A recording is to be written down. Nothing is left of it, see `fuzz.simulation.leak_check`."""
+        world, sent, number = self.world, self.crowd.now, self.crowd.number()
+        sound = recording_of(number)
+
+        def done(caller: RequestClient) -> None:
+            status = caller.status
+            if who.session is not None and status != 500:
+                self.crowd.denied(who.session, status, "voice:stt", sent)
+            if status == 200:
+                world.count("recordings understood")
+                if caller.answer.json["text"] != f"voice {number}":
+                    violated(Invariant.OWN_BYTES, f"recording {number} is {caller.answer.body!r:.200}")
+            elif status == 500 and world.quiet_since(sent) and world.provider.failed_at < sent:
+                violated(Invariant.STATUS, f"a recording: {caller.answer.body!r:.200}")
+
+        form = Part(name="audio", data=wav_head(len(sound), 24_000) + sound, content_type="audio/wav")
+        headers = {"authorization": f"Bearer {who.token}", "content-type": "multipart/form-data; boundary=voice"}
+        data = encode_multipart([form], "voice")
+        world.call(who.host, who.target, "POST", "/voice/transcribe", headers=headers, body=data, done=done)
+
+    # --- sessions ---
+
+    def make(self, who: Who, family: str, body: dict[str, object], made: Callable[[VoiceLine], None]) -> None:
+        """Ask for a session, and do something with it."""
+        world, sent = self.world, self.crowd.now
+        grant = FAMILIES[family]
+
+        def done(caller: RequestClient) -> None:
+            self._judge(who, grant, caller, sent)
+            if caller.status == 503:
+                self._check_full(who, family, sent)
+            if caller.status != 200:
+                return
+            world.count(f"{family} sessions")
+            answer = caller.answer.json
+            if "resume_token" in answer:
+                world.secrets[answer["resume_token"]] = "a resume token"
+            self._check_room(who, family, sent)
+            line = VoiceLine(self.crowd, who, family, answer, self.lines)
+            self.lines.append(line)
+            made(line)
+
+        headers, path = {"authorization": f"Bearer {who.token}"}, f"/voice/{family}/session"
+        world.call(who.host, who.target, "POST", path, headers=headers, body=body, done=done)
+
+    def _judge(self, who: Who, grant: str, caller: RequestClient, sent: float) -> None:
+        session, status = who.session, caller.status
+        if status in (0, 503, 408):
+            return
+        if session is None:
+            if who.target is REMOTE and status != 403:
+                violated(Invariant.VOICE_BEARER, f"the API's key got {status} from elsewhere")
+            if who.target is LOCAL and status not in (200, 401):
+                violated(Invariant.VOICE_BEARER, f"the API's key got {status} from this host")
+            return
+        if status == 200 and session.lacks(grant, self.world.wall, sent, self.crowd.now):
+            violated(Invariant.VOICE_GRANT, f"{session.prefix} got a session without {grant}")
+        self.crowd.denied(session, status, grant, sent)
+        if status not in (200, 401, 403):
+            violated(Invariant.STATUS, f"a voice session: {status} {caller.answer.body!r:.200}")
+
+    def _check_room(self, who: Who, family: str, sent: float) -> None:
+        """There was room for one more: for this caller, and for all. Only what is the caller's own makes way."""
+        there = [line for line in self.lines if line.family == family and line.surely_there(sent)]
+        own = [line for line in there if line.who.caller == who.caller]
+        used = [line for line in own if line.attached]
+        most, of_one = VOICES
+        if len(used) >= of_one or (len(there) >= most and not own):
+            violated(
+                Invariant.VOICE_ROOM, f"one more {family} beside {len(there)}, {len(used)} of them one's own in use"
+            )
+
+    def _check_full(self, who: Who, family: str, sent: float) -> None:
+        """Whether there may have been too many."""
+        recent = [line for line in self.lines if line.family == family and line.made > sent - LONGEST]
+        own = [line for line in recent if line.who.caller == who.caller]
+        most, of_one = VOICES
+        if len(recent) < most and len(own) < of_one and self.world.quiet_since(sent - LONGEST):
+            violated(Invariant.VOICE_ROOM, f"no room for a session of {family}, and {len(recent)} are there at most")
+
+    def _behave(self, line: VoiceLine, mood: int, amount: float) -> None:
+        world = self.world
+        if mood == 0:  # nobody comes
+            world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "nobody came for 120 s"))
+            return
+        line.open()
+        line.say_something()
+        match mood:
+            case 1:
+                world.sim.after(amount / 3, lambda: self._closes(line))
+            case 2:
+                world.sim.after(amount / 3, lambda: self._is_lost(line, back=amount))
+            case 3:
+                world.sim.after(amount / 8, lambda: self._is_lost(line, back=WINDOW + 15.0))
+            case 4:  # CANCELS
+                world.sim.after(0.5 + amount, lambda: self._cancels(line))
+            case 5:  # as soon as it is begun: nobody knows yet what it is called
+                line.on_taken = lambda: world.sim.after(SOON * amount**3, lambda: self._cancels(line))
+            case _:
+                line.doubles = mood == 7
+        world.sim.after(STAYS * (3 if line.native else 1), lambda: self._closes(line))
+
+    # --- what they do then ---
+
+    def _closes(self, line: VoiceLine) -> None:
+        """With 1000: there is nothing to come back for."""
+        if line.attached and line.close():
+            now = self.crowd.now
+            self.world.sim.after(10.0, lambda: self._comes_too_late(line, "it was closed with 1000", now))
+
+    def _comes_too_late(self, line: VoiceLine, why: str, since: float | None = None) -> None:
+        if since is not None and (line.family == LAB or line.native):
+            return  # the lab may be opened again, and a run of a native session keeps it
+        if since is not None and not self.world.quiet_since(since):
+            return  # the close may not have arrived
+        line.open(over=why)
+
+    def _is_lost(self, line: VoiceLine, back: float) -> None:
+        if not line.attached:
+            return
+        line.vanish()
+        if line.family == LAB:
+            return
+        began = self.crowd.now
+        if line.family == AGENT and not line.native:  # of the stub: any end of the socket is the session's
+            self.world.sim.after(60.0, lambda: self._comes_too_late(line, "its socket was lost", began))
+        elif back > WINDOW:
+            self.world.sim.after(back + 60.0, lambda: self._comes_too_late(line, "its window is over", began))
+        else:
+            self.world.sim.after(back, lambda: line.open(again=True))
+
+    def _cancels(self, line: VoiceLine) -> None:
+        if line.family != AGENT or not line.attached or not (line.ears.speaking or line.turn_open):
+            return
+        line.cancel()
+        sent, text, run_id = self.crowd.now, line.asked_last, line.run_id
+        hangs = line.manner == "hang" and not line.answered
+        if hangs:
+            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_unasked(line, text, sent))
+        if run_id:
+            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(run_id, sent, hangs=hangs))
+
+    def _check_unasked(self, line: VoiceLine, text: str, sent: float) -> None:
+        asked = any(text in question for question in self.world.upstream.questions)
+        if text and asked and self.world.quiet_since(sent):
+            violated(Invariant.CANCELLED, f"the model still works on {text!r}, which {line.name} has cancelled")
+
+    def _check_stopped(self, run_id: str, sent: float, *, hangs: bool) -> None:
+        def done(caller: RequestClient) -> None:
+            if caller.status != 200 or not self.world.quiet_since(sent):
+                return
+            status = caller.answer.json["status"]
+            self.world.count("runs cancelled by voice")
+            if status not in RUN_OVER or (hangs and status != "cancelled"):
+                violated(Invariant.CANCELLED, f"{run_id} is {status} {STOPPED_WITHIN:.0f} s after it was cancelled")
+
+        headers = {"authorization": f"Bearer {API_KEY}"}
+        self.world.call(self.world.home, API, "GET", f"/v1/runs/{run_id}", headers=headers, done=done)
+
+    # --- looking ---
+
+    def look(self) -> None:
+        """Sockets of sessions, or with grants, that ended some time ago."""
+        since = self.crowd.now - ENDED_WITHIN
+        for line in self.lines:
+            if line.attached:
+                line.check_open(since)
+                line.check_stalled()
+        self._look_at_lost()
+
+    def _look_at_lost(self) -> None:
+        """A session goes with its provider, whatever it was doing."""
+        lost, now = self.world.provider.lost, self.crowd.now
+        while lost and lost[0][0] + LOST_WITHIN <= now:
+            when, numbers = lost.pop(0)
+            for line in self.lines:
+                if line.attached and any(number in line.ears.numbers for number in numbers):
+                    line.check_gone(when)
+
+    def _ordered(self, device: Device, message: dict[str, Any]) -> None:
+        """A phone is told to do something that somebody has to allow first."""
+        payload = message.get("payload", {})
+        if message.get("type") != "bridge.command" or payload.get("path") != "/send_sms":
+            return
+        task = str((payload.get("body") or {}).get("body"))
+        self.crowd.check_allowed(task_of(task), device.name)
+
+    # --- in the end ---
+
+    def begin(self, session: Session, family: str, provider: str, made: Callable[[VoiceLine], None]) -> None:
+        """Have a session made, and something said."""
+
+        def speak(line: VoiceLine) -> None:
+            line.open()
+            line.say_something()
+            made(line)
+
+        rate = {"sample_rate": RATES[0]} if provider == "stub" else {}
+        who = Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+        self.make(who, family, {"provider": provider, **rate}, speak)
+
+    def check_logs(self) -> None:
+        """What was told is on the disk, in order; unless the relay said that it gave a file up, or was killed."""
+        world, disk = self.world, self.world.home.disk
+        warned = any(line.event == "voice file given up" for program in world.home.processes for line in program.logs)
+        for line in self.lines:
+            if line.family == LAB or not disk.exists(line.log_path):
+                continue  # the lab numbers nothing
+            lines = map(json.loads, disk.get(line.log_path).decode().splitlines())
+            kept = [event["event_id"] for event in lines if "event_id" in event]
+            if any(later <= earlier for earlier, later in pairwise(kept)):
+                violated(Invariant.STORED, f"the log of {line.name} is out of order: {kept}")
+            missing = line.ears.told.difference(kept)
+            if missing and not warned and not world.outages:
+                violated(Invariant.STORED, f"{line.name} was told {sorted(missing)}, and its log knows nothing of that")
+            world.count("voice logs")
+
+    def check_ended(self) -> None:
+        """No run goes on: so no response does."""
+        for line in self.lines:
+            if line.attached and line.turn_open:
+                violated(Invariant.ONE_END, f"{line.name} has not ended, though its run has")
+
+
+def _chance(step: ReadAloud | TalkToAgent) -> float:
+    """Of a step's own, so that what comes after it is as it was."""
+    return Random(f"{step.at} {step.speaker} {step.manner}").random()

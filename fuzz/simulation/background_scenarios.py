@@ -1,0 +1,309 @@
+"""What goes on beside the ordinary steps of a world, each by a chance of its own: people speak, media end, disks fail.
+
+Each function is given the steps to go by. A world without one of these is as it was.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from fuzz.simulation.script import PAIRED
+from fuzz.simulation.swarm import Swarm
+from fuzz.steps import (
+    AdvanceWallClock,
+    AskPhoneUser,
+    ChangeFile,
+    DegradeDisk,
+    DropAnswer,
+    EndWaitingSession,
+    ExtendSession,
+    Fault,
+    FetchMedia,
+    IgnoreClose,
+    KillProgram,
+    LeaveEarly,
+    PairDevice,
+    ReadAloud,
+    RefuseChatRecords,
+    RefuseSessionRecord,
+    RegisterCode,
+    RenewGrants,
+    ReplacePhoneSocket,
+    RequestCompletion,
+    RevokeSession,
+    SaySomething,
+    SendChatMessage,
+    SendCommand,
+    SetWallClock,
+    ShareFile,
+    StartRun,
+    Step,
+    StopProgram,
+    StopRun,
+    TalkToAgent,
+    UploadMedia,
+    UseGateway,
+)
+
+VOICE_WEIGHTS: dict[type[Step], int] = {ReadAloud: 4, TalkToAgent: 5, SaySomething: 4}
+LIFE_WEIGHTS: dict[type[Step], int] = {
+    ReplacePhoneSocket: 6,
+    EndWaitingSession: 3,
+    RenewGrants: 4,
+    RefuseSessionRecord: 4,
+    IgnoreClose: 4,
+}
+STORIES = 3  # at most, of those
+CLOCKS = 3  # at most, that are set near something which counts by them
+JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
+TELLING = (RegisterCode, PairDevice, ExtendSession, StopProgram, KillProgram)
+OLD = 0.25  # of all worlds with faults: the clock goes on by more than a day in the end
+A_DAY_AND_A_HALF = 129_600.0  # s
+NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
+AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
+LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
+SILENCED = 0.3  # of those who speak
+CROWDED = 0.25  # of all worlds in which anybody speaks
+HOLDS = (0, 24, 72)  # `other` of texts that are read: to who never comes, to who is lost and comes back, and who stays
+DESKS = 4  # steps at most of those who use an agent gateway
+QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
+SILENT = 0.3  # of all worlds: nobody does
+MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
+WATCHED = 0.8  # of all worlds: no such run
+LONG_RUN = 10  # `other` of one with a long answer
+TOOL, SILENT_MODEL, LOST = 3, 8, 9  # `other` of a chat whose model is gone when a tool has answered
+SLUGGISH = 2  # `other` of a disk that is slow
+LARGE, FORM = 100_000.0, 1  # bytes of an upload, and `other` of one that comes as a form
+PULLED = 0.2  # of those rounds: then the plug is, with whatever is there
+CHANGED = 0.7  # of those rounds: a file of the host is changed
+LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
+KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
+SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75  # the store has no hiccups; nobody leaves in the middle; or stops in line
+ASKING = (
+    PairDevice,
+    ExtendSession,
+    RevokeSession,
+    UploadMedia,
+    FetchMedia,
+    SendCommand,
+    SendChatMessage,
+    StartRun,
+    RequestCompletion,
+)
+
+
+def subplots(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+    """All of them, of a seed and its swarm."""
+    steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
+    others = [*others, *steps]
+    steps += [*_media(seed, others), *_unwatched(seed, others), *_drops(seed, others)]
+    steps += [*_disks(seed, others), *_questions(seed, others)]
+    steps += [*_hiccups(seed, others), *_impatience(seed, others)]
+    return [*steps, *_stopped_in_line(seed, others)]
+
+
+def _voices(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+    """Those who speak do so beside the others, by a chance of their own."""
+    rng = Random(f"voices {seed}")
+    if rng.random() < SILENT:
+        return []
+    kinds = mine.weights(VOICE_WEIGHTS)
+    steps: list[Step] = []
+    for _ in range(rng.randint(QUIETEST, LOUDEST)):
+        at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(kinds), list(kinds.values()))[0]
+        steps.append(deed.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        if rng.random() < SILENCED:  # whoever speaks may do so no more
+            steps.append(RenewGrants.of(round(at + 1.0, 3), -1, 18 + rng.randrange(6)))
+        again = rng.choice((0, 0, 1, 2, 4)) if deed is not SaySomething else 0  # who speaks goes on
+        pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
+        steps += [SaySomething.of(round(at + pause, 3), -1) for pause in pauses]
+    if rng.random() < CROWDED and mine.has(ReadAloud):  # a few have more sessions than there is room for
+        at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
+        turns = [(few[0], HOLDS[0]), *[(few[1], HOLDS[-1])] * 4]
+        turns += [(rng.choice(few), rng.choice(HOLDS)) for _ in range(rng.randint(1, 4))]
+        for who, hold in turns:
+            at = round(at + 0.2 + rng.choice((0.2, 2.0)) * rng.random(), 3)
+            steps.append(ReadAloud.of(at, who, hold, 20.0))
+    return steps
+
+
+def _gateways(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+    """So do those who work with an agent gateway: what one has begun is gone on with."""
+    rng = Random(f"gateways {seed}")
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, DESKS)):
+        at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
+        pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
+        steps += [UseGateway.of(round(at + pause, 3), who, rng.randrange(64)) for pause in pauses]
+    return steps
+
+
+def _lives(seed: int, others: list[Step]) -> list[Step]:
+    """Sessions that come to an end, phones that come back; and the clock is set just when it matters."""
+    rng = Random(f"lives {seed}")
+    peaceful = not any(isinstance(step, Fault) for step in others)
+    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(deed, Fault))}
+    steps: list[Step] = []
+    for _ in range(rng.randint(0, STORIES)):
+        at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
+        deed = rng.choices(list(weights), list(weights.values()))[0]
+        steps.append(deed.of(at, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
+    if peaceful:
+        return steps
+    telling = [step for step in others if type(step) in TELLING]
+    for _ in range(rng.choice((0, 0, 1, CLOCKS))):
+        at = rng.choice(telling).at + rng.choice((-0.02, 0.05))
+        amount = rng.choice((-1.0, 1.0)) * rng.choice(JUMPS) * rng.random()
+        steps.append(SetWallClock.of(round(at, 3), 0, 0, round(amount, 3)))
+    if rng.random() < OLD:
+        steps.append(AdvanceWallClock.of(others[-1].at, 0, 0, A_DAY_AND_A_HALF))
+    return steps
+
+
+def _media(seed: int, others: list[Step]) -> list[Step]:
+    """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
+    rng = Random(f"media {seed}")
+    faulty = any(isinstance(step, Fault) for step in others)
+    steps: list[Step] = []
+    for _ in range(rng.choice(MEDIA_ROUNDS)):
+        at, few = rng.choice(others).at, rng.randint(1, 3)
+        favourite = rng.randint(1, few)
+        kinds: list[type[Step]] = rng.choices((ShareFile, UploadMedia), (2, 1), k=few) + [FetchMedia] * rng.randint(
+            1, 3
+        )
+        if rng.random() < 0.5:  # then there are too many of them
+            more = rng.randint(1, 5)
+            kinds += [*rng.choices((ShareFile, UploadMedia), (2, 1), k=more), FetchMedia]
+        else:
+            more = 0
+            kinds += [FetchMedia, FetchMedia]
+        if rng.random() < CHANGED:  # and read again
+            kinds[few:few] = [ChangeFile, FetchMedia]
+        for place, deed in enumerate(kinds):
+            last = place == len(kinds) - 1
+            pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
+            at = round(at + pause, 3)
+            who = rng.randrange(64) if deed is ShareFile else -1  # the newest session
+            steps.append(deed.of(at, who, -favourite - (more if last else 0), 200.0))
+        if faulty and rng.random() < PULLED:
+            steps.append(KillProgram.of(round(at + rng.random(), 3), 0, 0, 1.0))
+    return steps
+
+
+def _unwatched(seed: int, others: list[Step]) -> list[Step]:
+    """A run with a long answer that nobody watches for some minutes."""
+    rng = Random(f"unwatched {seed}")
+    if rng.random() < WATCHED:
+        return []
+    at = round(rng.choice(others).at + rng.random(), 3)
+    return [StartRun.of(at, 5 * rng.randrange(12), LONG_RUN, round(100.0 + 100.0 * rng.random(), 3))]
+
+
+def _drops(seed: int, others: list[Step]) -> list[Step]:
+    """Whoever answers goes away in the middle, a model or a voice provider. Others are slow to hear what is read."""
+    rng = Random(f"drops {seed}")
+    if rng.random() < KEPT:
+        return []
+    chats = [step for step in others if type(step) in (SendChatMessage, StartRun)] or others
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 3)):
+        who = rng.randrange(2)
+        at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
+        steps.append(DropAnswer.of(at, who, 0, amount))
+        if who:  # somebody with the API's key talks with that provider
+            steps.append(TalkToAgent.of(at, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
+    for _ in range(rng.randint(0, 2)):
+        at = rng.choice(others).at
+        steps.append(ReadAloud.of(at, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
+    return steps
+
+
+def _disks(seed: int, others: list[Step]) -> list[Step]:
+    """Where there are faults, a disk has a bad time while people chat and upload; then the plug is pulled, perhaps."""
+    rng = Random(f"disks {seed}")
+    if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
+        return []
+    at, which, amount = (
+        max(PAIRED, rng.choice(others).at),
+        rng.choice((0, 0, 1, 2, 3)),
+        round(2.0 + 8.0 * rng.random(), 3),
+    )
+    steps: list[Step] = [DegradeDisk.of(at, 0, which, amount)]
+    deeds = (
+        (SendChatMessage, StartRun),
+        (ShareFile, UploadMedia, FetchMedia),
+        (UploadMedia,),
+        (UploadMedia, FetchMedia),
+    )[which]
+    for _ in range(rng.randint(4, 8)):
+        deed = rng.choice(deeds)
+        if deed is UploadMedia:  # begun before a disk stalls, perhaps
+            when = at + rng.choice((-0.1, amount)) * rng.random()
+            steps.append(deed.of(round(max(PAIRED, when), 3), -1, FORM, LARGE))
+            continue
+        manner = rng.choice((0, 1, 2, 3, LOST, LOST))
+        steps.append(deed.of(round(at + amount * rng.random(), 3), rng.randrange(64), manner, 0.0))
+    if rng.random() < 0.5:
+        steps.append(KillProgram.of(round(at + amount, 3), rng.randrange(2), 0, 1.0))
+    return steps
+
+
+def _hiccups(seed: int, others: list[Step]) -> list[Step]:
+    """The store takes nothing for a moment, while an answer is under way that takes several rows."""
+    rng = Random(f"hiccups {seed}")
+    if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 3)):
+        at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
+        pause = rng.choice((0.3, 1.0)) * rng.random()
+        steps.append(rng.choice((SendChatMessage, StartRun)).of(at, rng.randrange(64), rng.choice((TOOL, LOST)), 0.0))
+        steps.append(RefuseChatRecords.of(round(at + pause, 3), 0, 0, round(0.02 + rng.random() ** 2, 3)))
+    return steps
+
+
+def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
+    """A run waits behind a turn of its chat, and is stopped before it is its turn."""
+    rng = Random(f"line {seed}")
+    if rng.random() < IN_ORDER:
+        return []
+    who = 4 * rng.randrange(16) + 1
+    at = max(PAIRED, round(rng.choice(others).at + rng.random(), 3))
+    steps: list[Step] = [SendChatMessage.of(at, who, rng.choice((TOOL, SILENT_MODEL)))]
+    for _ in range(rng.randint(1, 3)):
+        at = round(at + 0.05 + 0.3 * rng.random(), 3)
+        steps.append(StartRun.of(at, who, 0, 1.0))
+    return [*steps, StopRun.of(round(at + 0.1 + rng.random(), 3), rng.randrange(3))]
+
+
+def _impatience(seed: int, others: list[Step]) -> list[Step]:
+    """Whoever asks for something may leave before he has it: as soon as he has asked, and while it is worked on."""
+    rng = Random(f"impatience {seed}")
+    asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
+    if rng.random() < PATIENT or not asking:
+        return []
+    faulty = any(isinstance(step, Fault) for step in others)
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 6)):
+        step = rng.choice(asking)
+        if rng.random() < 0.3:  # a large one takes longer
+            step = UploadMedia.of(round(step.at + rng.random(), 3), rng.randrange(64), FORM, LARGE)
+            steps.append(step)
+        amount = rng.choice((0.01, 0.01, 0.04, 0.3)) * rng.random()
+        if faulty and rng.random() < 0.4:  # and a slow disk takes longer
+            steps.append(DegradeDisk.of(step.at - 0.001, 0, SLUGGISH, 0.2))
+        steps.append(LeaveEarly.of(step.at - 0.0005, 0, rng.randrange(2), round(amount, 4)))
+    return steps
+
+
+def _questions(seed: int, others: list[Step]) -> list[Step]:
+    """A phone asks its holder, who takes time; meanwhile its connection may be lost."""
+    rng = Random(f"questions {seed}")
+    if rng.random() < TRUSTED:
+        return []
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, 4)):
+        at, amount = round(rng.choice(others).at + rng.random(), 3), round(0.5 + 12.0 * rng.random(), 3)
+        steps.append(AskPhoneUser.of(at, -1, rng.randrange(64), amount))
+    return steps

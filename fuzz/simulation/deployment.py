@@ -1,0 +1,607 @@
+"""The stage: a home with the relay and the API, a phone, a model, other people's machines, and what is broken.
+
+Every answer and every log passes through here, and is looked at for what no answer and no log may hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any, cast
+
+from attrs import evolve
+
+from clients.phone.emulator import EmulatedPhone
+from fuzz.simulation.event_tap import Untold
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.local_secret_rules import asks_for_secret, secret_of
+from fuzz.simulation.models.grant_model import OPEN, Policy, Wall
+from fuzz.simulation.models.media_model import Shelf
+from fuzz.simulation.models.reference_model import Addresses, check_grants, violated
+from fuzz.simulation.resource_accounting import Books
+from fuzz.simulation.script import Script
+from fuzz.simulation.servers.model_server import MODEL_PORT, Upstream
+from fuzz.simulation.servers.speech_server import PROVIDER_PORT, VENDOR_PORT, Provider
+from fuzz.steps import AskPhoneUser
+from runtimes.sim.connection import SimConnection, SimEnd
+from runtimes.sim.cost import HandleCost
+from runtimes.sim.faults import Faults
+from runtimes.sim.host import SimHost
+from runtimes.sim.network import SimNetwork
+from runtimes.sim.process import LogLine, SimProcess
+from runtimes.sim.simulation import START_WALL
+from runtimes.sim.simulation import Simulation as Simulation
+from svc_proto.api.chat.store_requests import AddMessages
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.runs.subscriber import MAX_BACKLOG_BYTES, MAX_BACKLOG_EVENTS, MAX_UNREAD, SubscriberState
+from svc_proto.api.service import Api
+from svc_proto.basics.entropy import Entropy
+from svc_proto.boundary import Core
+from svc_proto.commands import Level, Notify, StoreRequest
+from svc_proto.engine.core import Engine
+from svc_proto.engine.http2_channel import Http2Channel
+from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
+from svc_proto.phone.service import Phone, PhoneConfig
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig, SessionPolicy
+from svc_proto.store_requests import DeleteSession, SaveSession
+from svc_proto.wire.http2_settings import STREAM_WINDOW
+from svc_proto.wire.limits import Limits
+from tests.support.sim_http import (
+    HttpClientConnection,
+    Pairs,
+    RequestClient,
+    ServerAddress,
+    SimClient,
+    StreamClient,
+    TcpClient,
+    WebSocketClient,
+)
+
+RELAY_PORT = 8767
+API_PORT = 8642
+HOME = "10.0.0.1"
+LOCAL = ServerAddress("127.0.0.1", RELAY_PORT, f"127.0.0.1:{RELAY_PORT}")
+REMOTE = ServerAddress(HOME, RELAY_PORT, f"relay.example:{RELAY_PORT}")
+API = ServerAddress("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
+API_KEY = "api-key-5fd1c0de"
+MODEL_KEY = "model-key-77aa31"
+GATEWAY = "/usr/bin/gateway"
+PROVIDER_KEY = "voice-key-0b72ee"
+PHONE_CODE = "PHONE1"
+KIB = 1024
+FEW = {"unauthenticated_connections": 64, "unauthenticated_budget": 1024 * KIB, "unauthenticated_share": 256 * KIB}
+LIMITS = Limits(
+    max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **FEW
+)  # small ones are reached sooner
+ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
+STATUSES = (
+    200, 201, 202, 204, 206, 303, 304,
+    400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 422, 429, 431,
+    500, 501, 502, 503, 504,
+)  # fmt: skip
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW, idle_minutes=120)
+POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
+UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
+ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
+MODERN = 0.5  # of all hosts speak HTTP/2
+ERASED_WITHIN = 20.0  # s from the end of a session to that of its record
+LOOKED_AT = 5.0  # s in which what is due by a timer is noticed
+AFTERMATH = 20.0  # s after a fault within which it may still be felt
+UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
+TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
+CAPS = (500, 2, 4)  # of media
+MAX_MEDIA = 1024**2  # bytes of one
+VOICES = (6, 3)  # sessions of a family, and those of one caller: few are reached sooner
+DEVICES = 4
+ATTACKERS = 2
+
+
+class World:
+    """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it.
+
+    With `trace` the simulation keeps everything that programs are told and order.
+    """
+
+    def __init__(self, script: Script, *, trace: bool = False) -> None:
+        self.script = script
+        self.rng = Random(f"people {script.seed}")
+        shape = Random(f"network {script.seed}")
+        network = SimNetwork(
+            jitter=shape.choice((1.0, 20.0)), chunking=shape.choice((0.1, 0.9)), window=shape.choice((8_192, 65_536))
+        )
+        cost = HandleCost.draw(script.seed, "home")
+        self.sim = Simulation(script.seed, network=network, cost=cost, trace=trace)
+        self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # which is no fault
+        self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
+        self.agent = self.sim.host("agent", "10.0.0.4")
+        self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
+        self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
+        self.upstream = Upstream(self.sim.host("model", "10.0.0.3"))
+        self.provider = Provider(self.sim.host("provider", "10.0.0.5"), self.upstream)
+        self.entropy: Entropy = self.rng.randbytes
+        self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
+        self.addresses = Addresses()
+        self.policy = Random(f"policy {script.seed}").choice(POLICIES)
+        self.secretive = asks_for_secret(script)
+        self.secrets: dict[str, str] = {
+            API_KEY: "the API's key",
+            MODEL_KEY: "the model's key",
+            PROVIDER_KEY: "the provider's key",
+        }
+        self.lines: dict[SimClient, None] = {}
+        self.left = False  # everybody has, and nobody comes any more
+        self._shared: list[HttpClientConnection] = []
+        self.counts: dict[str, int] = {}
+        self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
+        self.faulted = -1.0  # until when something was broken, of any kind
+        self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
+        self.hurt: dict[SimConnection, None] = {}  # that hung, or were left unread
+        self.noisy = -1.0  # until when segments were lost
+        self.outages = 0  # of the relay and the API, so far
+        self.store_trouble = False
+        self.store_refused = False  # sessions, now and then
+        self.unstored: dict[str, None] = {}  # prefixes of sessions that the store did not take
+        self.on_relay_gone: list[Callable[[], None]] = []
+        self.disk_trouble = False
+        self.expected: dict[SimProcess, None] = {}  # that were told to go, or killed
+        self._read: dict[SimProcess, int] = {}  # log lines that have been looked at
+        self._checked: dict[str, dict[str, object]] = {}  # stored records that were, by token hash
+        self._unread: dict[SimEnd, tuple[int, float]] = {}  # with bytes unsent: how many have left, since when
+        self._seen = -1  # events of the simulation, at the last look
+        self._down: dict[str, float] = {}  # by name, since when
+        self._rest: dict[str, float] = {}  # when it is started again
+        kept = Random(f"shelf {script.seed}")
+        self.shelf = Shelf(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
+        self.relay = self._start_relay()
+        self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
+        self.api = self._start_api()
+        self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)  # does the phone ask its holder?
+        self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
+        self._books = Books()
+        self.phone_news: list[Callable[[Notify], None]] = []  # who hears it
+        self.phone = self._start_phone()
+
+    # --- programs ------------------------------------------------------------------------------------------------
+
+    def _start_relay(self) -> SimProcess:
+        config = RelayConfig(
+            port=RELAY_PORT,
+            home=self.home.state,
+            config_path=f"{self.home.state}/config.yaml",
+            pairing_code=PHONE_CODE,
+            local_trust=LocalTrustPolicy.SECRET if self.secretive else None,
+            terminal_tmux=False,
+            webapi_url=f"http://{API.address}:{API.port}",
+            api_key=API_KEY,
+            tui_command=(GATEWAY,),
+            max_session_ttl=self.policy.max_ttl,
+            session_policy=SessionPolicy.REDUCE_ONLY if self.policy.reduce_only else SessionPolicy.OPEN,
+            media_max_size_mb=MAX_MEDIA // 1024**2,
+            media_ttl_seconds=int(self.shelf.ttl),
+            media_lru_cap=self.shelf.cap,
+        )
+        variables = {
+            "OPENAI_API_KEY": PROVIDER_KEY,
+            "OPENAI_REALTIME_URL": f"ws://10.0.0.5:{PROVIDER_PORT}/v1/realtime",
+            "OPENAI_BASE_URL": f"http://10.0.0.5:{VENDOR_PORT}/v1",
+        }
+        config = evolve(config, voice=evolve(config.voice, variables=variables))
+        self.home.rooms = config.voice.folders
+
+        def make(entropy: Entropy) -> Engine:
+            self.relay_service = Relay(config, limits=LIMITS)
+            engine = Engine(self.relay_service, entropy=entropy)
+            families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
+            for family in families.values():
+                family.most, family.of_one = VOICES
+            return engine
+
+        return self.home.start(make, [RELAY_PORT], name="relay")
+
+    def _start_api(self) -> SimProcess:
+        config = ApiConfig(
+            port=API_PORT,
+            home=self.home.state,
+            config_path=f"{self.home.state}/config.yaml",
+            key=API_KEY,
+            model_base_url=f"http://10.0.0.3:{MODEL_PORT}/v1",
+            model="sim",
+            model_api_key=MODEL_KEY,
+            relay_url=f"http://127.0.0.1:{RELAY_PORT}",
+            max_concurrent_runs=4,
+        )
+
+        def make(entropy: Entropy) -> Engine:
+            self.api_service = Api(config, limits=LIMITS)
+            return Engine(self.api_service, entropy=entropy)
+
+        return self.home.start(make, [API_PORT], name="api")
+
+    def _start_phone(self) -> SimProcess:
+        host = self.sim.host("phone", "10.0.1.100")
+        config = PhoneConfig(
+            remote=f"ws://{HOME}:{RELAY_PORT}", code=PHONE_CODE, device_name="Reference", device_id="reference"
+        )
+
+        def make(entropy: Entropy) -> Core:
+            self.phone_service = Phone(config, EmulatedPhone(name="Reference"), ASKING if self.asking else TRUSTING)
+            return Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
+
+        return host.start(make)
+
+    @property
+    def programs(self) -> tuple[SimProcess, ...]:
+        """All that ever ran."""
+        return (*self.home.processes, self.phone)
+
+    def supervise(self) -> None:
+        """What a service manager does: a program that has ended is started again."""
+        for name in ("relay", "api"):
+            process: SimProcess = getattr(self, name)
+            if process.alive:
+                if process.ready and name in self._down:
+                    self._came(name)
+                continue
+            if name not in self._down:
+                self._went(name, 0.0)
+            if process not in self.expected and not self.store_trouble:
+                violated(Invariant.NO_BUG, f"{process.name} exited {process.exit_code}: {process.exit_reason}")
+            if self.sim.now >= self._rest[name]:
+                setattr(self, name, process.restart())
+
+    @property
+    def relay_up(self) -> bool:
+        """Whether the relay that was started last is to stay."""
+        return self.relay.alive and "relay" not in self._down
+
+    @property
+    def all_up(self) -> bool:
+        """Whether the relay and the API take connections."""
+        return all(process.alive and process.ready for process in (self.relay, self.api)) and not self._down
+
+    def _came(self, name: str) -> None:
+        began = self._down.pop(name)
+        if name == "relay":
+            self.addresses.cleared.remove((began, float("inf")))
+            self.addresses.forget(began, self.sim.now)
+            self.shelf.outages[-1] = (began, self.sim.now)
+
+    def _went(self, name: str, rest: float) -> None:
+        self.outages += 1
+        self._down[name] = self.sim.now
+        self._rest[name] = self.sim.now + rest
+        if name == "relay":
+            self.addresses.forget(self.sim.now, float("inf"))
+            self.shelf.outages.append((self.sim.now, float("inf")))
+            for gone in self.on_relay_gone:
+                gone()
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        host: SimHost,
+        target: ServerAddress,
+        method: str,
+        path: str,
+        *,
+        headers: Pairs | None = None,
+        body: object = None,
+        done: Callable[[RequestClient], None],
+        piece: Callable[[bytes], None] | None = None,
+    ) -> RequestClient:
+        """Ask something; `done` comes when there is an answer, or will be none."""
+
+        def over(caller: RequestClient) -> None:
+            self.lines.pop(caller, None)
+            self._judge(caller)
+            done(caller)
+
+        carrier = self.carrier(host, target)
+        caller = RequestClient(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
+        if not caller.over:
+            self.lines[caller] = None
+        self.wear_out(caller)
+        return caller
+
+    def shown_here(self) -> dict[str, str]:
+        """What the operator's programs show to the relay on their own host."""
+        shown = secret_of(self.home)
+        if shown is None:
+            return {}
+        self.secrets[shown[1]] = "the local secret"
+        return dict([shown])
+
+    def carrier(
+        self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
+    ) -> HttpClientConnection:
+        """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
+        if not self.is_modern(host):
+            return HttpClientConnection(host, target, self.entropy, deflate=deflate)
+        self._shared = [shared for shared in self._shared if not shared.over]
+        for shared in self._shared if not fresh else ():
+            if shared.host is host and shared.target == target and shared.free:
+                return shared
+        carrier = HttpClientConnection(host, target, self.entropy, http2=True)
+        self._shared.append(carrier)
+        return carrier
+
+    def is_modern(self, host: SimHost) -> bool:
+        """Whether a host speaks HTTP/2: half of them do, by seed."""
+        return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
+
+    def wear_out(self, party: StreamClient) -> None:
+        """Somebody has asked for something; if he is one of the impatient he leaves before he has it."""
+        if self.impatient:
+            seconds, reset = self.impatient.pop()
+            self.count("who left in the middle")
+            self.sim.after(seconds, lambda: party.hang_up(reset=reset))
+
+    def keep(self, line: SimClient) -> None:
+        """A line that is there from now on."""
+        self.lines[line] = None
+
+    def hang_up(self, *, but: WebSocketClient | None = None) -> None:
+        """Everybody leaves, but one perhaps."""
+        self.left = True
+        stays = () if but is None else (but, but.carrier)
+        for line in [*self.lines, *self._shared]:
+            if line not in stays:
+                line.hang_up()
+
+    def count(self, what: str) -> None:
+        """For the report."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def refuse_secrets(self, text: str, where: str) -> None:
+        """No secret is in a text."""
+        for secret, what in self.secrets.items():
+            if secret in text:
+                violated(Invariant.NO_SECRET, f"{what} is in {where}")
+
+    def _judge(self, caller: RequestClient) -> None:
+        where = f"{caller.method} {caller.path.partition('?')[0]}"
+        if caller.broken:
+            violated(Invariant.STATUS, f"{where}: {caller.broken}")
+        if caller.status == 0:
+            self.count("no answer")
+            return
+        self.count(f"{caller.status}")
+        if caller.status not in STATUSES:
+            violated(Invariant.STATUS, f"{where}: {caller.status}")
+        if caller.status == 408 and self.shaken < caller.began and self.is_sound(caller):
+            violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
+        told = self.store_refused and b'"code":"store_failed"' in caller.answer.body
+        told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # of its vendor
+        if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
+            violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
+        self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
+
+    # --- trouble --------------------------------------------------------------------------------------------------
+
+    def set_clock(self, seconds: float) -> None:
+        """Somebody sets the home's wall clock forth or back."""
+        self.home.step_wall(seconds)
+        self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
+
+    def hang(self, connection: SimConnection, seconds: float) -> None:
+        """A connection is a black hole for so long."""
+        connection.hang()
+        self.hurt[connection] = None
+        self.shake(seconds)
+        self.sim.after(seconds, connection.heal)
+
+    def refuse_sessions(self, seconds: float) -> None:
+        """The store takes no change of a session for so long."""
+        self.store_refused = True
+        self._refuse((SaveSession, DeleteSession), seconds)
+
+    def refuse_rows(self, seconds: float) -> None:
+        """The same of the rows of chats."""
+        self.store_trouble = True
+        self._refuse((AddMessages,), seconds)
+
+    def _refuse(self, kinds: tuple[type[StoreRequest[Any]], ...], seconds: float) -> None:
+        store = self.home.store
+        store.refused = (*store.refused, *kinds)
+
+        def relent() -> None:
+            store.refused = tuple(kind for kind in store.refused if kind not in kinds)
+
+        self.sim.after(seconds, relent)
+
+    def slow_down(self, line: SimClient, seconds: float) -> None:
+        """Somebody takes nothing for so long."""
+        line.read_slowly(True)
+        if (connection := _carrier(line).connection) is not None:
+            self.hurt[connection] = None
+        self.shake(seconds)
+        self.sim.after(seconds, lambda: line.read_slowly(False))
+
+    def end(self, name: str, rest: float, *, kill: bool) -> None:
+        """The relay or the API is told to go, or killed, and started again after a rest."""
+        process: SimProcess = getattr(self, name)
+        if not process.alive:
+            return
+        self.faulted = max(self.faulted, self.sim.now + rest + AFTERMATH)
+        self.expected[process] = None
+        if name not in self._down:
+            self._went(name, rest)
+        if kill:
+            process.kill()
+        else:
+            process.stop(5.0)
+
+    def shake(self, seconds: float) -> None:
+        """For so long there is trouble on the network that takes time to be noticed."""
+        self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
+
+    def calm(self) -> None:
+        """Everything that was broken is mended."""
+        self.sim.heal_all()
+        self.impatient.clear()
+        self.home.disk.capacity = None
+        self.upstream.trouble = None
+        self.upstream.doomed.clear()
+        self.provider.doomed.clear()
+        for line in [*self.lines, *self._shared]:
+            line.read_slowly(False)
+        self.home.store.refused = ()
+        self.shaken = self.sim.now
+        self.noisy = min(self.noisy, self.sim.now)
+        self.faulted = self.sim.now + AFTERMATH
+
+    def is_sound(self, party: SimClient) -> bool:
+        """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
+        line = _carrier(party)
+        return (
+            line.connection is not None
+            and line.connection not in self.hurt
+            and self.noisy < line.began
+            and self.parted.get(line.host.address, -1.0) < line.began
+        )
+
+    def quiet_since(self, when: float) -> bool:
+        """Whether nothing was broken, nor felt, from then on."""
+        return self.faulted < when and self.shaken < when
+
+    @property
+    def voice_sessions(self) -> int:
+        """Those of the relay that are not over."""
+        families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
+        return sum(len(family.sessions()) for family in families.values())
+
+    @property
+    def live_runs(self) -> int:
+        """Turns of the API that are not over."""
+        return sum(run.ended is None for run in self.api_service.runs._runs.values())
+
+    def note_registrations(self) -> None:
+        """What clears the limiter, as the relay's log tells it; a code that a program made for itself does not."""
+        log = self.relay.logs
+        if self._registered[0] is not self.relay:
+            self._registered = (self.relay, 0, self.sim.now)
+        _, seen, since = self._registered
+        if seen < len(log) and any(line.event == "pairing code registered" for line in log[seen:]):
+            self.addresses.forget(since, self.sim.now)
+        self._registered = (self.relay, len(log), self.sim.now)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """What can be seen from above, at any moment."""
+        self.supervise()
+        self.note_registrations()
+        if self._seen == self.sim.events:
+            return  # nothing has moved
+        self._seen = self.sim.events
+        self._look_at_store()
+        self._look_at_logs()
+        self._look_at_buffers()
+        self._books.look(self)
+
+    def look_back(self) -> None:
+        """Every log again, with every secret that is known in the end."""
+        if self.phone_service.token:
+            self.secrets[self.phone_service.token] = "the reference phone's token"
+        self._read.clear()
+        self._look_at_logs()
+        self._look_at_event_logs()
+
+    def _look_at_event_logs(self) -> None:
+        """What voice sessions have left on the disk."""
+        disk = self.home.disk
+        for path in disk.paths(f"{self.home.state}-relay"):
+            if path.endswith(".jsonl"):
+                text = disk.get(path).decode()
+                self.refuse_secrets(text, f"the event log {path}")
+                for line in text.splitlines():
+                    json.loads(line)
+
+    def _look_at_store(self) -> None:
+        wall = self.home.wall()
+        trouble = self.store_trouble or self.store_refused or self.outages or len(self.wall.steps) > 1
+        for record in () if trouble else self.home.store.sessions.values():
+            if isinstance(expires_at := record["expires_at"], float) and expires_at + ERASED_WITHIN < wall:
+                violated(Invariant.DEAD_TOKEN, f"{record['token_prefix']} is stored {wall - expires_at:.0f} s too long")
+        for token_hash, record in self.home.store.sessions.items():
+            if self._checked.get(token_hash) is record:
+                continue  # a record is replaced, and never changed
+            self._checked[token_hash] = record
+            grants = record["grants"]
+            assert isinstance(grants, dict)
+            plain = {channel: None if expiry == "never" else expiry for channel, expiry in grants.items()}
+            expires_at = None if record["expires_at"] == "never" else record["expires_at"]
+            check_grants(plain, expires_at, f"the stored {record['token_prefix']}")
+
+    def _look_at_logs(self) -> None:
+        for process in self.programs:
+            seen, there = self._read.get(process, 0), len(process.logs)
+            if seen < there:
+                self._read[process] = there
+                for line in process.logs[seen:]:
+                    self._judge_log(process, line)
+
+    def is_stored(self, prefix: str) -> bool:
+        """Whether the log does not say that the store failed to take a session."""
+        self._look_at_logs()
+        return prefix not in self.unstored
+
+    def _judge_log(self, process: SimProcess, line: LogLine) -> None:
+        if line.event == "bug":
+            violated(Invariant.NO_BUG, f"{process.name}: {line.fields}")
+        trouble = self.store_trouble or self.disk_trouble
+        if line.event in UNSTORED:
+            self.unstored[str(line.fields["session"])] = None
+            trouble = trouble or self.store_refused
+        if line.level >= Level.ERROR and not trouble:
+            violated(Invariant.NO_BUG, f"{process.name}: {line.event} {line.fields}")
+        self.refuse_secrets(f"{line.event} {line.fields}", f"a log record of {process.name}: {line.event}")
+
+    def _look_at_buffers(self) -> None:
+        for connection in self.sim.network.connections:
+            for end in (connection.client, connection.server):
+                if end.unsent and (end.host is self.home or end.local.port == MODEL_PORT):
+                    self._look_at_unsent(end)
+        for end in [end for end in self._unread if end.gone or not end.unsent]:
+            del self._unread[end]
+        for process in (self.relay, self.api):
+            assert isinstance(process.core, Engine)
+            for channel in process.core._channels.values() if process.alive else ():
+                if isinstance(channel, Http2Channel):
+                    self._look_at_streams(process, channel)
+        for run in self.api_service.runs._runs.values() if self.api.alive and self.api.ready else ():
+            reader = run.reader
+            if reader is None or reader.state is not SubscriberState.READING:
+                continue
+            waits = reader._pieces[:-1]  # the last event holds the whole text again
+            if sum(map(len, waits)) > 2 * MAX_BACKLOG_BYTES or len(waits) > 2 * MAX_BACKLOG_EVENTS:
+                violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
+
+    def _look_at_unsent(self, end: SimEnd) -> None:
+        """Not too much waits, and not too long. A model waits as long as a reader may, and somewhat more."""
+        ours, model = end.host is self.home, end.peer.port == MODEL_PORT
+        if not ours and end.connection.blocked:
+            return
+        most = LIMITS.max_unsent + (MAX_UNREAD if end.local.port == API_PORT else ONE_WRITE)
+        if ours and not model and end.unsent > most:  # a question to a model is a whole chat
+            violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {end.connection}")
+        moved = end.left + (end.other.left if ours else 0)  # a WebSocket's peer that says something lives
+        known, since = self._unread.get(end, (-1, 0.0))
+        if moved != known:
+            self._unread[end] = moved, self.sim.now
+        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
+            violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
+
+    def _look_at_streams(self, process: SimProcess, channel: Http2Channel) -> None:
+        for stream in channel.conn._streams.values():
+            if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
+                violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")
+            if stream.window_debt > STREAM_WINDOW:
+                violated(Invariant.BOUNDED, f"{stream.window_debt} bytes of a body were let in by {process.name}")
+
+
+def _carrier(party: SimClient) -> TcpClient:
+    return party if isinstance(party, TcpClient) else party.carrier

@@ -1,0 +1,132 @@
+"""What breaks in a world: the steps that are faults."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attrs import evolve
+
+from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.deployment import AFTERMATH, DEVICES, World
+from fuzz.simulation.servers.model_server import Manner
+from fuzz.steps import (
+    AMOUNT,
+    CutConnection,
+    DegradeDisk,
+    DropAnswer,
+    FailUpstream,
+    FillDisk,
+    HangConnection,
+    KillProgram,
+    LeaveEarly,
+    PartitionHost,
+    RefuseChatRecords,
+    SetNoise,
+    SetWallClock,
+    Step,
+    StopProgram,
+    StopReading,
+)
+from runtimes.sim.faults import Faults
+
+OFTEN = 0.4  # of all operations, while a disk has a bad time
+ENDLESS = 1e9  # s
+BAD = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
+DISKS = (("store",), ("file",), ("slow", "late_answer"), ())  # what is slow cannot be called back; the last one stalls
+STALLS = 32.0  # s at least, longer than a body may be silent
+
+
+class Trouble:
+    """The steps that break something; each sees to it that it is mended in time."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.sim = world.sim
+        felt: dict[type[Step], Deeds] = {
+            CutConnection: self._cut,
+            HangConnection: self._hang,
+            PartitionHost: self._part,
+            StopReading: self._slow,
+            SetNoise: self._make_noise,
+            StopProgram: self._end,
+            KillProgram: self._end,
+            FillDisk: self._fill_disk,
+            SetWallClock: lambda step: world.set_clock(step.seconds),
+            FailUpstream: self._spoil_model,
+            RefuseChatRecords: lambda step: world.refuse_rows(step.seconds),
+            DegradeDisk: self._spoil_disk,
+        }
+        self.deeds: dict[type[Step], Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
+        self.deeds[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
+        self.deeds[DropAnswer] = self._drop  # one party is concerned, and has to bear it
+
+    def _strike(self, how: Deeds, step: Step) -> None:
+        endless = isinstance(step, SetNoise) and step.level > 0
+        self.world.faulted = max(
+            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + AFTERMATH)
+        )
+        how(step)
+
+    def _cut(self, step: CutConnection) -> None:
+        if connections := self.sim.network.connections:
+            self.sim.cut(connections[step.connection % len(connections)])
+
+    def _hang(self, step: HangConnection) -> None:
+        if connections := self.sim.network.connections:
+            self.world.hang(connections[step.connection % len(connections)], step.seconds)
+
+    def _part(self, step: PartitionHost) -> None:
+        world, now = self.world, self.sim.now
+        other = [*world.devices, world.phone.host][step.host % (DEVICES + 1)]
+        self.sim.network.partition(world.home, other)
+        world.parted[other.address] = max(world.parted.get(other.address, 0.0), now + step.seconds)
+        world.shake(step.seconds)
+        self.sim.after(step.seconds, self.sim.network.heal)
+
+    def _slow(self, step: StopReading) -> None:
+        lines = [line for line in self.world.lines if line.opened]
+        if lines:
+            self.world.slow_down(lines[step.client % len(lines)], step.seconds)
+
+    def _end(self, step: KillProgram) -> None:
+        self.world.end(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
+
+    def _drop(self, step: DropAnswer) -> None:
+        (self.world.upstream, self.world.provider)[step.server % 2].doomed.append(step.seconds)
+
+    def _spoil_model(self, step: FailUpstream) -> None:
+        upstream = self.world.upstream
+        upstream.trouble = BAD[step.manner % len(BAD)]
+        self.sim.after(step.seconds, lambda: setattr(upstream, "trouble", None))
+
+    def _fill_disk(self, step: FillDisk) -> None:
+        disk = self.world.home.disk
+        self.world.disk_trouble = True
+        disk.fill()
+        self.sim.after(step.seconds, lambda: setattr(disk, "capacity", None))
+
+    def _make_noise(self, step: SetNoise) -> None:
+        some = Faults.some(step.level)
+        self.sim.faults = Faults(
+            cut=some.cut,
+            hang=some.hang,
+            spike=some.spike,
+            store=some.store,
+            file=some.file,
+            slow=some.slow,
+            late_answer=min(some.late_answer, 1.0),
+            late_read=min(some.late_read, 1.0),
+            late_wake=min(some.late_wake, 1.0),
+        )
+        world, bad = self.world, step.level > 0
+        world.store_trouble |= bad
+        world.shake(ENDLESS if bad else 0.0)
+        world.noisy = ENDLESS if bad else min(world.noisy, self.sim.now)
+
+    def _spoil_disk(self, step: DegradeDisk) -> None:
+        sim, kinds = self.sim, DISKS[step.kind % len(DISKS)]
+        if not kinds:
+            self.world.home.disk.busy_until = sim.now + STALLS + step.seconds
+        sim.faults = evolve(sim.faults, **dict.fromkeys(kinds, OFTEN))
+        self.world.store_trouble = True
+        sim.after(step.seconds, lambda: setattr(sim, "faults", evolve(sim.faults, **dict.fromkeys(kinds, 0.0))))

@@ -1,0 +1,149 @@
+"""What is left when everybody has gone: nothing that had an owner.
+
+Whoever adds a table to the core, and keeps something in it when nobody is there, says here why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.simulation.deployment import World
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.resource_accounting import census, uploads_kept
+from svc_proto.engine.core import Engine
+
+_LIVE = "sessions last longer than anybody's visit"
+_SHELF = "media live for their time"
+_SHOWN = "for those who look at what has been"
+_OFFER = "what somebody may call by MCP is kept ready for the next time"
+_COUNTED = "for a monitor: one for each route at the most"
+_ENDED = "an answer can be had for an hour after its end"
+_ASKED = "who has had a response may ask for it again"
+_LOADED = "the routes of what is loaded when it is first used"
+_FAMILIES = ("VoiceOutput", "RealtimeLab", "RealtimeAgent")
+
+KEPT: Mapping[str, str] = {
+    "PairedSessionRegistry._accessed": _LIVE,
+    "PairedSessionRegistry._prefixes": _LIVE,
+    "PairedSessionRegistry._sessions": _LIVE,
+    "PairedSessionRegistry._tombstones": "records that the store does not let go of",
+    "PairedSession.grants": _LIVE,
+    "SessionRecords._unsaved": "sessions that live, and that the store did not take",
+    "PairingTerms.grants": _LIVE,
+    "PairingCodes._codes": "codes that nobody has shown",
+    "PairingMeta.carries_key": "the same",
+    "PairingMeta.endpoints": "the same",
+    "PairingMeta.grants": "the same",
+    "AuthRateLimiter._counting": "those who guessed a minute ago",
+    "AuthRateLimiter._blocked": "those who guessed five minutes ago",
+    "_Address.failures": "the same",
+    "LogThrottle._said": "who was mentioned in the log a minute ago",
+    "UploadRegistry._owned": _SHELF,
+    "UploadRegistry._used": _SHELF,
+    "MediaEntry.owned": _SHELF,
+    "MediaRegistry._entries": _SHELF,
+    "MediaService._expired": _SHOWN,
+    "MediaEntry.sensitive": _SHELF,
+    "BridgeCommands._ring": _SHOWN,
+    "EngineMetrics.answers": _COUNTED,
+    "EngineMetrics.waits": _COUNTED,
+    "Histogram.counts": _COUNTED,
+    "BridgeCommandRecord.params": _SHOWN,
+    "NotificationBuffer._ring": _SHOWN,
+    "ConnectedPhone.status": _SHOWN,
+    "ShellLauncher.begun": "sessions of tmux, which outlive their clients",
+    **dict.fromkeys((f"{each}._over" for each in _FAMILIES), "voice sessions: who comes back is told that it is over"),
+    "ApiBearerVerifier._known": "whether the API is there, for a moment",
+    "RunScheduler._ended": _ENDED,
+    "RunManager._runs": _ENDED,
+    "Run._gap": _ENDED,
+    "Run._may_ask": _ENDED,
+    "Run._stops_alone": _ENDED,
+    "ResponseBuilder._calls": _ENDED,
+    "ResponseBuilder._head": _ENDED,
+    "ResponseBuilder._output": _ENDED,
+    "ResponseStore._conversations": _ASKED,
+    "ResponseStore._loaded": _ASKED,
+    "ResponseStore._sessions": _ASKED,
+    "ResponseStore._texts": _ASKED,
+    "Subscriber._over": _ENDED,
+    "Task.done": _ENDED,
+    "ToolCall.args": _ENDED,
+    "TurnEnded.interrupted": _ENDED,
+    "IdempotencyKeys._entries": _ENDED,
+    "ApprovalMemory._sessions": "what was allowed for a chat",
+    "McpHttpServer._answers": _OFFER,
+    "ApiConfig.enabled": "the settings as they are since the key was changed",
+    "RequestHandlers._pending": _OFFER,
+    "RequestHandlers._prompts": _OFFER,
+    "RequestHandlers._resources": _OFFER,
+    "RequestHandlers._tools": _OFFER,
+    "RequestHandlers.handlers": _OFFER,
+    "RequestHandlers.info": _OFFER,
+    "ServerTool.destructive": _OFFER,
+    "ServerTool.reads_only": _OFFER,
+    "Prompt.arguments": _OFFER,
+    "Tool.sequential": _OFFER,
+    "Tool.parameters": _OFFER,
+    "Tool.reads_foreign_content": _OFFER,
+    "AgentSettings.shown": "what the configuration file said last",
+    "Route.streamed": _LOADED,
+    "Router.exact": _LOADED,
+    "Router._patterns": _LOADED,
+    "Router._routes": _LOADED,
+    "Timers._heap": "a timer that was set anew is there twice until the first is due",
+}
+
+SOON = 1.0  # s
+
+
+class Rest:
+    """What there was before anybody came, and what there is in the end."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._before = {name: self._count(name) for name in ("relay", "api")}
+
+    def check(self) -> None:
+        """Everybody has gone, the reference phone too."""
+        for name in self._before:
+            if self._left(name):
+                self._world.sim.run_for(SOON)  # what looks at a file now and then may do so just now
+            left = self._left(name)
+            if left:
+                violated(Invariant.BOOKS, f"nobody is there, and {name} keeps {left}")
+        self._check_store()
+        self._check_uploads()
+
+    def _left(self, name: str) -> dict[str, int]:
+        before = self._before[name]
+        now = {place: count - before.get(place, 0) for place, count in self._count(name).items()}
+        return {place: more for place, more in now.items() if more > 0 and place not in KEPT}
+
+    def _count(self, name: str) -> dict[str, int]:
+        process = getattr(self._world, name)
+        assert isinstance(process.core, Engine)
+        return census(process.core)
+
+    def _check_store(self) -> None:
+        """Each record of a session is that of one, or the relay goes on erasing it."""
+        world = self._world
+        sessions = world.relay_service.sessions
+        for token_hash, record in world.home.store.sessions.items():
+            known = token_hash in sessions._sessions or token_hash in sessions._tombstones
+            expires_at = record["expires_at"]
+            over = isinstance(expires_at, float) and expires_at < world.home.wall()
+            if not known and not (over and (world.store_trouble or world.store_refused)):
+                violated(Invariant.BOOKS, f"{record['token_prefix']} is stored, and is no session")
+
+    def _check_uploads(self) -> None:
+        """What counts is what is there, and what is there is somebody's."""
+        world, relay = self._world, self._world.relay_service
+        kept = uploads_kept(relay)
+        if relay.media.uploads._used != kept:
+            violated(Invariant.BOOKS, f"{relay.media.uploads._used} bytes are counted, and {kept} are kept")
+        paths = {upload.path.rpartition("/")[2] for upload in relay.media.uploads._owned.values()}
+        there = {*world.home.disk.files(world.home.spool)}
+        if there - paths and not world.store_trouble and not (world.outages and len(world.wall.steps) > 1):
+            violated(Invariant.BOOKS, f"{sorted(there - paths)} are nobody's")

@@ -1,0 +1,64 @@
+"""What keeps people out in a world: the local secret, where it is asked for, and the end of a session."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import cast
+
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from fuzz.simulation.script import Script
+from fuzz.steps import DegradeDisk, FillDisk, KillProgram, RefuseSessionRecord, RevokeOnFullDisk, StopProgram
+from runtimes.sim.host import SimHost
+from svc_proto.engine.core import Engine
+from svc_proto.engine.exchange import Exchange
+from svc_proto.machines.exchange import RESPONSE_STARTED, UNANSWERED
+from svc_proto.relay.service import Relay
+from svc_proto.relay.websocket.client_connection import ClientState
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
+
+SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
+RESTARTS = (
+    StopProgram,
+    KillProgram,
+    RefuseSessionRecord,
+    RevokeOnFullDisk,
+    DegradeDisk,
+    FillDisk,
+)  # then it changes, or is not stored
+
+ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an exchange that was answered may still throw the rest of a body away
+
+
+def asks_for_secret(script: Script) -> bool:
+    """Whether being on the relay's host is not enough in this world."""
+    lasts = not any(type(step) in RESTARTS for step in script.steps)
+    return lasts and Random(f"door {script.seed}").random() < SECRETIVE
+
+
+def secret_of(home: SimHost) -> tuple[str, str] | None:
+    """The header field that programs of the relay's user show, who can read its file; None while there is none.
+
+    A relay that could not read whether it has a public route makes one, too.
+    """
+    path = f"{home.state}/{LOCAL_SECRET}"
+    return (HEADER.decode(), home.disk.get(path).decode()) if home.disk.exists(path) else None
+
+
+def check_ends(engine: Engine, relay: Relay) -> None:
+    """A relay works for nobody whose session it has ended: no request is under way for him, and no socket open.
+
+    Who ends his own session is told so, however long the store takes.
+    """
+    alive = relay.sessions._sessions
+    for held, holder in engine.revocables.items():
+        if holder not in alive and _is_answering(cast("Exchange", held)):
+            violated(Invariant.AFTER_END, "a request is under way for a session that was ended")
+    for client in relay.clients.values():
+        session = client.session
+        if session is not None and client.state is ClientState.OPEN and session.token_hash not in alive:
+            violated(Invariant.AFTER_END, f"a socket of {session.token_prefix} is open, and its session was ended")
+
+
+def _is_answering(exchange: Exchange) -> bool:
+    return exchange.state in ANSWERING and exchange._request.method != "DELETE"

@@ -1,0 +1,334 @@
+"""Who speaks MCP over Streamable HTTP in a world: a client that counts everything, and believes nothing.
+
+The requests of each session are numbered from 1, as those of all others are. What is said about one names it, comes
+once and in its order, also to who was cut off and came back; what was cancelled is not answered; nobody is told of what
+he has not asked to hear of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import define, field, frozen
+
+from fuzz.simulation.deployment import World
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from runtimes.sim.host import SimHost
+from runtimes.sim.process import SimProcess
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
+from tests.support.sim_http import RequestClient, ServerAddress
+
+VERSION = "2025-11-25"
+LATE = 5.0  # s after which what was said before has come
+COMES_BACK = 1.0  # s after which one who was cut off does
+CUTS = 3  # times that one does, for one request
+Message: TypeAlias = Mapping[str, Any]
+Done: TypeAlias = Callable[[RequestClient], None]
+
+
+@frozen
+class Place:
+    """Where it is spoken, from which host, and what is shown there each time."""
+
+    host: SimHost
+    target: ServerAddress
+    bearer: Callable[[], str]
+
+
+@define(eq=False)
+class Asked:
+    """A request, and what was said about it."""
+
+    number: int
+    method: str
+    sent: float
+    on_answer: Callable[[Message], None]
+    on_note: Callable[[str], None] | None = None  # what progress says
+    on_question: Callable[[Message], None] | None = None
+    caller: RequestClient | None = None  # who reads now
+    answered: float | None = None
+    cancelled: float | None = None  # when it was told that this is known
+    stream: str = ""  # the number of its stream
+    place: int = 0  # the number of the event that it was told last
+    progress: float = -1.0
+    cuts: int = 0
+    decoder: EventStreamDecoder = field(factory=EventStreamDecoder)
+
+
+class Talk:
+    """One session."""
+
+    def __init__(self, client: McpClient, identity: str, server: SimProcess) -> None:
+        self.client = client
+        self.identity = identity
+        self.server = server
+        self.asked: dict[int, Asked] = {}
+        self.listener: RequestClient | None = None
+        self.ended: float | None = None  # when it was told so
+        self.ending = False
+        self.used = client.world.sim.now
+        self.subscribed: dict[str, float | None] = {}  # by URI; when it was told that it is not, any more
+        self.watching: dict[str, float] = {}  # when it was told that it is
+        self.updates: list[tuple[float, str]] = []  # that were told
+        self._heard = 0  # the number of the last of them
+
+    def ask(
+        self,
+        method: str,
+        params: Message,
+        on_answer: Callable[[Message], None],
+        *,
+        on_note: Callable[[str], None] | None = None,
+        on_question: Callable[[Message], None] | None = None,
+    ) -> Asked:
+        """A request; who wants to hear of its progress says so."""
+        number = len(self.asked) + 1
+        asked = self.asked[number] = Asked(number, method, self._now, on_answer, on_note, on_question)
+        told = {**params, "_meta": {"progressToken": number}}
+        self._read(asked, "POST", {"jsonrpc": "2.0", "id": number, "method": method, "params": told})
+        return asked
+
+    def say(self, message: Message, done: Done = lambda caller: None) -> None:
+        """A note, or an answer."""
+        self.used = self._now
+        self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
+
+    def cancel(self, asked: Asked) -> None:
+        """Want no answer any more."""
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 202 and asked.cancelled is None:
+                asked.cancelled = self._now
+
+        params = {"requestId": asked.number, "reason": "changed my mind"}
+        self.say({"method": "notifications/cancelled", "params": params}, done)
+
+    def leave(self, asked: Asked, pause: float) -> None:
+        """The connection of a request is cut; its client comes back for the rest, if there is a way."""
+        if asked.caller is not None and not asked.caller.over:
+            asked.caller.hang_up(reset=True)
+        self.client.world.sim.after(pause, lambda: self._come_back(asked))
+
+    def listen(self, done: Done = lambda caller: None) -> RequestClient:
+        """Hear what the server says by itself, from where that ended before."""
+        self.used = self._now
+        decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            if self.listener is caller and is_stream(caller):
+                for event in decoder.receive_data(data):
+                    self._updated(event)
+
+        last = {"last-event-id": f"0-{self._heard}"} if self._heard else {}
+        caller = self.client.send(self, "GET", None, done, piece, **last)
+        self.listener = caller
+        return caller
+
+    def subscribe(self, uri: str, *, off: bool = False) -> None:
+        """Want to be told of its changes, or not any more."""
+        if off:
+            self.watching.pop(uri, None)
+        else:
+            self.subscribed[uri] = None
+
+        def answered(message: Message) -> None:
+            if "result" in message:
+                known = self.subscribed if off else self.watching
+                known[uri] = self._now
+
+        self.ask(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
+
+    def end(self) -> None:
+        """Have had enough."""
+        self.ending = True
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 204:
+                self.ended = self._now
+                self.client.send(self, "POST", {"jsonrpc": "2.0", "id": "x", "method": "ping"}, again)
+
+        def again(caller: RequestClient) -> None:
+            if caller.status == 200:
+                violated(Invariant.AFTER_END, "a session of MCP that was ended answers")
+
+        self.client.send(self, "DELETE", None, done)
+
+    # --- what is said about a request ---
+
+    def _come_back(self, asked: Asked) -> None:
+        gone = asked.answered is not None or asked.cancelled is not None or self.ending
+        if gone or not asked.stream or (asked.caller is not None and not asked.caller.over):
+            return
+        asked.cuts += 1
+        self.client.world.count("calls by MCP that were read on")
+        self._read(asked, "GET", None, **{"last-event-id": f"{asked.stream}-{asked.place}"})
+
+    def _read(self, asked: Asked, method: str, message: Message | None, **more: str) -> None:
+        self.used = self._now
+        asked.decoder = decoder = EventStreamDecoder()
+
+        def piece(data: bytes) -> None:
+            if asked.decoder is decoder and is_stream(caller):
+                events = decoder.receive_data(data)
+                for event in events:
+                    self._event(asked, event)
+                if not events and decoder.last_event_id:
+                    self._greeted(asked, decoder.last_event_id)
+
+        def done(caller: RequestClient) -> None:
+            if asked.decoder is not decoder:
+                return
+            if caller.status == 200 and not is_stream(caller):
+                self._told(asked, caller.answer.json)
+            elif caller.status == 0 and asked.cuts < CUTS and not self.client.world.left:
+                self.client.world.sim.after(COMES_BACK, lambda: self._come_back(asked))
+
+        caller = asked.caller = self.client.send(self, method, message, done, piece, **more)
+
+    def _greeted(self, asked: Asked, last: str) -> None:
+        stream, _, place = last.partition("-")
+        if not asked.stream:
+            asked.stream = stream
+        if stream != asked.stream or int(place) != asked.place:
+            violated(Invariant.STREAM, f"a stream of MCP begins at {last}, and {asked.stream}-{asked.place} was told")
+
+    def _event(self, asked: Asked, event: ServerSentEvent) -> None:
+        stream, _, number = event.id.partition("-")
+        asked.stream = asked.stream or stream
+        if event.data:
+            if stream != asked.stream or int(number) != asked.place + 1:
+                violated(Invariant.STREAM, f"event {event.id} of MCP comes after {asked.stream}-{asked.place}")
+            asked.place += 1
+            self._told(asked, json.loads(event.data))
+
+    def _told(self, asked: Asked, message: Message) -> None:
+        params = message.get("params", {})
+        if message.get("method") == "notifications/progress":
+            self._progress(asked, params)
+        elif message.get("method") == "notifications/cancelled":
+            pass  # a question that it has asked
+        elif "method" in message:
+            if asked.on_question is not None:
+                asked.on_question(message)
+        else:
+            self._answer(asked, message)
+
+    def _progress(self, asked: Asked, params: Message) -> None:
+        if params["progressToken"] != asked.number:
+            violated(Invariant.OWN_ANSWER, f"request {asked.number} by MCP is told how {params} is getting on")
+        if params["progress"] <= asked.progress:
+            violated(Invariant.STREAM, f"request {asked.number} by MCP has come to {params}, from {asked.progress}")
+        asked.progress = params["progress"]
+        if asked.on_note is not None:
+            asked.on_note(str(params["message"]))
+
+    def _answer(self, asked: Asked, message: Message) -> None:
+        now = self._now
+        if message.get("id") != asked.number:
+            violated(Invariant.OWN_ANSWER, f"request {asked.number} by MCP is told {message!r:.100}")
+        if asked.answered is not None:
+            violated(Invariant.ONE_ANSWER, f"request {asked.number} by MCP was answered twice")
+        if asked.cancelled is not None and now > asked.cancelled + LATE and self._is_sound(asked.caller):
+            late = now - asked.cancelled
+            violated(
+                Invariant.CANCELLED, f"request {asked.number} by MCP was cancelled, and answered {late:.0f} s later"
+            )
+        asked.answered = now
+        self.client.world.count("answers by MCP")
+        asked.on_answer(message)
+
+    # --- what it says by itself ---
+
+    def _updated(self, event: ServerSentEvent) -> None:
+        stream, _, number = event.id.partition("-")
+        if not event.data:
+            return
+        if stream != "0" or int(number) <= self._heard:
+            violated(Invariant.STREAM, f"note {event.id} of MCP comes after 0-{self._heard}")
+        self._heard = int(number)
+        uri = json.loads(event.data)["params"]["uri"]
+        left = self.subscribed.get(uri, -1.0)
+        if left is not None and (left < 0.0 or (self._now > left + LATE and self._is_sound(self.listener))):
+            violated(Invariant.OWN_BYTES, f"a client of MCP is told of {uri}, which it has not subscribed to")
+        self.updates.append((self._now, uri))
+        self.client.world.count("updates by MCP")
+
+    # --- helpers ---
+
+    @property
+    def _now(self) -> float:
+        return self.client.world.sim.now
+
+    def _is_sound(self, caller: RequestClient | None) -> bool:
+        return caller is not None and self.client.world.is_sound(caller)
+
+
+class McpClient:
+    """A program that has sessions at one place. With `elicits` its user can be asked."""
+
+    def __init__(self, world: World, place: Place, *, elicits: bool = False) -> None:
+        self.world = world
+        self.place = place
+        self.talks: list[Talk] = []
+        self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
+
+    def open(self, server: SimProcess, then: Callable[[Talk], None]) -> RequestClient:
+        """A new session, and what is done in it at once."""
+        about = {
+            "protocolVersion": VERSION,
+            "capabilities": self._capabilities,
+            "clientInfo": {"name": "agent", "version": "1"},
+        }
+
+        def done(caller: RequestClient) -> None:
+            identity = caller.answer.headers.get(b"mcp-session-id")
+            if caller.status == 200 and identity is not None:
+                self.world.count("sessions of MCP")
+                talk = Talk(self, identity.decode(), server)
+                self.talks.append(talk)
+                talk.say({"method": "notifications/initialized"})
+                then(talk)
+
+        message = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": about}
+        return self.send(None, "POST", message, done)
+
+    def try_door(self, talk: Talk) -> None:
+        """Somebody else knows the number of a session."""
+
+        def done(caller: RequestClient) -> None:
+            if caller.status in (200, 202, 204):
+                violated(Invariant.DOORS, f"{caller.status} for another from a session of MCP")
+
+        self.send(talk, "POST", {"jsonrpc": "2.0", "id": "list", "method": "tools/list"}, done)
+
+    def send(
+        self,
+        talk: Talk | None,
+        method: str,
+        message: Message | None,
+        done: Done,
+        piece: Callable[[bytes], None] | None = None,
+        **more: str,
+    ) -> RequestClient:
+        """One request of HTTP."""
+        place = self.place
+        headers = {
+            "authorization": f"Bearer {place.bearer()}",
+            "accept": "application/json, text/event-stream",
+            **more,
+        }
+        if talk is not None:
+            headers |= {"mcp-session-id": talk.identity, "mcp-protocol-version": VERSION}
+        if message is not None:
+            headers["content-type"] = "application/json"
+        call = self.world.call
+        return call(place.host, place.target, method, "/mcp", headers=headers, body=message, done=done, piece=piece)
+
+
+def is_stream(caller: RequestClient) -> bool:
+    """Whether what it is told comes as events."""
+    head = caller.head
+    return head is not None and (head.headers.get(b"content-type") or b"").startswith(b"text/event-stream")

@@ -1,0 +1,117 @@
+"""What those do who speak MCP, in a quarter of the worlds: agents that the owner lets in, and that drive phones; others
+who ask the agent of the API; and that agent, which uses tools of others.
+
+Each is drawn from a chance of its own, so that all other worlds stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from fuzz.simulation.script import PAIRED
+from fuzz.simulation.servers.mcp_tool_behavior import HOWS
+from fuzz.steps import AskAgentByMcp, AuthorizeAgent, DrivePhone, PairDevice, RegisterCode, Step, UseToolServers
+
+SPOKEN = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
+SHARE = 1 / 4  # of all worlds
+MOST = 3  # in one world
+WATCHED = 1 / 16  # of the other worlds
+REFUSED = 6  # `other` of an agent that the owner refuses
+CRASH = 54 * HOWS.index("crash")  # `other` of a call that ends its server
+ROOM = 1 << 16
+OVER = 0.6  # of those who drive: the owner takes back what he has allowed
+
+
+def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
+    """Those of a seed."""
+    rng = Random(f"mcp {seed}")
+    if rng.random() >= SHARE:
+        return _watched(seed, others)
+    steps: list[Step] = []
+    for _ in range(rng.randint(1, MOST)):
+        begin = max(PAIRED + 1.0, rng.choice(others).at) + rng.random()
+        steps += rng.choice(EPISODES)(rng, begin)
+    return steps
+
+
+def _watched(seed: int, others: list[Step]) -> list[Step]:
+    """In some of the other worlds somebody wants to hear of a phone's notifications, is cut off, and wants no more.
+
+    Then the owner refuses an agent, and servers of others crash.
+    """
+    rng = Random(f"watched by mcp {seed}")
+    if rng.random() >= WATCHED:
+        return []
+    at, who = max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3 * rng.randrange(16) + 1
+    ways = [11, *rng.choices((12, 13), (1, 2), k=rng.randint(1, 4))]
+    deeds = [(DrivePhone, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
+    lost = [
+        (AuthorizeAgent, who, REFUSED, 0.5),
+        (UseToolServers, who, CRASH, 0.5),
+        (UseToolServers, who, CRASH + 9, 0.5),
+    ]
+    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0), *_row(rng, at + 50.0, lost, 6.0)]
+
+
+def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]], longest: float) -> list[Step]:
+    steps: list[Step] = []
+    for kind, index, choice, amount in actions:
+        steps.append(kind.of(round(at, 3), index, choice, round(amount, 3)))
+        at += longest * rng.random()
+    return steps
+
+
+def _let_in(rng: Random, at: float) -> list[Step]:
+    """Some agents come, and what they were given is renewed, used up, shown again and taken back."""
+    few = [(AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
+    few += [
+        (AuthorizeAgent, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))
+    ]
+    return _row(rng, at, few, 2.5)
+
+
+def _begun(rng: Random, at: float, guest: int) -> list[Step]:
+    """A phone comes, and two agents that are let in."""
+    deeds = [
+        (RegisterCode, 0, 0),
+        (PairDevice, 3 * rng.randrange(16), -1),
+        (AuthorizeAgent, rng.randrange(64), guest),
+        (AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64)),
+    ]
+    return [
+        deed.of(round(at + 0.3 * place, 3), who, other, 0.1 if deed is AuthorizeAgent else 0.0)
+        for place, (deed, who, other) in enumerate(deeds)
+    ]
+
+
+def _driven(rng: Random, at: float) -> list[Step]:
+    """There is a phone; agents that were let in, and others, drive it, until one of them is let in no more."""
+    guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
+    steps = _begun(rng, at, guest)
+    drivers = (who, who, who + 1, rng.randrange(64))
+    deeds = [
+        (DrivePhone, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)
+        for _ in range(rng.randint(2, 5))
+    ]
+    if rng.random() < OVER:
+        deeds.append((DrivePhone, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
+    return [*steps, *_row(rng, at + 3.0, deeds, rng.choice((0.5, 3.0, 8.0)))]
+
+
+def _inquired(rng: Random, at: float) -> list[Step]:
+    """Others ask the API's agent."""
+    chat = rng.randrange(64)
+    deeds = [(AskAgentByMcp, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    return _row(rng, at, deeds, 4.0)
+
+
+def _used(rng: Random, at: float) -> list[Step]:
+    """The agent uses tools of MCP servers."""
+    deeds = [
+        (UseToolServers, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))
+    ]
+    return _row(rng, at, deeds, rng.choice((1.0, 8.0)))
+
+
+EPISODES: tuple[Callable[[Random, float], list[Step]], ...] = (_let_in, _driven, _driven, _inquired, _used)

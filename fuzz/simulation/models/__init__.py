@@ -1,0 +1,1 @@
+"""Expected state beside the simulated system."""

@@ -1,0 +1,203 @@
+"""The books of the relay and the API: what each table holds belongs to somebody, and each count is of what is there.
+
+`check_relay` and `check_api` hold at any moment between two facts. `census` counts what every table of the core holds,
+whoever made it: when nobody is there any more, nothing may be left that had an owner (see `rest`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.local_secret_rules import check_ends
+from fuzz.simulation.models.reference_model import violated
+from svc_proto.api.service import Api
+from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.engine.core import Engine
+from svc_proto.engine.http2_channel import Http2Channel
+from svc_proto.engine.http_channel import HttpChannel
+from svc_proto.engine.websocket import WebSocketConnection, WebSocketConnectionState
+from svc_proto.machines.terminal import MAX_TERMINALS
+from svc_proto.relay.media.upload_registry import QUOTA
+from svc_proto.relay.service import Relay
+from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS
+from svc_proto.relay.websocket.client_connection import ClientConnection, ClientState
+
+if TYPE_CHECKING:
+    from fuzz.simulation.deployment import World
+
+RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
+LATE = 5.0  # s after which something that was due has happened
+TABLES = (dict, list, set, deque)
+OURS = "svc_proto."
+
+
+def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
+    """Nothing is overdue, and what refers to something refers to what is there."""
+    engine = relay.engine
+    due = {
+        "a command": relay.bridge.next_deadline(),
+        "a medium": relay.media.registry.next_expiry(),
+        "a session": None if clock_was_set else relay.sessions.next_expiry(),
+    }
+    for what, when in due.items():
+        now = engine.now.wall if what == "a session" else engine.now.mono
+        if when is not None and when + LATE < now:
+            _wrong(f"{what} was due {now - when:.0f} s ago")
+    phones = relay.phones
+    if {phones._active, phones._most_recent} - {None, *phones._phones}:
+        _wrong(f"{phones._active} is the active phone, {phones._most_recent} the newest one, of {[*phones._phones]}")
+    if phones._device_ids != {phone.socket: name for name, phone in phones._phones.items()}:
+        _wrong(f"the phones of sockets are {phones._device_ids}, and there are {[*phones._phones]}")
+    if phones._device_ids.keys() - relay.clients.keys():
+        _wrong(f"the sockets of phones are {[*phones._device_ids]}, and open are {[*relay.clients]}")
+    _check_limits(relay)
+    media = relay.media
+    if media.uploads._owned.keys() - {entry.token for entry in media.registry._entries.values()}:
+        _wrong("an upload is kept whose token is over")
+    kept = uploads_kept(relay)
+    for owner, size in kept.items():
+        if media.uploads._used.get(owner, 0) < size:
+            _wrong(f"{media.uploads._used.get(owner, 0)} bytes are counted of a device, and {size} are kept")
+
+
+def _check_limits(relay: Relay) -> None:
+    """What a client, a session and a device may have at once."""
+    gateways: Counter[str] = Counter()
+    for client in relay.clients.values():
+        if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
+            _wrong(f"{len(client.terminals.held)} terminals are one client's, of {MAX_TERMINALS} at most")
+        if client.tui is not None and client.tui.busy and client.session is not None:
+            gateways[client.session.token_hash] += 1
+    if max(gateways.values(), default=0) > MAX_GATEWAYS:
+        _wrong(f"{max(gateways.values())} gateways are one session's, of {MAX_GATEWAYS} at most")
+    most = QUOTA * relay.media.max_size
+    if max(relay.media.uploads._used.values(), default=0) > most:
+        _wrong(f"{max(relay.media.uploads._used.values())} bytes are one device's, of {most} at most")
+
+
+def uploads_kept(relay: Relay) -> dict[str, int]:
+    """How many bytes of uploads are kept, by whose they are."""
+    kept: Counter[str] = Counter()
+    for upload in relay.media.uploads._owned.values():
+        kept[upload.owner] += upload.size
+    return dict(kept)
+
+
+def check_api(api: Api) -> None:
+    """Each slot is held by a run that is not over, each place in a line taken by one that waits or has it."""
+    runs = api.runs.registry
+    held = [run.id for run in runs._live.values() if run.has_slot]
+    if runs._slots != len(held):
+        _wrong(f"{runs._slots} slots are taken, and the runs that have one are {held}")
+    if runs.cap and runs._slots > runs.cap:
+        _wrong(f"{runs._slots} runs are under way, of {runs.cap} at most")
+    lines = [run for line in runs._queues.values() for run in line]
+    if any(run.id not in runs._live for run in (*lines, *runs._waiting.values())):
+        _wrong("a run that is over waits for its turn")
+    if api.runs._runs.keys() ^ {*runs._live, *(run.id for run in runs._ended.values())}:
+        _wrong("runs are known that are forgotten, or forgotten that are known")
+
+
+def check_windows(engine: Engine) -> None:
+    """Of HTTP/2: what a peer may not send at the moment lies on some stream of the connection, to be taken."""
+    for channel in engine._channels.values():
+        if isinstance(channel, Http2Channel) and not channel.conn._over:
+            window = channel.conn._h2._inbound_flow_control_window_manager
+            missing = window.max_window_size - window.current_window_size - window._bytes_processed
+            owed = sum(stream.window_debt for stream in channel.conn._streams.values())
+            if missing != owed:
+                _wrong(f"{missing} bytes of a connection's window are taken, and {owed} wait on its streams")
+
+
+class Books:
+    """Those of a world."""
+
+    def __init__(self) -> None:
+        self._closings = {"relay": Closings(), "api": Closings()}
+
+    def look(self, world: World) -> None:
+        """All of them, of the programs that are there."""
+        now = world.sim.now
+        if world.relay.alive and world.relay.ready:
+            relay = world.relay_service
+            check_ends(relay.engine, relay)
+            check_relay(relay, clock_was_set=world.wall.was_set(now - RECHECK))
+            check_windows(relay.engine)
+            self._closings["relay"].check(relay.engine, now)
+        if world.api.alive and world.api.ready:
+            api = world.api_service
+            check_api(api)
+            check_windows(api.engine)
+            self._closings["api"].check(api.engine, now)
+
+
+class Closings:
+    """Sockets that we close are gone soon, whatever their peers do, and nothing runs for them meanwhile."""
+
+    def __init__(self) -> None:
+        self._since: dict[WebSocketConnection, float] = {}
+
+    def check(self, engine: Engine, now: float) -> None:
+        """Look at all of them."""
+        since, self._since = self._since, {}
+        for channel in engine._channels.values():
+            lanes = channel.lanes.values() if isinstance(channel, Http2Channel) else (channel,)
+            for lane in lanes:
+                socket = lane.socket if isinstance(lane, HttpChannel) else None
+                if socket is None or socket.state is not WebSocketConnectionState.CLOSING:
+                    continue
+                if runs_for(socket._handler):
+                    violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
+                self._since[socket] = begun = since.get(socket, now)
+                if now > begun + lane.limits.close_timeout + LATE:
+                    _wrong(f"a socket is being closed for {now - begun:.0f} s")
+
+
+def runs_for(handler: object) -> bool:
+    """Whether a client that was sent away still has programs of its own."""
+    if not isinstance(handler, ClientConnection) or handler.state is not ClientState.ENDED:
+        return False
+    return bool(handler.terminals is not None and handler.terminals.held) or bool(handler.tui and handler.tui.busy)
+
+
+def census(*roots: object) -> dict[str, int]:
+    """How much each table holds that can be reached from there, by the class and the attribute that has it."""
+    counts: Counter[str] = Counter()
+    seen: dict[int, object] = {}
+    left: list[object] = [*roots]
+    while left:
+        thing = left.pop()
+        if id(thing) in seen:
+            continue
+        seen[id(thing)] = thing
+        if isinstance(thing, dict):
+            left += thing.keys()
+            left += thing.values()
+        elif isinstance(thing, list | tuple | set | frozenset | deque):
+            left += thing
+        elif type(thing).__module__.startswith(OURS):
+            for name, value in _members(thing):
+                if isinstance(value, ExpiringMap):
+                    counts[f"{type(thing).__name__}.{name}"] += len(value)
+                    left += value.values()
+                    continue
+                if isinstance(value, TABLES):
+                    counts[f"{type(thing).__name__}.{name}"] += len(value)
+                elif isinstance(value, bool) and value:
+                    counts[f"{type(thing).__name__}.{name}"] += 1
+                left.append(value)
+    return dict(counts)
+
+
+def _members(thing: object) -> list[tuple[str, object]]:
+    names = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [
+        *getattr(thing, "__dict__", {}).items(),
+        *((name, getattr(thing, name)) for name in names if hasattr(thing, name)),
+    ]
+
+
+def _wrong(detail: str) -> None:
+    violated(Invariant.BOOKS, detail)

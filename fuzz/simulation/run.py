@@ -1,0 +1,221 @@
+"""`python -m fuzz.simulation.run --seeds 10000`: play worlds, and say how to see a failure again, as small as it
+gets."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import click
+from attrs import define, evolve, field
+
+from fuzz.corpus_paths import CRASHES
+from fuzz.reference_parsers import obey
+from fuzz.simulation.checks.all_checks import ROOMS
+from fuzz.simulation.narration import sentence
+from fuzz.simulation.scenario_runner import Failure, Report, play
+from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import draw
+from fuzz.simulation.shrink import smaller
+from fuzz.simulation.transition_coverage import told, watch
+
+GIVEN = 16  # shown of the seeds that fail
+NEWS_EVERY = 10.0  # s between two lines on how far it is
+AT_ONCE = 4  # worlds that a process is given
+
+EXAMPLES = """
+\b
+Examples:
+  python -m fuzz.simulation.run --seeds 1000
+  python -m fuzz.simulation.run --seeds 1000 --rows
+  python -m fuzz.simulation.run --seeds 1000 --law
+  python -m fuzz.simulation.run --seeds 100 --room codes --room crowds
+  python -m fuzz.simulation.run --seed 7 --trace
+  python -m fuzz.simulation.run --script fuzz/crashes/simulation-7.txt
+"""
+
+
+@define
+class Total:
+    """Of many worlds."""
+
+    worlds: int = 0
+    seconds: float = 0.0
+    events: int = 0
+    steps: int = 0
+    faults: dict[str, int] = field(factory=dict)
+    counts: dict[str, int] = field(factory=dict)
+    rows: dict[str, int] = field(factory=dict)
+    digest: str = ""  # of the digests of all worlds, in their order
+
+    def add(self, report: Report) -> None:
+        """Count one more."""
+        self.worlds += 1
+        self.seconds += report.seconds
+        self.events += report.events
+        self.steps += report.steps
+        self.digest = sha256(f"{self.digest}{report.digest}".encode()).hexdigest()
+        for mine, theirs in ((self.faults, report.faults), (self.counts, report.counts), (self.rows, report.rows)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+
+    def text(self, elapsed: float, failures: int = 0) -> str:
+        """In words."""
+        rows = (
+            ("worlds", f"{self.worlds:,}, and {failures:,} that failed"),
+            ("steps", f"{self.steps:,}"),
+            ("faults", f"{sum(self.faults.values()):,}: {_counted(self.faults)}"),
+            ("virtual time", f"{self.seconds / 3600:,.1f} hours"),
+            ("events", f"{self.events:,}"),
+            ("wall time", f"{elapsed:,.0f} s, {self.events / max(elapsed, 0.001):,.0f} events a second"),
+            ("digest", f"{self.digest[:16]}, of every fact and command"),
+            ("seen", _counted(self.counts)),
+        )
+        return "\n".join(f"{name:<13} {value}" for name, value in rows)
+
+
+def replay_command(script: Script) -> str:
+    """What to type to see it again."""
+    return " ".join(
+        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--room {room}" for room in script.rooms)]
+    )
+
+
+@contextmanager
+def outcomes(
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False, rooms: Sequence[str] = ()
+) -> Iterator[Iterator[Report | Failure]]:
+    """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
+
+    With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane
+    (`fuzz.reference_parsers`), with
+    `rooms` those are gone through in the end of each.
+    """
+    playing = partial(_play_seed, tuple(rooms))
+    if jobs == 1:
+        _prepare(rows, law)
+        yield map(playing, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, law)) as pool:
+        yield pool.imap(playing, seeds, chunksize=AT_ONCE)
+
+
+def _play_seed(rooms: tuple[str, ...], seed: int) -> Report | Failure:
+    return play(evolve(draw(seed), rooms=rooms))
+
+
+@click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--seeds", type=click.IntRange(min=1), default=300, show_default=True, help="How many worlds.")
+@click.option("--first", type=int, default=0, show_default=True, help="The first seed.")
+@click.option("--seed", type=int, default=None, help="One world.")
+@click.option("--script", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A saved script.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
+@click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
+@click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
+@click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
+@click.option("--law", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
+@click.option(
+    "--room",
+    "rooms",
+    multiple=True,
+    type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ROOMS)]),
+    metavar="NAME",
+    help="What is gone through in the end, instead of what the seed draws; may be said again.",
+)
+@click.option("--trace", is_flag=True, help="Tell the whole story of one world.")
+def main(
+    seeds: int,
+    first: int,
+    seed: int | None,
+    path: Path | None,
+    jobs: int | None,
+    crashes: Path,
+    tries: int,
+    rows: bool,
+    law: bool,
+    rooms: tuple[str, ...],
+    trace: bool,
+) -> None:
+    """Play worlds and check the invariants. Exit code 1 when one does not hold."""
+    began = time.monotonic()
+    if path is not None or seed is not None:
+        _prepare(rows, law)
+        script = evolve(draw(seed or 0), rooms=rooms) if path is None else Script.from_json(path.read_text())
+        outcome = play(script, trace=trace)
+        if trace:
+            print(outcome.story)
+        total, failures = _watch(iter([outcome]), 1)
+    else:
+        processes = min(jobs or multiprocessing.cpu_count(), seeds)
+        with outcomes(range(first, first + seeds), processes, rows=rows, law=law, rooms=rooms) as coming:
+            total, failures = _watch(coming, seeds)
+    print(total.text(time.monotonic() - began, len(failures)))
+    if rows:
+        print(told(total.rows))
+    if failures:
+        _explain(failures, tries, crashes)
+        sys.exit(1)
+
+
+def _prepare(rows: bool, law: bool) -> None:
+    if law:
+        obey()
+    if rows:
+        watch()
+
+
+def _watch(coming: Iterator[Report | Failure], expected: int) -> tuple[Total, list[Failure]]:
+    """Add them up as they come; say now and then how far it is."""
+    total, failures = Total(), list[Failure]()
+    began = told = time.monotonic()
+    for done, outcome in enumerate(coming, start=1):
+        if isinstance(outcome, Failure):
+            failures.append(outcome)
+            _tell(f"seed {outcome.script.seed}: {outcome.invariant.name}: {outcome.detail.splitlines()[-1]}")
+        else:
+            total.add(outcome)
+        now = time.monotonic()
+        if now - told >= NEWS_EVERY and done < expected:
+            told = now
+            left = (now - began) / done * (expected - done)
+            _tell(f"{done:,} of {expected:,} worlds, {len(failures)} failed, about {left:,.0f} s left")
+    return total, failures
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _explain(failures: list[Failure], tries: int, folder: Path) -> None:
+    """Make the first one smaller, save it, tell its end, and say how to see all of them again."""
+    first = failures[0]
+    small = smaller(first, tries)
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = folder / f"simulation-{first.script.seed}.txt"
+    saved.write_text(small.script.to_json())
+    steps = small.script.steps
+    print(
+        f"\n{len(failures)} failures. The first with {len(steps)} of {len(first.script.steps)} steps, and how it ends:"
+    )
+    print(small.story)
+    print("\nIts steps:")
+    for number, step in enumerate(steps, start=1):
+        print(f"{step.at:10.3f} s  {number}. {sentence(step)}")
+    print(small)
+    for failure in failures[:GIVEN]:
+        print(f"replay: {replay_command(failure.script)}")
+    print(f"the smaller one: python -m fuzz.simulation.run --script {saved}")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} x {name}" for name, count in sorted(counts.items())) or "none"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""The script of a seed: what people do and what breaks, step by step, as its swarm has it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from fuzz.simulation.background_scenarios import subplots
+from fuzz.simulation.mcp_scenarios import mcp_episodes
+from fuzz.simulation.optional_scenarios import episodes
+from fuzz.simulation.script import PAIRED, Script
+from fuzz.simulation.swarm import swarm
+from fuzz.steps import (
+    AdvanceWallClock,
+    AnswerForeignCommand,
+    AskPhoneUser,
+    ChangeFile,
+    CutConnection,
+    DegradeDisk,
+    DeleteChat,
+    DisconnectSocket,
+    DropAnswer,
+    EndWaitingSession,
+    ExtendSession,
+    FailUpstream,
+    FetchMedia,
+    FillDisk,
+    GuessCredentials,
+    HangConnection,
+    IgnoreClose,
+    InspectServer,
+    KillProgram,
+    LeaveEarly,
+    ListSessions,
+    PairDevice,
+    PartitionHost,
+    PostNotification,
+    ReadAloud,
+    ReadChatSlowly,
+    ReconnectSession,
+    RefuseChatRecords,
+    RefuseSessionRecord,
+    RegisterCode,
+    RenewGrants,
+    ReplacePhoneSocket,
+    ReportStatus,
+    RequestCompletion,
+    RevokeSession,
+    SaySomething,
+    SendChatMessage,
+    SendCommand,
+    SendGarbage,
+    SetNoise,
+    SetWallClock,
+    ShareFile,
+    StartRun,
+    Step,
+    StopProgram,
+    StopReading,
+    StopRun,
+    TalkToAgent,
+    TryRoutes,
+    TypeInTerminal,
+    UploadMedia,
+    UseGateway,
+)
+
+ALWAYS: tuple[type[Step], ...] = (RegisterCode, PairDevice)  # are in every world
+KINDS: tuple[type[Step], ...] = (  # in the order in which a swarm draws them
+    RegisterCode,
+    PairDevice,
+    ReconnectSession,
+    DisconnectSocket,
+    SendCommand,
+    RevokeSession,
+    ExtendSession,
+    ListSessions,
+    UploadMedia,
+    FetchMedia,
+    InspectServer,
+    PostNotification,
+    ReportStatus,
+    GuessCredentials,
+    SendGarbage,
+    TryRoutes,
+    AnswerForeignCommand,
+    TypeInTerminal,
+    SendChatMessage,
+    ReadChatSlowly,
+    StartRun,
+    StopRun,
+    RequestCompletion,
+    DeleteChat,
+    ReadAloud,
+    TalkToAgent,
+    UseGateway,
+    SaySomething,
+    ReplacePhoneSocket,
+    EndWaitingSession,
+    RenewGrants,
+    ShareFile,
+    ChangeFile,
+    IgnoreClose,
+    LeaveEarly,
+    AskPhoneUser,
+    CutConnection,
+    HangConnection,
+    PartitionHost,
+    StopReading,
+    SetNoise,
+    StopProgram,
+    KillProgram,
+    FillDisk,
+    SetWallClock,
+    RefuseSessionRecord,
+    AdvanceWallClock,
+    FailUpstream,
+    DropAnswer,
+    RefuseChatRecords,
+    DegradeDisk,
+)
+WEIGHTS: dict[type[Step], int] = {
+    RegisterCode: 7,
+    PairDevice: 12,
+    ReconnectSession: 6,
+    DisconnectSocket: 3,
+    SendCommand: 26,
+    RevokeSession: 3,
+    ExtendSession: 5,
+    ListSessions: 4,
+    UploadMedia: 6,
+    FetchMedia: 9,
+    InspectServer: 7,
+    PostNotification: 3,
+    ReportStatus: 2,
+    GuessCredentials: 5,
+    SendGarbage: 3,
+    TryRoutes: 3,
+    AnswerForeignCommand: 4,
+    TypeInTerminal: 8,
+    SendChatMessage: 10,
+    ReadChatSlowly: 2,
+    StartRun: 3,
+    StopRun: 2,
+    RequestCompletion: 3,
+    DeleteChat: 1,
+}
+FAULT_WEIGHTS: dict[type[Step], int] = {
+    CutConnection: 6,
+    HangConnection: 3,
+    PartitionHost: 2,
+    StopReading: 4,
+    SetNoise: 3,
+    StopProgram: 1,
+    KillProgram: 2,
+    FillDisk: 1,
+    SetWallClock: 1,
+    FailUpstream: 3,
+}
+PEACEFUL = 0.3  # of all worlds
+SUDDEN = 0.4  # of all faults
+MOMENTS = (0.01, 0.05, 0.5)  # s at most after what they strike
+NEWEST = (CutConnection, HangConnection, StopReading)  # of what they strike, there may be several: it is the newest
+STOPPED = (SendChatMessage, StartRun)
+STOPPED_SOON = 0.1  # of those: by somebody who has changed his mind
+TOO_LATE = 640.0  # s after which a code that was registered is shown: it has expired then
+LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
+
+
+def draw(seed: int) -> Script:
+    """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
+    rng, mine = Random(f"script {seed}"), swarm(seed, KINDS, ALWAYS)
+    peaceful = rng.random() < PEACEFUL
+    good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)
+    pace = mine.pace
+    steps = [
+        RegisterCode.of(0.5, 0, 0, 0.0),
+        RegisterCode.of(0.6, 0, rng.randrange(6), rng.choice(LIFETIMES)),
+        PairDevice.of(1.0, 0, 0),
+        PairDevice.of(1.1, 1, 1),
+    ]
+    at, codes = PAIRED, 2
+    for _ in range(rng.randint(pace.fewest, pace.most)):
+        pause = rng.uniform(5.0, 700.0) if rng.random() < pace.rests else rng.choice(pace.pauses)
+        at = round(at + rng.random() * pause, 3)
+        faulty = not peaceful and rng.random() < pace.faulty
+        kinds = bad if faulty else good
+        deed = rng.choices(list(kinds), list(kinds.values()))[0]
+        who, variety, amount = rng.choice(mine.people), rng.choice(mine.varieties), _amount(deed, rng)
+        step = deed.of(at, who, variety, amount)
+        if faulty and rng.random() < SUDDEN:  # it strikes what was begun last
+            when = max(PAIRED, round(steps[-1].at + rng.choice(MOMENTS) * rng.random(), 3))
+            step = deed.of(when, -1 if deed in NEWEST else who, variety, amount)
+        steps.append(step)
+        if deed in STOPPED and rng.random() < STOPPED_SOON:
+            when = round(at + rng.choice(MOMENTS) * rng.random(), 3)
+            steps += [StopRun.of(when)] * rng.choice((1, 1, 2))
+        if deed is RegisterCode:  # a code is made to be used
+            soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE if pace.rests else 1.0))
+            code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
+            steps.append(PairDevice.of(round(at + soon, 3), rng.choice(mine.people), code))
+            codes += 1
+    steps += subplots(seed, mine, steps)
+    steps += [*episodes(seed, steps), *mcp_episodes(seed, steps)]
+    return Script(seed, tuple(sorted((step for step in steps if mine.has(type(step))), key=lambda step: step.at)))
+
+
+def _amount(deed: type[Step], rng: Random) -> float:
+    if deed in (RegisterCode, ExtendSession):
+        return rng.choice(LIFETIMES)
+    if deed is UploadMedia:
+        return float(rng.choice((1, 200, 5_000, 30_000)))
+    if deed is SendChatMessage:
+        return round(rng.choice((0.0, 0.0, 0.5, 3.0)) * rng.random(), 3)
+    if deed is RequestCompletion:
+        return round(3.0 * rng.random() ** 2, 3)
+    if deed is StartRun:
+        return round(rng.choice((2.0, 15.0, 40.0, 280.0)) * rng.random(), 3)
+    if deed is SetNoise:
+        return round(rng.choice((0.0, 0.5, 2.0, 5.0)), 3)
+    if deed is SetWallClock:
+        return round(rng.choice((-1.0, 1.0)) * rng.choice((2.0, 40.0, 3600.0)) * rng.random(), 3)
+    if deed in (StopReading, ReadChatSlowly):
+        return round(rng.choice((2.0, 15.0, 40.0, 200.0, 200.0)) * rng.random(), 3)
+    if deed in (StopProgram, KillProgram):
+        return round(rng.uniform(0.1, 8.0), 3)
+    return round(rng.choice((2.0, 15.0, 40.0)) * rng.random(), 3)

@@ -1,0 +1,1 @@
+"""Simulated model, speech and MCP servers."""

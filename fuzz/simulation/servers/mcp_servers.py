@@ -1,0 +1,236 @@
+"""Servers of MCP that the agent of a world uses: one is a child of the home, one is far away, one says what is not so.
+
+How a call is answered stands in its arguments: well, late, not at all, beside the point, without an end, or by a crash.
+They are none of our servers: no flows, no deadlines, and nothing that they say has to be true.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from fuzz.simulation.deployment import World
+from fuzz.simulation.servers.mcp_tool_behavior import SOON, TIMEOUT, Call, Said, Way, note
+from runtimes.sim.child import ScriptedProgram, SimChild
+from runtimes.sim.connection import SimEnd
+from svc_proto.commands import SignalName
+from svc_proto.wire.events import (
+    Headers,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+)
+from tests.support.sim_http import ServerSideConnection, listen
+
+PORT = 9200
+PROGRAMS = {"files": "/usr/bin/files-server", "gossip": "/usr/bin/gossip-server"}
+SERVERS: Mapping[str, Mapping[str, object]] = {
+    "files": {"command": PROGRAMS["files"], "auto": ["look"]},
+    "gossip": {"command": PROGRAMS["gossip"]},
+    "tickets": {"url": f"http://10.0.0.6:{PORT}/mcp", "trust": True},
+}
+ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that somebody has to allow
+
+
+class Toolshed:
+    """All of them. `heard` is told of each call, with the name that the model has for its tool."""
+
+    def __init__(self, world: World, heard: Callable[[str, str, str], None]) -> None:
+        self.world = world
+        self.heard = heard
+        self.answered: dict[str, float] = {}  # by mark, when a good answer went out
+        self.editions: dict[str, int] = {}  # by server, how often it has changed what it says of its tools
+        self._open = False
+
+    def open(self) -> None:
+        """They are there from now on, and configured."""
+        if self._open:
+            return
+        self._open = True
+        home = self.world.home
+        for name, path in PROGRAMS.items():
+            home.programs[path] = partial(_Program, self, name)
+        far = self.world.sim.host("toolshed", "10.0.0.6")
+        listen(far, PORT, partial(_Visit, _Far(self)))
+        self._configure(
+            {name: {**about, "timeout": TIMEOUT, "connect_timeout": TIMEOUT} for name, about in SERVERS.items()}
+        )
+
+    def close(self) -> None:
+        """Nobody wants them any more: the next turn ends them."""
+        if self._open:
+            self._configure({})
+
+    def _configure(self, servers: Mapping[str, object]) -> None:
+        text = json.dumps({"mcp_servers": servers})
+        self.world.home.disk.put(f"{self.world.home.state}/config.yaml", text.encode())
+
+    # --- what is said ---
+
+    def answer(self, server: str, message: Mapping[str, Any], way: Way) -> None:
+        """A request."""
+        identity, method = message["id"], message["method"]
+        if method == "tools/call":
+            params = message["params"]
+            call = Call(self, server, identity, params, way)
+            how = str(params["arguments"]["how"])
+            self.heard(f"mcp_{server}_{params['name']}", call.mark, how)
+            getattr(call, how)()
+            return
+        results: dict[str, Said] = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": server, "version": "1"},
+            },
+            "tools/list": {"tools": self._tools(server)},
+        }
+        way.say({"jsonrpc": "2.0", "id": identity, "result": results.get(method, {})}, last=True)
+
+    def _tools(self, server: str) -> list[Said]:
+        edition = self.editions.get(server, 0)
+        schema = {"type": "object", "properties": {"how": {"type": "string"}, "mark": {"type": "string"}}}
+        return [
+            {
+                "name": name,
+                "description": f"{name}s, edition {edition}",
+                "inputSchema": schema,
+                "annotations": {"readOnlyHint": name == "look" or server == "gossip"},
+            }
+            for name in ("look", "act")
+        ]
+
+
+class _Program(ScriptedProgram):
+    """On its standard input and output. One of two does not mind that it is told to go."""
+
+    def __init__(self, shed: Toolshed, name: str, child: SimChild) -> None:
+        super().__init__(child)
+        self._shed = shed
+        self._name = name
+        self._heard = b""
+        self._stubborn = shed.world.rng.random() < 0.5
+
+    def on_start(self) -> None:
+        """It has something to say, but nobody keeps it."""
+        self.child.emit_error(b"starting\n")
+
+    def on_input(self, data: bytes) -> None:
+        """Carry out whole lines."""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "id" in message and "method" in message and self.child.alive:
+                self._shed.answer(self._name, message, self)
+
+    def on_input_closed(self) -> None:
+        """Goodbye; nobody is there for whom it could stay, if who has started it was killed."""
+        if not self._stubborn or self.child.output.gone:
+            super().on_input_closed()
+
+    def on_signal(self, signal: SignalName) -> None:
+        """The same."""
+        if not self._stubborn:
+            super().on_signal(signal)
+
+    # --- as a way ---
+
+    def say(self, message: Said, *, last: bool = False) -> None:
+        """A line."""
+        self.noise(json.dumps(message).encode() + b"\n")
+
+    def noise(self, data: bytes) -> None:
+        """Anything."""
+        self.child.emit(data)
+
+    def crash(self) -> None:
+        """With a word."""
+        self.child.emit_error(b"out of order\n")
+        self.child.exit(3)
+
+    def cut(self, later: Callable[[Way], None]) -> None:
+        """Nothing can be cut, but it stutters."""
+        self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
+
+
+class _Far:
+    """Streamable HTTP, far away."""
+
+    def __init__(self, shed: Toolshed) -> None:
+        self.shed = shed
+        self.sessions = 0
+        self.forgotten = False  # whoever comes with a session has none
+        self.cut_off: Callable[[Way], None] | None = None  # what comes behind the event of number 1
+
+
+class _Visit(ServerSideConnection):
+    """One connection."""
+
+    def __init__(self, far: _Far, end: SimEnd) -> None:
+        super().__init__(end)
+        self._far = far
+        self._begun = False  # an answer that consists of events
+
+    def asked(self, body: bytes) -> None:
+        """By its method, and by what it calls."""
+        self._begun = False
+        head, far = self.head, self._far
+        if head.method == "GET":
+            later, far.cut_off = far.cut_off, None
+            if head.headers.get(b"last-event-id") is None or later is None:
+                self._whole(405)
+            else:
+                later(self)
+            return
+        message = json.loads(body) if body else {}
+        if head.method != "POST" or "id" not in message or "method" not in message:
+            self._whole(202)
+            return
+        if message["method"] == "initialize":
+            far.sessions += 1
+            far.forgotten = False
+        elif far.forgotten:
+            self._whole(404)
+            return
+        how = message.get("params", {}).get("arguments", {}).get("how")
+        if how == "forget" and far.sessions % 2:
+            far.forgotten = True
+            self._whole(404)
+            return
+        far.shed.answer("tickets", message, self)
+
+    def _whole(self, status: int) -> None:
+        self.put(ResponseHead(self.stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self.stream))
+
+    # --- as a way ---
+
+    def say(self, message: Said, *, last: bool = False) -> None:
+        """An event."""
+        self._event(b"", json.dumps(message).encode())
+        if last and not self.end.gone:
+            self.put(ResponseEnd(self.stream))
+
+    def noise(self, data: bytes) -> None:
+        """What is no message."""
+        self._event(b"", b"{no message")
+
+    def crash(self) -> None:
+        """The connection ends."""
+        self.end.abort()
+
+    def cut(self, later: Callable[[Way], None]) -> None:
+        """It ends behind an event that has a number, and goes on for who comes back."""
+        self._far.cut_off = later
+        self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())
+        self._far.shed.world.sim.after(0.1, self.end.abort)
+
+    def _event(self, number: bytes, data: bytes) -> None:
+        if self.end.gone:
+            return
+        if not self._begun:
+            self._begun = True
+            session = (b"mcp-session-id", b"session-%d" % self._far.sessions)
+            self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"text/event-stream"), session])))
+        self.put(ResponseData(self.stream, number + b"data: " + data + b"\n\n"))

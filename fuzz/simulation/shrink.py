@@ -1,0 +1,164 @@
+"""A script that fails, made small: fewer steps, shorter times, smaller numbers, and it still fails.
+
+What takes most goes first: everything after the step at which it failed, then all faults that do not matter, then other
+steps by halves, then what is left of the steps themselves. So what remains is there for a reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
+from typing import Any, TypeAlias
+
+from attrs import evolve
+
+from fuzz.simulation.scenario_runner import Failure, play
+from fuzz.simulation.script import Script
+from fuzz.steps import AMOUNT, CHOICE, INDEX, Fault, Step, slots
+
+SECONDS = 120.0  # that it may take
+SHORT = 1.0  # s between two steps, where more is not needed
+
+Fails: TypeAlias = Callable[[Script], bool]
+Candidates: TypeAlias = Callable[[Script, int], Iterator[Script]]
+
+
+def smaller(failure: Failure, tries: int) -> Failure:
+    """The same failure of a smaller script, as far as the tries and the time reach."""
+    found = failure
+
+    def fails(script: Script) -> bool:
+        nonlocal found
+        outcome = play(script)
+        if not isinstance(outcome, Failure) or outcome.invariant is not failure.invariant:
+            return False
+        found = outcome
+        return True
+
+    shrink(failure.script, fails, tries=tries, until=failure.at)
+    return found
+
+
+def shrink(
+    script: Script,
+    fails: Fails,
+    *,
+    tries: int = 200,
+    seconds: float = SECONDS,
+    until: float = inf,
+    clock: Callable[[], float] = time.monotonic,
+) -> Script:
+    """The smallest script found in so many tries and about so many seconds; it failed at `until`, s from its start."""
+    hunt = _Hunt(fails, tries, clock() + seconds, clock)
+    script = hunt.first(script, [_cut(script, until)])
+    for only_faults in (True, False):
+        script = hunt.fewer(script, only_faults=only_faults)
+    script = hunt.first(script, [_hurried(script)])
+    for candidates in (_calmer, _sooner, _plainer):
+        for place in range(len(script.steps)):
+            script = hunt.exhaust(script, candidates, place)
+    return hunt.fewer(script, only_faults=False)
+
+
+class _Hunt:
+    """What is left of the tries and of the time."""
+
+    def __init__(self, fails: Fails, tries: int, end: float, clock: Callable[[], float]) -> None:
+        self._fails = fails
+        self._tries = tries
+        self._end = end
+        self._clock = clock
+        self._known: dict[Script, bool] = {}
+
+    def first(self, script: Script, candidates: Iterable[Script]) -> Script:
+        """The first candidate that fails too, or the script."""
+        for candidate in candidates:
+            if candidate == script:
+                continue
+            if candidate not in self._known:
+                if self._tries <= 0 or self._clock() >= self._end:
+                    break
+                self._tries -= 1
+                self._known[candidate] = self._fails(candidate)
+            if self._known[candidate]:
+                return candidate
+        return script
+
+    def exhaust(self, script: Script, candidates: Candidates, how: int) -> Script:
+        """Go on from what was found, until nothing is."""
+        while (smaller := self.first(script, candidates(script, how))) is not script:
+            script = smaller
+        return script
+
+    def fewer(self, script: Script, *, only_faults: bool) -> Script:
+        """Leave steps out: halves, quarters, in the end single ones."""
+        size = max(1, len(script.steps) // 2)
+        while size:
+            script = self.exhaust(script, _without_faults if only_faults else _without, size)
+            size //= 2
+        return script
+
+
+def _cut(script: Script, until: float) -> Script:
+    return evolve(script, steps=tuple(step for step in script.steps if step.at <= until))
+
+
+def _without(script: Script, size: int) -> Iterator[Script]:
+    return _less(script, range(len(script.steps)), size)
+
+
+def _without_faults(script: Script, size: int) -> Iterator[Script]:
+    return _less(script, [place for place, step in enumerate(script.steps) if isinstance(step, Fault)], size)
+
+
+def _less(script: Script, places: Sequence[int], size: int) -> Iterator[Script]:
+    for start in range(0, len(places), size):
+        gone = dict.fromkeys(places[start : start + size])
+        yield evolve(script, steps=tuple(step for place, step in enumerate(script.steps) if place not in gone))
+
+
+def _hurried(script: Script) -> Script:
+    """Without long pauses."""
+    at, before, steps = 0.0, 0.0, list[Step]()
+    for step in script.steps:
+        at, before = round(at + min(step.at - before, SHORT), 3), step.at
+        steps.append(evolve(step, at=at))
+    return evolve(script, steps=tuple(steps))
+
+
+def _calmer(script: Script, place: int) -> Iterator[Script]:
+    """A step without its amount, or with half of it."""
+    step = script.steps[place]
+    for name, now in _numbers(step, AMOUNT):
+        for amount in (0.0, float(int(now)), float(int(now / 2))):
+            if amount != now:
+                yield _with(script, place, evolve(step, **{name: amount}))
+
+
+def _sooner(script: Script, place: int) -> Iterator[Script]:
+    """A step, and those after it, sooner after the one before it."""
+    steps = script.steps
+    pause = steps[place].at - (steps[place - 1].at if place else 0.0)
+    for less in (pause - SHORT, pause / 2):
+        if less > SHORT / 2:
+            later = tuple(evolve(step, at=round(step.at - less, 3)) for step in steps[place:])
+            yield evolve(script, steps=steps[:place] + later)
+
+
+def _plainer(script: Script, place: int) -> Iterator[Script]:
+    """A step with the numbers 0 and 1, or with halves."""
+    step = script.steps[place]
+    for name, now in [*_numbers(step, INDEX), *_numbers(step, CHOICE)]:
+        for number in (0, 1, now // 2):
+            if abs(number) < abs(now):
+                yield _with(script, place, evolve(step, **{name: number}))
+
+
+def _numbers(step: Step, slot: str) -> list[tuple[str, Any]]:
+    """Return the fields of one slot with their values."""
+    return [(name, getattr(step, name)) for name, each in slots(type(step)).items() if each == slot]
+
+
+def _with(script: Script, place: int, step: Step) -> Script:
+    return evolve(script, steps=(*script.steps[:place], step, *script.steps[place + 1 :]))

@@ -1,0 +1,136 @@
+"""The plain lane of a client's HTTP/1.1 and the law, h11: as the target `lane`, for calls and their answers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from random import Random
+from zlib import crc32
+
+from fuzz.mutation import chunked
+from fuzz.targets.differential import Both, MisusedError
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseEnd,
+    StreamId,
+)
+from svc_proto.wire.http1 import Http1Connection
+from svc_proto.wire.http1_fast_path_client import FastPathClientConnection
+from svc_proto.wire.limits import Limits
+
+LIMITS = Limits(max_head=600, max_fields=8)
+ONE = StreamId(1)
+HOST, CLOSE, LENGTH = (b"host", b"a:80"), (b"connection", b"close"), (b"content-length", b"5")
+PLAIN = (
+    (HOST, CLOSE),
+    (HOST, CLOSE, (b"accept", b"text/event-stream"), (b"Authorization", b"Bearer a")),
+    (HOST, CLOSE, LENGTH),
+    (HOST, CLOSE, LENGTH),
+)
+ODD = (
+    (HOST,),
+    (CLOSE, HOST),
+    (CLOSE,),
+    (),
+    (HOST, HOST, CLOSE),
+    (HOST, CLOSE, CLOSE),
+    (HOST, (b"connection", b"Close")),
+    (HOST, (b"connection", b"keep-alive")),
+    (HOST, CLOSE, (b"transfer-encoding", b"chunked")),
+    (HOST, CLOSE, (b"expect", b"100-continue")),
+    (HOST, CLOSE, (b"content-length", b"x")),
+    (HOST, CLOSE, (b"content-length", b"05")),
+    (HOST, CLOSE, (b"content-length", b"5, 5")),
+    (HOST, CLOSE, (b"x", b"")),
+    (HOST, CLOSE, (b"x", b" a")),
+    (HOST, CLOSE, (b"x", b"\xff")),
+    (HOST, CLOSE, (b"x y", b"a")),
+    (HOST, CLOSE, (b"x", b"a\r\nb: c")),
+)
+BODIES = ((b"abcde",), (b"ab", b"", b"cde"), (b"abcde", b""))
+METHODS = ("GET", "GET", "POST", "POST", "DELETE")
+ODD_METHODS = ("HEAD", "BREW", "get", "G T", "")
+ODD_TARGETS = ("*", "a", "http://h/", "/ a", "/\u00e9", "/\ud800", "")
+
+
+def call(data: bytes) -> None:
+    """Bytes from a server; where they are cut, and what was asked, follows from the bytes."""
+    compare_calls(data, Random(crc32(data)))
+
+
+def compare_calls(data: bytes, rng: Random) -> int:
+    """Play one script to both; 1 if the lane had the call to itself."""
+    both = BothCalls()
+    with suppress(MisusedError):
+        _play(both, data, rng)
+    return both.lane._law is None
+
+
+def _play(both: BothCalls, data: bytes, rng: Random) -> None:
+    both.say(*_asked(rng))
+    both.flush()
+    pieces = [data] if rng.random() < 0.5 else chunked(data, rng)
+    if rng.random() < 0.5:
+        head, end, body = data.partition(b"\r\n\r\n")
+        first = rng.randrange(len(body) + 1)
+        pieces = [head + end + body[:first], *chunked(body[first:], rng)]
+    for piece in pieces:
+        both.hear(piece)
+        for _ in range(rng.choice((0, 1, 2, 9))):
+            both.take()
+        if rng.random() < 0.03:
+            both.say(rng.choice(_odd()))
+    if rng.random() < 0.5:
+        both.end()
+    both.take(9)
+    if rng.random() < 0.3:
+        both.say(rng.choice(_odd()))
+        both.hear(data[-7:])
+        both.take(2)
+    both.trust()
+    both.flush()
+
+
+def _asked(rng: Random) -> list[Event]:
+    """What a client says: nearly always all of a plain request."""
+    odd = rng.random() < 0.15
+    fields = rng.choice(ODD if odd and rng.random() < 0.6 else PLAIN)
+    method = rng.choice(ODD_METHODS if odd and rng.random() < 0.3 else METHODS)
+    target = rng.choice(ODD_TARGETS) if odd and rng.random() < 0.3 else "/v1/a?b=c"
+    events: list[Event] = [RequestHead(ONE, method, target, Headers(fields))]
+    if LENGTH in fields:
+        events += [RequestData(ONE, piece) for piece in rng.choice(BODIES)]
+    events.append(RequestEnd(ONE))
+    if odd and rng.random() < 0.5:
+        at = rng.randrange(len(events) + 1)
+        events[at : at + rng.randrange(2)] = [rng.choice(_odd())]
+    return events
+
+
+@cache
+def _odd() -> tuple[Event, ...]:
+    return (
+        RequestData(ONE, b"x"),
+        RequestData(ONE, b""),
+        RequestEnd(ONE),
+        RequestEnd(ONE, Headers(((b"x", b"y"),))),
+        RequestEnd(StreamId(2)),
+        RequestHead(ONE, "GET", "/", Headers((HOST, CLOSE))),
+        RequestHead(ONE, "GET", "/", Headers((HOST,)), websocket=True),
+        ResponseEnd(ONE),
+        AcceptWebSocket(ONE),
+    )
+
+
+class BothCalls(Both[Http1Connection, FastPathClientConnection]):
+    """The law and the lane of a call."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        law = Http1Connection(Role.CLIENT, limits=limits, entropy=bytes)
+        super().__init__(law, FastPathClientConnection(limits=limits, entropy=bytes))

@@ -1,0 +1,210 @@
+"""The plain lane of HTTP/1.1 and the law, h11, on the same bytes (`fuzz.targets.differential`)."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import cache
+from random import Random
+from typing import TypeAlias
+from zlib import crc32
+
+from fuzz.mutation import chunked
+from fuzz.targets.differential import Both, MisusedError, say
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    CloseWebSocket,
+    Event,
+    Headers,
+    Informational,
+    RequestEnd,
+    RequestHead,
+    ResponseBodyDelegated,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    StreamId,
+    TextMessage,
+)
+from svc_proto.wire.http1 import BODILESS, Http1Connection
+from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
+from svc_proto.wire.limits import Limits
+
+Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+LIMITS = Limits(max_head=600, max_fields=8)
+DATE = b"Sun, 06 Nov 1994 08:49:37 GMT"
+_BEGINNING = re.compile(rb"(?=\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /)")
+STATUSES = (200, 200, 200, 404, 500, 299, 999, 204, 204, 304, 205)
+JSON = (b"content-type", b"application/json")
+PLAIN: tuple[Fields, ...] = (
+    (),
+    (JSON,),
+    (JSON, (b"x-a", b"1 2")),
+    (JSON, (b"vary", b"origin"), JSON),
+    ((b"X-Upper", b"1"),),
+)
+ODD: tuple[Fields, ...] = (
+    ((b"Connection", b"close"),),
+    ((b"Content-Length", b"3"),),
+    ((b"HOST", b"b"), JSON),
+    ((b"Transfer-Encoding", b"chunked"),),
+    ((b"Date", b"x"), (b"X", b"1"), (b"x", b"2")),
+    ((b"x", b""),),
+    ((b"x", b"a\tb"),),
+    ((b"x", b"\xff"),),
+    ((b"x", b" a"),),
+    ((b"x", b"a\r\nb: c"),),
+    ((b"x y", b"a"),),
+    ((b"x: y", b"a"),),
+    ((b"connection", b"close"),),
+    ((b"connection", b"keep-alive"),),
+    ((b"content-length", b"3"),),
+    ((b"content-length", b"x"),),
+    ((b"host", b"b"), JSON),
+    ((b"transfer-encoding", b"chunked"),),
+    ((b"upgrade", b"h2c"),),
+    ((b"long", b"l" * 2048),),
+)
+ODD_HEADS = ((204, DATE), (200, b"a\r\nb: c"), (200, b""), (205, DATE), (999, DATE), (1000, DATE), (199, DATE))
+BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
+
+
+def lane(data: bytes) -> None:
+    """Bytes from a peer; where they are cut, and what is said to them, follows from the bytes."""
+    compare(data, Random(crc32(data)))
+
+
+def compare(data: bytes, rng: Random) -> int:
+    """Play one script to both; how many messages the lane had all to itself."""
+    both = BothServers()
+    with suppress(MisusedError):
+        _play(both, data, rng)
+    return both.alone
+
+
+def _play(both: BothServers, data: bytes, rng: Random) -> None:
+    for piece in _pieces(data, rng):
+        at_once, begin_only = rng.random() < 0.7, rng.random() < 0.2
+        if at_once:
+            both.hear_request(piece, begin_only=begin_only)
+        else:
+            both.hear(piece)
+        if rng.random() < 0.6:
+            both.take(4)
+            both.answer(StreamId(both.stream), 200, rng.choice(PLAIN), rng.choice(BODIES))
+        else:
+            for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
+                _step(both, rng)
+    if rng.random() < 0.3:
+        both.end()
+        both.take(4)
+    for _ in range(rng.choice((0, 0, 3))):
+        _step(both, rng)
+    both.flush()
+
+
+def _pieces(data: bytes, rng: Random) -> list[bytes]:
+    """Cut where requests seem to begin, which is how most clients send them, or anywhere."""
+    kind = rng.random()
+    if kind < 0.7:
+        return [piece for piece in _BEGINNING.split(data) if piece]
+    return chunked(data, rng) if kind < 0.9 else [data]
+
+
+def _step(both: BothServers, rng: Random) -> None:
+    stream = StreamId(both.stream)
+    kind = rng.random()
+    if kind < 0.4:
+        both.take(rng.choice((1, 1, 2, 9)))
+    elif kind < 0.75:
+        fields = rng.choice(PLAIN) if rng.random() < 0.85 else rng.choice(ODD)
+        other = StreamId(stream + rng.choice((0,) * 18 + (-1, 1)))
+        both.answer(other, rng.choice(STATUSES), fields, rng.choice(BODIES))
+    elif kind < 0.85:
+        both.flush()
+    elif kind < 0.95:
+        both.say(*rng.choice(_sayings(stream)))
+    elif kind < 0.98:
+        both.say(*rng.choice(_sayings(StreamId(rng.choice((0, 0, stream + 1))))))
+    else:
+        both.trust()
+
+
+@cache
+def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
+    sized = Headers(((b"content-length", b"2"),))
+    chunked = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON)))
+    named = ResponseHead(stream, 200, Headers(((b"date", DATE), JSON, (b"X-Run-Id", b"1"))))
+    return (
+        (chunked, ResponseData(stream, b"ok"), ResponseData(stream, b""), ResponseData(stream, b"x" * 20)),
+        (chunked, ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (chunked, ResponseEnd(stream, Headers(((b"x-a", b"b"),)))),
+        (named, ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (chunked,),
+        (chunked, ResponseBodyDelegated(stream, 2)),
+        *((ResponseHead(stream, status, Headers(((b"date", value),))),) for status, value in ODD_HEADS),
+        (ResponseHead(stream, 200), ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (ResponseHead(stream, 200, sized), ResponseData(stream, b"ok"), ResponseEnd(stream)),
+        (ResponseHead(stream, 200, sized), ResponseBodyDelegated(stream, 2), ResponseEnd(stream)),
+        (ResponseHead(stream, 200),),
+        (ResponseData(stream, b"ok"),),
+        (ResponseEnd(stream),),
+        (Informational(stream, 100),),
+        (AcceptWebSocket(stream),),
+        (TextMessage(stream, "hi"),),
+        (CloseWebSocket(stream),),
+        (RequestHead(stream, "GET", "/"),),
+    )
+
+
+class BothServers(Both[Http1Connection, FastPathServerConnection]):
+    """The law and the lane of a server."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
+        super().__init__(law, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
+        self.alone = 0  # messages that the lane read and answered by itself
+
+    def on_event(self, event: Event) -> None:
+        """What is said next is about this request."""
+        if isinstance(event, RequestHead):
+            self.stream = event.stream
+
+    def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
+        """Bytes come, and the lane is asked for a whole request. Whether it gave one."""
+        taken = self.lane.receive_simple_request(data)
+        if taken is None:
+            self.hear(data)
+            return False
+        head, body = taken
+        self.on_event(head)
+        self.law.receive_data(data)
+        assert self.law.next_event() == head, "the lane reads another head"
+        if begin_only:
+            self.lane.replay_as_events()
+        else:
+            rest = list(iter(self.law.next_event, None))
+            told = b"".join(getattr(event, "data", b"") for event in rest)
+            assert told == body, "the lane reads another body"
+            assert rest[-1] == RequestEnd(head.stream), "the lane reads another end"
+        self.check()
+        return True
+
+    def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
+        """Say a whole response, the lane if it can at once. Whether it could."""
+        bodiless = status in BODILESS
+        size = () if bodiless else ((b"content-length", b"%d" % len(body)),)
+        events: list[Event] = [ResponseHead(stream, status, Headers(((b"date", DATE), *fields, *size)))]
+        if body and not bodiless:
+            events.append(ResponseData(stream, body))
+        events.append(ResponseEnd(stream))
+        at_once = self.lane.send_simple_response(stream, status, DATE, fields, body)
+        if not at_once:
+            self.say(*events)
+            return False
+        self.alone += 1
+        assert say(self.law, events) is None, "the law does not allow what the lane has said"
+        self.flush()
+        return True

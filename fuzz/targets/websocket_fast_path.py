@@ -1,0 +1,99 @@
+"""WebSocket frames as the plain lane and as wsproto, the law, read them (`fuzz.targets.differential`).
+
+The first byte says which end reads, and what was agreed (`fuzz.targets.websocket`).
+"""
+
+from __future__ import annotations
+
+from random import Random
+from zlib import crc32
+
+from fuzz.mutation import chunked
+from fuzz.reference_parsers import LawReader
+from fuzz.targets.differential import Both
+from fuzz.targets.websocket import CLIENT, make_socket
+from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, Ping, Pong, StreamId, TextMessage
+from svc_proto.wire.limits import Limits
+from svc_proto.wire.websocket import WebSocket
+
+LIMITS = Limits(max_message=64 * 1024 + 10)
+STREAM = StreamId(1)
+STRANGER = 300  # bytes of a message of one that nobody knows
+UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
+
+
+def frames(data: bytes) -> None:
+    """Frames from a peer; where they are cut, and what is said to them, follows from the bytes."""
+    if data:
+        compare_frames(data[0], [data[1:]], Random(crc32(data)))
+
+
+def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
+    """Play one script to both; how many messages were heard. The pieces are cut further now and then."""
+    both = BothSockets(bits)
+    if rng.random() < 0.4:
+        pieces = chunked(b"".join(pieces), rng)
+    for piece in pieces:
+        if rng.random() < 0.5:
+            both.hear(piece)
+        else:
+            both.hear_texts(piece)
+        for _ in range(rng.choice((0, 1, 2, 9))):
+            both.take()
+        if rng.random() < 0.3:
+            both.flush()
+        if rng.random() < 0.05:
+            both.say(rng.choice(SAYINGS))
+        if rng.random() < 0.05:
+            both.trust()
+    while both.take() is not None:
+        pass
+    both.end()
+    while both.take() is not None:
+        pass
+    both.flush()
+    if rng.random() < 0.5:
+        both.release()
+        both.take()
+    return both.messages
+
+
+SAYINGS: tuple[Event, ...] = (
+    TextMessage(STREAM, "hi"),
+    TextMessage(STREAM, "hi" * 600),
+    Ping(STREAM, b"x"),
+    Pong(STREAM),
+    CloseWebSocket(STREAM),
+    CloseWebSocket(STREAM, 1001, "gone"),
+)
+
+
+class BothSockets(Both[WebSocket, WebSocket]):
+    """The law and the lane of a WebSocket."""
+
+    properties = ("buffered_bytes", "state")
+
+    def __init__(self, bits: int) -> None:
+        unknown = STRANGER if bits & UNKNOWN else None
+        law, lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
+        super().__init__(law, lane, STREAM)
+        setattr(law, "_reader", LawReader(bool(bits & CLIENT), law._guard))  # noqa: B010 - a stand-in
+        self.messages = 0
+
+    def hear_texts(self, data: bytes) -> None:
+        """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
+        texts, more = self.lane.receive_texts(data)
+        self.law.receive_data(data)
+        heard = [self.law.next_event() for _ in texts]
+        assert heard == [TextMessage(STREAM, text) for text in texts]
+        assert more or self.law.next_event() is None, "the lane has kept something back"
+        self.do(lambda socket: socket.must_close)
+        self.messages += len(texts)
+
+    def on_event(self, event: Event) -> None:
+        """A message is counted."""
+        self.messages += isinstance(event, TextMessage | BinaryMessage)
+
+    def release(self) -> None:
+        """The connection is gone."""
+        self.do(lambda socket: socket.release())

@@ -1,0 +1,75 @@
+"""The audits: each room can be gone through, and finds what is not as it should be; what is told is compared whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from fuzz.simulation.checks.all_checks import ROOMS, ROUND, rooms_of
+from fuzz.simulation.checks.check_context import Audit
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.run import main
+from fuzz.simulation.scenario_runner import Failure, Report, play
+from fuzz.simulation.script import Script
+from fuzz.simulation.script_generator import draw
+from svc_proto.relay.websocket.client_connection import ClientConnection
+
+SHORT = 6  # steps: two devices are paired
+KINDS = [*dict.fromkeys(ROOMS)]
+
+
+def gone_through(name: str, seed: int) -> Report | Failure:
+    return play(Script(seed, draw(seed).steps[:SHORT], (name,)))
+
+
+@pytest.mark.full  # the worlds of each suite go through all of them
+@pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
+def test_a_room_is_as_it_should_be(name: str) -> None:
+    outcome = gone_through(name, 1)
+    assert isinstance(outcome, Report), str(outcome)
+    assert outcome.counts[f"audits: {name}"] == 1
+
+
+def test_each_room_has_a_name_of_its_own() -> None:
+    assert len({kind.__name__ for kind in KINDS}) == len(KINDS)
+    assert all(kind.__doc__ for kind in KINDS)
+
+
+def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def evict(self: ClientConnection, reason: str) -> None:
+        self.close_children()
+        self.send_error(reason, "session_ended")
+        self.socket.close(1000, reason)
+
+    monkeypatch.setattr(ClientConnection, "close_for", evict)
+    outcome = gone_through("session_end", 3)
+    assert isinstance(outcome, Failure)
+    assert outcome.invariant is Invariant.AS_TOLD
+    assert "told is" in outcome.detail
+    assert "and it is" in outcome.detail
+    assert "lifecycle.py" in outcome.place or "audit.py" in outcome.place
+
+
+def test_each_round_of_worlds_goes_through_each_room() -> None:
+    for first in (0, 7 * ROUND):
+        worlds = [rooms_of(Script(seed, ())) for seed in range(first, first + ROUND)]
+        assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ROOMS)
+
+
+def test_worlds_can_be_asked_for_by_their_rooms() -> None:
+    asked = Script(3, (), ("restart", "session_end"))
+    assert [kind.__name__ for kind in rooms_of(asked)] == ["session_end", "restart"]
+    assert Script.from_json(asked.to_json()) == asked
+    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "restart"])
+    assert result.exit_code == 0, result.output
+    assert "1 x audits: restart" in result.stdout
+    assert result.stdout.count("audits: ") == 1
+    assert CliRunner().invoke(main, ["--room", "nowhere"]).exit_code == 2
+
+
+def test_only_what_differs_is_told() -> None:
+    told = Audit.difference({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})
+    assert told == {"b": [(1, 2)]}
+    assert Audit.difference([1], [1, 2]) == [1]

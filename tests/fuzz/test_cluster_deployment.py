@@ -1,0 +1,17 @@
+"""Nodes that share a Redis and a store, in a minute in which everything goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz.cluster.run import storm
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 34, 37])
+def test_a_storm_breaks_nothing(seed: int) -> None:
+    told = storm(seed)
+    assert told["told 200"] >= 10
+
+
+def test_a_storm_over_more_nodes() -> None:
+    assert storm(1, nodes=6)["told 200"] >= 10

@@ -1,0 +1,41 @@
+"""The grammar of traffic that is nearly plain: what it reaches, and how a difference is told."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from fuzz import fast_path
+from fuzz.targets.http1_server_fast_path import LIMITS
+
+
+def test_one_script_is_played_by_its_number() -> None:
+    result = CliRunner().invoke(fast_path.main, ["--script", "7"])
+    assert result.exit_code == 0
+    assert result.output.startswith("holds; ")
+    assert "python -m fuzz.fast_path --script" in CliRunner().invoke(fast_path.main, ["--help"]).output
+
+
+def test_a_difference_is_told_with_the_number_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast_path, "BATCH", 3)
+    monkeypatch.setattr(fast_path, "play_frames", lambda seed: 0)
+    monkeypatch.setattr(fast_path, "play_call", lambda seed: 0)
+    assert fast_path._batch(40)[::2] == (3, "")
+
+    def differs(seed: int) -> int:
+        if seed == 41:
+            raise AssertionError("the lane reads another head")
+        return 1
+
+    monkeypatch.setattr(fast_path, "play", differs)
+    assert fast_path._batch(40) == (2, 1, "script 41: AssertionError('the lane reads another head')")
+
+
+def test_the_grammar_reaches_the_limits_and_past_them() -> None:
+    heads = [fast_path.traffic(Random(seed)).partition(b"\r\n\r\n")[0] for seed in range(1500)]
+    sizes = [len(head) + 4 for head in heads]
+    assert {LIMITS.max_head, LIMITS.max_head + 1} <= set(sizes)
+    fields = [head.count(b"\r\n") for head in heads]
+    assert {LIMITS.max_fields, LIMITS.max_fields + 1} <= set(fields)

@@ -1,0 +1,69 @@
+"""Rows of tables are counted in the processes that are asked to, and in no other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from fuzz.simulation import transition_coverage
+from svc_proto.machines.media_registry import MEDIA_TABLE, MediaState, MediaTrigger
+from svc_proto.machines.transitions import step
+from tests.fuzz.unreached_transitions import OUT_OF_REACH, is_out_of_reach
+
+PROGRAM = """
+from fuzz import rows
+from svc_proto.machines import paired_session, paired_session_registry
+from svc_proto.machines.paired_session import SessionState, SessionTrigger
+from svc_proto.machines.transitions import step
+rows.watch()
+table = paired_session_registry.SESSION_TABLE
+rows.watch()
+assert table is paired_session.SESSION_TABLE is paired_session_registry.SESSION_TABLE
+for _ in range(2):
+    step(paired_session.SESSION_TABLE, SessionState.ACTIVE, SessionTrigger.REVOKE)
+print(rows.taken(), rows.taken())
+"""
+
+
+def test_a_process_that_watches_counts_the_rows_that_it_walks() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout == "{'machines.paired_session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
+
+
+def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
+    assert step(MEDIA_TABLE, MediaState.NONE, MediaTrigger.REGISTER) is MediaState.REGISTERED
+    assert type(MEDIA_TABLE) is dict
+    assert transition_coverage.taken() == {}
+
+
+def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with() -> None:
+    names = {row.partition(": ")[0] for row in transition_coverage.all_rows()}
+    assert {
+        "machines.paired_session.SESSION_TABLE",
+        "machines.terminal.TERMINAL_TABLE",
+        "wire.http1_read_state.READ_TABLE",
+    } <= names
+    assert (
+        not {"machines.paired_session_registry.SESSION_TABLE", "relay.terminals.terminal_channel.TERMINAL_TABLE"}
+        & names
+    )
+    assert len(transition_coverage.all_rows()) == len(set(transition_coverage.all_rows())) > 250
+
+
+def test_what_was_never_walked_is_told_by_table() -> None:
+    walked = dict.fromkeys(transition_coverage.all_rows(), 1)
+    del walked["machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT"]
+    lines = transition_coverage.told(walked).splitlines()
+    assert lines[0] == f"rows walked: {len(walked)} of {len(walked) + 1}"
+    place = lines.index("      never: REGISTERED, EVICT")
+    assert lines[place - 1].split() == ["machines.media_registry.MEDIA_TABLE", "2", "of", "3"]
+    assert sum("never" in line for line in lines) == 1
+
+
+def test_what_is_out_of_reach_exists_and_has_a_reason() -> None:
+    there = transition_coverage.all_rows()
+    for row, reason in OUT_OF_REACH.items():
+        assert any(each.startswith(row) for each in there), row
+        assert len(reason.split()) > 3
+    assert is_out_of_reach("cli.voice_chat.VOICE_CHAT_TABLE: IDLE, RECORD")
+    assert not is_out_of_reach("machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT")
