@@ -14,7 +14,7 @@ from bench.in_memory import CALLER, LOCAL, PEER, PHONE, MemoryRelay, now
 from bench.measure import BenchError, Cycles, Progress, Scale, duel, paired_ratio, race
 from bench.report import Column, Row, Table
 from bench.wire import FrameReader, phone_answer, request
-from fuzz.reference_parsers import alone
+from fuzz.reference_parsers import without_fast_paths
 from svc_proto.commands import Send
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent
 from svc_proto.wire.connection import Role
@@ -62,7 +62,7 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     answer = stranger.sent(CALLER, health)
     relay.sent(CALLER, request("GET", "/sessions", token=token))  # the caller is known from here on
     bridge = _Bridge(relay, token)
-    with alone():
+    with without_fast_paths():
         lawful = MemoryRelay()
         lawful_token = lawful.pair()
     contestants: dict[str, Cycles] = {

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
-from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.deployment import ClusterDeployment
 from fuzz.cluster.invariants import SOON
 from tests.support.sim_http import RequestClient, WebSocketClient
 
@@ -67,7 +67,7 @@ class _Phone:
 
 @define(eq=False)
 class _Crowd:
-    world: ClusterWorld
+    world: ClusterDeployment
     rng: Random = field(factory=lambda: Random("crowd"))
     phones: list[_Phone] = field(factory=list)
 
@@ -99,9 +99,9 @@ class _Crowd:
             def ended(talker: WebSocketClient) -> None:
                 phone.over = True
 
-            phone.talker = world.talk(world.crowd, node, opened, phone.said, ended)
+            phone.talker = world.open_websocket(world.crowd, node, opened, phone.said, ended)
 
-        world.call(node, "POST", "/pairing", done=coded)
+        world.request(node, "POST", "/pairing", done=coded)
         return phone
 
     def drive(self) -> list[float]:
@@ -110,7 +110,7 @@ class _Crowd:
         for _ in range(COMMANDS):
             phone, node, begun = self.rng.choice(self.phones), self.rng.randrange(len(self.world.nodes)), self.now
             path = f"/ping?device=device-{phone.number:06}"
-            caller = self.world.asked(node, "GET", path, token=self.rng.choice(self.phones).token)
+            caller = self.world.request_and_wait(node, "GET", path, token=self.rng.choice(self.phones).token)
             if caller.status != 200:
                 raise BenchError(f"a command for phone {phone.number:,} is answered {caller.status}")
             took.append((self.now - begun) * 1e3)
@@ -121,7 +121,7 @@ class _Crowd:
         worst = 0.0
         for phone in self.rng.sample(self.phones, min(REVOKED, len(self.phones) - 1)):
             node = (phone.node + 1) % len(self.world.nodes)
-            if self.world.asked(node, "DELETE", f"/sessions/{phone.token}").status != 200:
+            if self.world.request_and_wait(node, "DELETE", f"/sessions/{phone.token}").status != 200:
                 raise BenchError(f"phone {phone.number:,} could not be revoked")
             begun = self.now
             self.world.run(partial(getattr, phone, "over"))
@@ -151,7 +151,7 @@ def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROW
 
 
 def _measure(phones: int, nodes: int) -> dict[str, float]:
-    world = ClusterWorld(nodes=nodes)
+    world = ClusterDeployment(nodes=nodes)
     for host in world.hosts:
         host.store = world.store_host.store  # without its history, which grows with the square of the phones
     world.start()

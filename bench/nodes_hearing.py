@@ -14,7 +14,7 @@ from attrs import define
 
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
-from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.facts import Received
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.wire.resp import Push, encode_reply
@@ -70,7 +70,7 @@ def hearing_table(progress: Progress, *, phones: tuple[int, ...] = PHONES) -> Ta
 
 
 def _heard(count: int) -> dict[str, float]:
-    world = ClusterWorld(nodes=1)
+    world = ClusterDeployment(nodes=1)
     world.start()
     relay = world.relays[0]
     node = cast("ClusterCoordinator", relay.coordinator).node

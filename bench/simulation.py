@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from bench.measure import BenchError, Progress, Scale
 from bench.report import Column, Row, Table
 from fuzz.simulation.run import outcomes
-from fuzz.simulation.scenario_runner import Failure, Report, play_seed
+from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_seed
 
 __all__ = ["simulation_section"]
 
@@ -28,9 +28,9 @@ NOTES = (
 def simulation_section(scale: Scale, progress: Progress) -> list[Table]:
     """The same worlds once here, once by as many processes as there are cores."""
     seeds = range(scale.worlds)
-    play_seed(0)  # what is made once is made
+    run_seed(0)  # what is made once is made
     begun, cpu = time.perf_counter(), time.process_time()
-    alone = _watched(map(play_seed, seeds), progress)
+    alone = _watched(map(run_seed, seeds), progress)
     row = _row("one process", alone, time.perf_counter() - begun)
     cpu_us = (time.process_time() - cpu) / sum(report.events for report in alone) * 1e6
     rows = [Row(row.name, {**row.values, "cpu_us_per_event": cpu_us})]
@@ -45,17 +45,17 @@ def simulation_section(scale: Scale, progress: Progress) -> list[Table]:
     return [Table("simulation", f"{len(seeds)} simulated worlds", COLUMNS, rows, NOTES)]
 
 
-def _watched(coming: Iterable[Report | Failure], progress: Progress) -> list[Report]:
-    reports: list[Report] = []
+def _watched(coming: Iterable[ScenarioReport | ScenarioFailure], progress: Progress) -> list[ScenarioReport]:
+    reports: list[ScenarioReport] = []
     for outcome in coming:
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, ScenarioFailure):
             raise BenchError(f"seed {outcome.script.seed} fails: {outcome.invariant.name}")
         reports.append(outcome)
         progress(f"simulation: {len(reports)} worlds")
     return reports
 
 
-def _row(name: str, reports: list[Report], elapsed: float) -> Row:
+def _row(name: str, reports: list[ScenarioReport], elapsed: float) -> Row:
     values = {
         "events_per_second": sum(report.events for report in reports) / elapsed,
         "virtual_per_second": sum(report.seconds for report in reports) / elapsed,

@@ -16,9 +16,9 @@ from pathlib import Path
 from fuzz.corpus_paths import FOUND, corpus, dictionary
 
 MEASURED = ("svc_proto", "h11", "h2", "hpack", "wsproto")
-MOST_BYTES = 4096  # of one input
+MAX_INPUT_BYTES = 4096  # of one input
 SLOWEST = 10  # s that one input may take
-MOST_MEMORY = 2048  # MiB
+MAX_MEMORY_MB = 2048  # MiB
 
 
 def is_available() -> bool:
@@ -50,9 +50,9 @@ def _start(name: str, seconds: int, crashes: Path) -> subprocess.Popen[str]:
     found.mkdir(parents=True, exist_ok=True)
     options = [
         f"-max_total_time={seconds}",
-        f"-max_len={MOST_BYTES}",
+        f"-max_len={MAX_INPUT_BYTES}",
         f"-timeout={SLOWEST}",
-        f"-rss_limit_mb={MOST_MEMORY}",
+        f"-rss_limit_mb={MAX_MEMORY_MB}",
         f"-dict={dictionary(name)}",
         f"-artifact_prefix={crashes / name}-",
         "-print_final_stats=1",

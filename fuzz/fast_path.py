@@ -179,19 +179,19 @@ def _one_flaw(rng: Random) -> bytes:
     return b"".join(requests)
 
 
-def play(seed: int) -> int:
+def compare_server(seed: int) -> int:
     """One connection: a request at a time, or as the seed has it; how many messages the lane had to itself."""
     rng = Random(seed)
     return compare(traffic(rng), rng)
 
 
-def play_call(seed: int) -> int:
+def compare_client(seed: int) -> int:
     """One call; whether the lane had it to itself."""
     rng = Random(seed)
     return compare_calls(_response(rng), rng)
 
 
-def play_frames(seed: int) -> int:
+def compare_websocket(seed: int) -> int:
     """One WebSocket; how many messages were heard on it."""
     rng = Random(seed)
     bits = rng.randrange(32)
@@ -281,12 +281,12 @@ def _response(rng: Random) -> bytes:
     return head + body + more
 
 
-def _batch(first: int) -> tuple[int, int, str]:
+def _run_batch(first: int) -> tuple[int, int, str]:
     """Play some scripts: how many, the messages that the lanes could take, and what went wrong with the last one."""
     alone = 0
     for seed in range(first, first + BATCH):
         try:
-            alone += play(seed) + play_frames(seed) + play_call(seed)
+            alone += compare_server(seed) + compare_websocket(seed) + compare_client(seed)
         except Exception as error:  # also what the law refuses and the lane took
             return seed - first + 1, alone, f"script {seed}: {error!r}"
     return BATCH, alone, ""
@@ -300,13 +300,13 @@ def _batch(first: int) -> tuple[int, int, str]:
 def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
     """Have the plain lanes and the laws read, and say, the same. Exit code 1 when they do not."""
     if script is not None:
-        print(f"holds; {play(script) + play_frames(script) + play_call(script)} messages")
+        print(f"holds; {compare_server(script) + compare_websocket(script) + compare_client(script)} messages")
         return
     began = time.monotonic()
     played = alone = 0
     found = list[str]()
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for n, messages, problem in pool.imap_unordered(_batch, range(first, first + scripts, BATCH)):
+        for n, messages, problem in pool.imap_unordered(_run_batch, range(first, first + scripts, BATCH)):
             played += n
             alone += messages
             found += [problem] if problem else []

@@ -12,7 +12,7 @@ _ENTRY = re.compile(r'\s*(?:\w+\s*=\s*)?"((?:[^"\\]|\\.)*)"\s*')
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\\"])")
 
 
-def mutated(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[bytes] = ()) -> bytes:
+def mutate(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[bytes] = ()) -> bytes:
     """A changed copy of a seed; `others` are seeds to splice with, `words` those of a dictionary."""
     data = bytearray(seed)
     for _ in range(rng.randint(1, MOST)):
@@ -36,7 +36,7 @@ def mutated(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[b
     return bytes(data)
 
 
-def chunked(data: bytes, rng: Random) -> list[bytes]:
+def split_randomly(data: bytes, rng: Random) -> list[bytes]:
     """The same bytes in random pieces, none empty."""
     pieces: list[bytes] = []
     while data:

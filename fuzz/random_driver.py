@@ -13,14 +13,14 @@ from random import Random
 from attrs import define, field
 
 from fuzz.corpus_paths import corpus, dictionary
-from fuzz.mutation import mutated, read_dictionary
+from fuzz.mutation import mutate, read_dictionary
 from fuzz.targets import TARGETS
 
 BATCH = 20  # inputs of one target before the next has its turn
 
 
 @define
-class Burst:
+class RandomFuzzRun:
     """Inputs for some targets; those that break an oracle are saved in `crashes`."""
 
     names: Sequence[str]
@@ -43,7 +43,7 @@ class Burst:
         """The next inputs of a target: they do not depend on when the others had their turn."""
         rng, seeds = self._rngs[name], self._seeds[name]
         for _ in range(inputs):
-            data = mutated(rng.choice(seeds), seeds, rng, self._words[name])
+            data = mutate(rng.choice(seeds), seeds, rng, self._words[name])
             self.counts[name] += 1
             self._try(name, data)
 
@@ -64,17 +64,17 @@ class Burst:
             traceback.print_exc(limit=-4)
 
 
-def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> Burst:
+def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> RandomFuzzRun:
     """So many inputs for each target."""
-    burst = Burst(names, seed, crashes)
+    burst = RandomFuzzRun(names, seed, crashes)
     for name in names:
         burst.run(name, inputs)
     return burst
 
 
-def fuzz_for(names: Sequence[str], seconds: float, seed: int, crashes: Path) -> Burst:
+def fuzz_for(names: Sequence[str], seconds: float, seed: int, crashes: Path) -> RandomFuzzRun:
     """Some seconds, in which the targets take turns."""
-    burst = Burst(names, seed, crashes)
+    burst = RandomFuzzRun(names, seed, crashes)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for name in names:

@@ -1,6 +1,7 @@
 """The laws alone, in place of the plain lanes and the laws: for tests that have both do the same.
 
-`obey()` turns the lanes off for a whole process. The product has no switch for it: nobody who runs it needs one.
+`disable_fast_paths()` turns the lanes off for a whole process. The product has no switch for it: nobody who runs it
+needs one.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from svc_proto.wire.limits import Limits
 from svc_proto.wire.websocket_deflate import InflateGuard
 
 
-class Law(Http1Connection, ServerConnection):
+class ReferenceServerConnection(Http1Connection, ServerConnection):
     """A server's connection that has every request and every answer event by event, by h11."""
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.SERVER, limits=limits, entropy=entropy)
 
 
-class LawCall(Http1Connection):
+class ReferenceClientConnection(Http1Connection):
     """A call that is asked, and answered, event by event, by h11."""
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.CLIENT, limits=limits, entropy=entropy)
 
-    def whole(self, data: bytes) -> None:
+    def try_whole_body(self, data: bytes) -> None:
         """It is asked event by event."""
 
 
-class LawReader:
+class ReferenceFrameReader:
     """The frames of a WebSocket as wsproto reads them."""
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
@@ -58,17 +59,17 @@ class LawReader:
         self._law._parse_more.close()
 
 
-def obey() -> None:
+def disable_fast_paths() -> None:
     """From now on connections of servers, calls, and all WebSockets of this process are the laws' alone."""
     for module, name, law in _LANES:
         setattr(module, name, law)
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def without_fast_paths() -> Iterator[None]:
     """Those that are made in here are."""
     lanes = [vars(module)[name] for module, name, _ in _LANES]
-    obey()
+    disable_fast_paths()
     try:
         yield
     finally:
@@ -77,7 +78,7 @@ def alone() -> Iterator[None]:
 
 
 _LANES: tuple[tuple[ModuleType, str, type], ...] = (
-    (server_channel, "PlainConnection", Law),
-    (client_channel, "PlainCall", LawCall),
-    (websocket, "FrameReader", LawReader),
+    (server_channel, "PlainConnection", ReferenceServerConnection),
+    (client_channel, "PlainCall", ReferenceClientConnection),
+    (websocket, "FrameReader", ReferenceFrameReader),
 )

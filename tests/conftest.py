@@ -69,9 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse loops that are none; have the law alone if that is wanted."""
     if config.getoption("law"):
-        from fuzz.reference_parsers import obey
+        from fuzz.reference_parsers import disable_fast_paths
 
-        obey()
+        disable_fast_paths()
     if config.getoption("full"):
         settings.load_profile("full")
     for name in config.getoption("loop") or ():

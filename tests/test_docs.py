@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from fuzz.simulation.access_matrix import CALLERS, CHANNEL_DOORS, IN, RELAY_DOORS
+from fuzz.simulation.access_matrix import CHANNEL_ACCESS, CLIENT_KINDS, IN, RELAY_ACCESS
 from runtimes.loops import threads_loop
 from svc_proto import boundary
 from svc_proto.api.config import parse_api_config
@@ -87,12 +87,12 @@ def test_the_picture_of_the_doors_is_their_table() -> None:
         for caller in PICTURE.get(who, who).split()
         for box in doors.split(" & ")
         for door in PICTURE.get(box, box).split("; ")
-        if caller in CALLERS
+        if caller in CLIENT_KINDS
     }
     told = {
         (caller, door)
-        for door, (met, _) in (*RELAY_DOORS.items(), *CHANNEL_DOORS.items())
-        for caller, what in zip(CALLERS, met.split(), strict=True)
+        for door, (met, _) in (*RELAY_ACCESS.items(), *CHANNEL_ACCESS.items())
+        for caller, what in zip(CLIENT_KINDS, met.split(), strict=True)
         if what == IN
     }
     assert drawn == told

@@ -11,14 +11,14 @@ from attrs import define, field
 from tests.support.sim_http import WebSocketClient
 
 if TYPE_CHECKING:
-    from fuzz.cluster.deployment import ClusterWorld
+    from fuzz.cluster.deployment import ClusterDeployment
 
 
 @define(eq=False)
-class Pocket:
+class ClusterPhone:
     """A phone at a node: it does what it is told after a while, and writes it down."""
 
-    world: ClusterWorld
+    world: ClusterDeployment
     name: str
     node: int
     code: str = ""  # that it shows
@@ -42,11 +42,11 @@ class Pocket:
         return f"device-{self.name}"
 
     @property
-    def is_in(self) -> bool:
+    def is_authenticated(self) -> bool:
         """Whether a node has it."""
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
-    def said(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
+    def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
         """What its node has told it."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
@@ -58,7 +58,7 @@ class Pocket:
                         # the same phone; of two that were under way at once either may be the last to its node
                         other.left_at = self.world.sim.now if other.in_at <= self.began else inf
                         if not self.quiet:
-                            other.leave()
+                            other.disconnect()
                 self.arrived()
             case "system", "auth.fail":
                 self.refused = payload["reason"]
@@ -75,14 +75,14 @@ class Pocket:
         answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
         talker.say("bridge", "bridge.response", answer)
 
-    def leave(self, *, reset: bool = True) -> None:
+    def disconnect(self, *, reset: bool = True) -> None:
         """Go without a word."""
         if self.talker is not None:
             self.talker.hang_up(reset=reset)
 
 
 @define(eq=False)
-class Errand:
+class PendingCommand:
     """A command that somebody asks for; what it carries is its number."""
 
     number: int
@@ -97,7 +97,7 @@ class Errand:
 
 
 @define(eq=False)
-class Guess:
+class GuessingClient:
     """Somebody who shows a code that is none."""
 
     refused: bool = False  # by a node that has looked at the code

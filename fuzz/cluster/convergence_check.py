@@ -5,105 +5,113 @@ from __future__ import annotations
 from random import Random
 from typing import Any, cast
 
-from fuzz.cluster.actors import Pocket
-from fuzz.cluster.deployment import ClusterWorld
-from fuzz.cluster.invariants import SOON, Violated
+from fuzz.cluster.actors import ClusterPhone
+from fuzz.cluster.deployment import ClusterDeployment
+from fuzz.cluster.invariants import SOON, ClusterViolation
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 
 
-def check_calm(world: ClusterWorld, rng: Random) -> None:
-    """Raises `Violated`."""
+def check_convergence(world: ClusterDeployment, rng: Random) -> None:
+    """Raises `ClusterViolation`."""
     for n in _nodes(world):
-        if world.knows(n) != len(world.nodes) - 1:
-            raise Violated(f"node {n} knows {world.knows(n)} of {len(world.nodes) - 1} others")
+        if world.count_known_nodes(n) != len(world.nodes) - 1:
+            raise ClusterViolation(f"node {n} knows {world.count_known_nodes(n)} of {len(world.nodes) - 1} others")
     _check_guesses(world)
     _check_sessions(world)
     _check_phones(world, rng)
     _check_news(world, rng)
     _check_tables(world)
-    world.look()
+    world.check_invariants()
 
 
-def asker(world: ClusterWorld, among: list[Pocket]) -> Pocket | None:
+def asker(world: ClusterDeployment, among: list[ClusterPhone]) -> ClusterPhone | None:
     """Somebody who is known at any node."""
-    return next((pocket for pocket in among if pocket.is_in and not world.law.held[pocket.token].shaky), None)
+    return next(
+        (pocket for pocket in among if pocket.is_authenticated and not world.law.held[pocket.token].shaky), None
+    )
 
 
-def _nodes(world: ClusterWorld) -> range:
+def _nodes(world: ClusterDeployment) -> range:
     return range(len(world.nodes))
 
 
-def _check_sessions(world: ClusterWorld) -> None:
+def _check_sessions(world: ClusterDeployment) -> None:
     for token, held in world.law.held.items():
         for n in _nodes(world):
-            status = world.asked(n, "GET", "/clipboard", token=token).status
+            status = world.request_and_wait(n, "GET", "/clipboard", token=token).status
             if (held.revoked_at is not None or held.cut) and status != 401:
-                raise Violated(f"node {n} answers {status} to {token[:8]}, which was revoked")
-            drives = world.asked(n, "GET", "/ping", token=token).status not in (401, 403)
+                raise ClusterViolation(f"node {n} answers {status} to {token[:8]}, which was revoked")
+            drives = world.request_and_wait(n, "GET", "/ping", token=token).status not in (401, 403)
             if drives and held.withheld_at is not None:
-                raise Violated(f"node {n} lets {token[:8]} drive phones, which may not any more")
+                raise ClusterViolation(f"node {n} lets {token[:8]} drive phones, which may not any more")
             if status == 401 and not (held.asked or held.shaky):
-                raise Violated(f"node {n} does not know {token[:8]}, which was told")
+                raise ClusterViolation(f"node {n} does not know {token[:8]}, which was told")
 
 
-def _check_guesses(world: ClusterWorld) -> None:
+def _check_guesses(world: ClusterDeployment) -> None:
     """Five anywhere, one after the other; then nobody hears this address any more, until an operator does."""
     stranger = world.sim.host("stranger", "10.0.7.99")
     count = len(world.nodes)
     for n in range(MAX_FAILURES + 2 * count + 1):
         if n == MAX_FAILURES + 2 * count:
-            assert world.asked(n % count, "POST", "/pairing/register", body={"code": "STORM2"}).status == 200
+            assert world.request_and_wait(n % count, "POST", "/pairing/register", body={"code": "STORM2"}).status == 200
             world.sim.run_for(SOON)
-        guess = world.guess((n + 1) % count, stranger)
+        guess = world.try_wrong_code((n + 1) % count, stranger)
         world.run(lambda guess=guess: guess.over)  # type: ignore[misc]
         world.sim.run_for(SOON)
         if guess.refused != (n < MAX_FAILURES or n == MAX_FAILURES + 2 * count):
             what = "is heard" if guess.refused else "is shut out"
-            raise Violated(f"who has guessed {n} times {what} at node {(n + 1) % count}")
+            raise ClusterViolation(f"who has guessed {n} times {what} at node {(n + 1) % count}")
         if n >= MAX_FAILURES + 2 * count - 1:
             world.law.guesses.clear()
 
 
-def _views(world: ClusterWorld, path: str) -> list[Any]:
-    return [world.asked(n, "GET", path).answer.json for n in _nodes(world)]
+def _views(world: ClusterDeployment, path: str) -> list[Any]:
+    return [world.request_and_wait(n, "GET", path).answer.json for n in _nodes(world)]
 
 
-def _check_phones(world: ClusterWorld, rng: Random) -> None:
-    live = {pocket.name: pocket for pocket in world.pockets if pocket.is_in and world.drives(pocket)}
+def _check_phones(world: ClusterDeployment, rng: Random) -> None:
+    live = {
+        pocket.name: pocket for pocket in world.pockets if pocket.is_authenticated and world.has_bridge_grant(pocket)
+    }
     asks = asker(world, list(live.values()))
     views = [{device["device_id"] for device in view["devices"]} for view in _views(world, "/bridge/devices")]
     if any(view != views[0] for view in views):
-        raise Violated(f"the nodes see different phones: {views}")
+        raise ClusterViolation(f"the nodes see different phones: {views}")
     for chosen in (None, rng.choice([*live.values(), None])):
         if chosen is not None:
-            world.asked(0, "POST", "/bridge/select-active", body={"device": chosen.device})
+            world.request_and_wait(0, "POST", "/bridge/select-active", body={"device": chosen.device})
             world.sim.run_for(SOON)
         actives = [view["active_device_id"] for view in _views(world, "/bridge/devices")]
         if len(set(actives)) > 1:
-            raise Violated(f"the nodes would drive different phones: {actives}")
+            raise ClusterViolation(f"the nodes would drive different phones: {actives}")
     if missing := {f"device-{name}" for name in live} - views[0]:
-        raise Violated(f"nobody sees {missing}")
+        raise ClusterViolation(f"nobody sees {missing}")
     for name in live if asks is not None else ():
         for n in _nodes(world):
-            caller = world.command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above
+            caller = world.send_command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above
             world.run(lambda caller=caller: caller.over)  # type: ignore[misc]
             if caller.status != 200:
-                raise Violated(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
+                raise ClusterViolation(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
 
 
-def _check_news(world: ClusterWorld, rng: Random) -> None:
+def _check_news(world: ClusterDeployment, rng: Random) -> None:
     """What was done, who is online, and what a phone passes on is the same everywhere."""
     records = [[record["request_id"] for record in view["activity"]] for view in _views(world, "/bridge/activity")]
     if any(each != records[0] for each in records):
-        raise Violated(f"the nodes tell different commands: {records}")
+        raise ClusterViolation(f"the nodes tell different commands: {records}")
     may_be = {pocket.token[:8] for pocket in world.pockets if pocket.token and not pocket.closed}  # some left a socket
-    must_be = {pocket.token[:8] for pocket in world.pockets if pocket.is_in and not world.law.held[pocket.token].shaky}
+    must_be = {
+        pocket.token[:8]
+        for pocket in world.pockets
+        if pocket.is_authenticated and not world.law.held[pocket.token].shaky
+    }
     for n, view in enumerate(_views(world, "/sessions")):
         online = {session["token_prefix"] for session in view["sessions"] if session["online"]}
         if not must_be <= online <= may_be:
-            raise Violated(f"node {n} says that {online} are online, of {may_be} with {must_be}")
-    inside = [pocket for pocket in world.pockets if pocket.is_in and pocket.talker is not None]
+            raise ClusterViolation(f"node {n} says that {online} are online, of {may_be} with {must_be}")
+    inside = [pocket for pocket in world.pockets if pocket.is_authenticated and pocket.talker is not None]
     if inside:
         talker = rng.choice(inside).talker
         assert talker is not None
@@ -111,10 +119,10 @@ def _check_news(world: ClusterWorld, rng: Random) -> None:
         world.sim.run_for(SOON)
         for n, view in enumerate(_views(world, "/notifications/recent")):
             if "storm" not in str(view["notifications"][:1]):
-                raise Violated(f"node {n} has not heard what a phone has passed on")
+                raise ClusterViolation(f"node {n} has not heard what a phone has passed on")
 
 
-def _check_tables(world: ClusterWorld) -> None:
+def _check_tables(world: ClusterDeployment) -> None:
     """What nodes know of phones elsewhere is of those that there are, and nobody waits."""
     for n, relay in enumerate(world.relays):
         fellows = cast("ClusterCoordinator", relay.coordinator)
@@ -123,4 +131,4 @@ def _check_tables(world: ClusterWorld) -> None:
         known = {number for row in fellows._numbers.values() for number in row.values()}
         tables = {*fellows._elsewhere}, known, {*fellows._since._since}
         if tables != (elsewhere, elsewhere, numbers) or fellows.node._asked:
-            raise Violated(f"node {n} has left {tables} of {numbers}")
+            raise ClusterViolation(f"node {n} has left {tables} of {numbers}")

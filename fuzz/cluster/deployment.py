@@ -18,8 +18,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from fuzz.cluster.actors import Guess, Pocket
-from fuzz.cluster.invariants import Held, Law
+from fuzz.cluster.actors import ClusterPhone, GuessingClient
+from fuzz.cluster.invariants import ClusterInvariants, TokenModel
 from runtimes.failures import HostError
 from runtimes.sim.cost import HandleCost
 from runtimes.sim.host import SimHost
@@ -60,7 +60,7 @@ GIVE_UP = 2.0  # s after which who does not reach the store knows it
 class NodeStore(SimStore):
     """The store that all nodes have, as one of them reaches it."""
 
-    def __init__(self, world: ClusterWorld, host: SimHost) -> None:
+    def __init__(self, world: ClusterDeployment, host: SimHost) -> None:
         super().__init__()
         self.sessions = world.store.sessions
         self._world, self._host = world, host
@@ -80,7 +80,7 @@ class NodeStore(SimStore):
         return answer
 
 
-class ClusterWorld:
+class ClusterDeployment:
     """`relays` are the relays' cores now, by node; `alive` says which processes run."""
 
     def __init__(
@@ -136,10 +136,10 @@ class ClusterWorld:
         self.nodes: list[SimProcess] = []
         for n, host in enumerate(self.hosts):
             self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
-            self.nodes.append(host.start(self._maker(n), [PORT], name=f"relay-{n}"))
+            self.nodes.append(host.start(self._core_factory(n), [PORT], name=f"relay-{n}"))
         self.leaving: list[SimProcess] = []
-        self.pockets: list[Pocket] = []
-        self.law = Law(self)
+        self.pockets: list[ClusterPhone] = []
+        self.law = ClusterInvariants(self)
         self.troubled = self.sim.now  # when the network last was not whole
         self.parted = 0
         self.apart_since: dict[int, float] = {}  # by node, when it was parted from Redis
@@ -174,7 +174,7 @@ class ClusterWorld:
     def _start_s3(self, service: S3Service) -> SimProcess:
         return self.s3_host.start(lambda entropy: Engine(service, entropy=entropy), [S3_PORT])
 
-    def _maker(self, n: int) -> Callable[[Entropy], Engine]:
+    def _core_factory(self, n: int) -> Callable[[Entropy], Engine]:
         host = self.hosts[n]
 
         def make(entropy: Entropy) -> Engine:
@@ -197,9 +197,11 @@ class ClusterWorld:
     def start(self) -> None:
         """Until all nodes are there and know each other."""
         self.sim.run_until(lambda: all(process.ready for process in self.nodes))
-        self.sim.run_until(lambda: all(self.knows(n) == len(self.nodes) - 1 for n in range(len(self.nodes))))
+        self.sim.run_until(
+            lambda: all(self.count_known_nodes(n) == len(self.nodes) - 1 for n in range(len(self.nodes)))
+        )
 
-    def knows(self, n: int) -> int:
+    def count_known_nodes(self, n: int) -> int:
         """How many others a node knows."""
         node = getattr(self.relays[n].coordinator, "node", None)
         return 0 if node is None else len(node.members)
@@ -219,7 +221,7 @@ class ClusterWorld:
         self.nodes[n].stop()
 
     @property
-    def staying(self) -> list[SimProcess]:
+    def stable_nodes(self) -> list[SimProcess]:
         """Nodes that are up, and are not to stop."""
         return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
 
@@ -253,14 +255,14 @@ class ClusterWorld:
         self.redis = self.redis.restart()
         self.troubled = self.sim.now
 
-    def part(self, n: int) -> None:
+    def partition_from_redis(self, n: int) -> None:
         """A node and Redis do not reach each other."""
         for host in self.redis_services:
             self.sim.network.partition(self.hosts[n], host)
         self.apart_since.setdefault(n, self.sim.now)
         self.parted += 1
 
-    def part_store(self, *nodes: int) -> None:
+    def partition_from_store(self, *nodes: int) -> None:
         """Nodes and the store do not reach each other."""
         for n in nodes:
             self.sim.network.partition(self.hosts[n], self.store_host)
@@ -276,7 +278,7 @@ class ClusterWorld:
         self.slow_until = inf
         self.parted += 1
 
-    def split(self, n: int, other: int) -> None:
+    def partition_nodes(self, n: int, other: int) -> None:
         """Two nodes do not reach each other; what they tell goes by way of Redis."""
         self.sim.network.partition(self.hosts[n], self.hosts[other])
 
@@ -294,7 +296,7 @@ class ClusterWorld:
         self.troubled = self.sim.now
 
     @property
-    def is_whole(self) -> bool:
+    def is_fault_free(self) -> bool:
         """Whether nothing has been broken for a while."""
         return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
@@ -305,7 +307,7 @@ class ClusterWorld:
         address = "127.0.0.1" if local else self.hosts[n].address
         return ServerAddress(address, PORT, f"{address}:{PORT}")
 
-    def call(
+    def request(
         self,
         n: int,
         method: str,
@@ -329,27 +331,27 @@ class ClusterWorld:
         """Let time pass until that is so."""
         self.sim.run_until(until, limit)
 
-    def asked(
+    def request_and_wait(
         self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
     ) -> RequestClient:
         """The same, with its answer."""
-        caller = self.call(n, method, path, token=token, body=body, fields=fields)
+        caller = self.request(n, method, path, token=token, body=body, fields=fields)
         self.run(lambda: caller.over)
         return caller
 
-    def code(self, n: int) -> str:
+    def create_pairing_code(self, n: int) -> str:
         """A new pairing code, made at a node."""
-        answer = self.asked(n, "POST", "/pairing").answer
+        answer = self.request_and_wait(n, "POST", "/pairing").answer
         assert answer.status == 200, answer
         code = answer.json["code"]
         assert isinstance(code, str)
         return code
 
-    def phone(
+    def new_phone(
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
-    ) -> Pocket:
+    ) -> ClusterPhone:
         """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
-        pocket = Pocket(self, name, n, code, quiet=quiet, began=self.sim.now)
+        pocket = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
         self.pockets.append(pocket)
         shown = {"pairing_code": code} if code else {"session_token": token}
         device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
@@ -360,10 +362,10 @@ class ClusterWorld:
         def ended(talker: WebSocketClient) -> None:
             pocket.closed, pocket.closed_at = True, self.sim.now
 
-        pocket.talker = self.talk(self.crowd, n, opened, pocket.said, ended)
+        pocket.talker = self.open_websocket(self.crowd, n, opened, pocket.on_message, ended)
         return pocket
 
-    def talk(
+    def open_websocket(
         self,
         host: SimHost,
         n: int,
@@ -395,9 +397,9 @@ class ClusterWorld:
             for record in records:
                 relay.sessions.restore(record, relay.engine.now)
 
-    def guess(self, n: int, source: SimHost) -> Guess:
+    def try_wrong_code(self, n: int, source: SimHost) -> GuessingClient:
         """Show a wrong code at a node."""
-        guess = Guess()
+        guess = GuessingClient()
 
         def opened(talker: WebSocketClient) -> None:
             talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
@@ -410,21 +412,21 @@ class ClusterWorld:
         def ended(talker: WebSocketClient) -> None:
             guess.over = True
 
-        self.talk(source, n, opened, said, ended)
+        self.open_websocket(source, n, opened, said, ended)
         return guess
 
-    def paired(self, name: str, n: int, *, at: int | None = None) -> Pocket:
+    def pair_phone(self, name: str, n: int, *, at: int | None = None) -> ClusterPhone:
         """A phone that is in, with a code of the same node or another."""
-        pocket = self.phone(name, n, code=self.code(n if at is None else at))
+        pocket = self.new_phone(name, n, code=self.create_pairing_code(n if at is None else at))
         self.run(lambda: bool(pocket.token or pocket.refused))
         assert pocket.token, pocket.refused
         return pocket
 
-    def command(
+    def send_command(
         self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
     ) -> RequestClient:
         """A bridge command, asked for at a node."""
-        errand = self.law.send(n, token, device)
+        errand = self.law.note_command_sent(n, token, device)
 
         def over(caller: RequestClient) -> None:
             self.law.note_outcome(caller, errand)
@@ -432,11 +434,11 @@ class ClusterWorld:
                 done(caller)
 
         path, body = f"/tap?device={device}" if device else "/tap", {"x": errand.number, "y": 0}
-        return self.call(n, "POST", path, token=token, body=body, done=over)
+        return self.request(n, "POST", path, token=token, body=body, done=over)
 
     def revoke(self, n: int, token: str) -> RequestClient:
         """End a session at a node, by its operator."""
-        held = self.law.held.setdefault(token, Held())
+        held = self.law.held.setdefault(token, TokenModel())
         held.asked = True
 
         def over(caller: RequestClient) -> None:
@@ -447,32 +449,32 @@ class ClusterWorld:
                 if self.redis.alive and n not in self.apart_since:
                     held.cut_at, held.cut_by = self.sim.now, self.nodes[n]
 
-        return self.call(n, "DELETE", f"/sessions/{token}", done=over)
+        return self.request(n, "DELETE", f"/sessions/{token}", done=over)
 
-    def withhold(self, n: int, token: str) -> RequestClient:
+    def revoke_bridge_grant(self, n: int, token: str) -> RequestClient:
         """Take the bridge from a session, at a node."""
-        held = self.law.held.setdefault(token, Held())
+        held = self.law.held.setdefault(token, TokenModel())
         held.bereft = True
 
         def over(caller: RequestClient) -> None:
             if caller.status == 200 and held.withheld_at is None:
                 held.withheld_at = self.sim.now
 
-        return self.call(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
+        return self.request(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
-    def probe(self, n: int, token: str) -> None:
+    def try_drive(self, n: int, token: str) -> None:
         """Drive whatever there is, if the node lets it; that must not be where that, or all, was taken from it."""
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:
             self.law.note_probe(token, caller.status, began)
 
-        self.call(n, "GET", "/ping?device=nobody", token=token, done=over)
+        self.request(n, "GET", "/ping?device=nobody", token=token, done=over)
 
-    def drives(self, pocket: Pocket) -> bool:
+    def has_bridge_grant(self, pocket: ClusterPhone) -> bool:
         """Whether nobody has tried to take its bridge away."""
         return not self.law.held[pocket.token].bereft
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """Whether logs and Redis are as they have to be."""
-        self.law.look()
+        self.law.check_logs_and_redis()

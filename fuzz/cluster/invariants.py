@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
-from fuzz.cluster.actors import Errand, Pocket
+from fuzz.cluster.actors import ClusterPhone, PendingCommand
 from runtimes.sim.process import SimProcess
 from svc_proto.commands import Level
 from svc_proto.machines.auth_rate_limiter import MAX_FAILURES, WINDOW
 from tests.support.sim_http import RequestClient
 
 if TYPE_CHECKING:
-    from fuzz.cluster.deployment import ClusterWorld
+    from fuzz.cluster.deployment import ClusterDeployment
 
 SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
 BACK = 3.0  # s after which each node reaches the others again, when the network is whole
@@ -31,12 +31,12 @@ STORE_PROBLEMS = ("session not stored", "session not erased", "the store does no
 APART = "cluster_unavailable"
 
 
-class Violated(AssertionError):  # noqa: N818 - the name says what happened
+class ClusterViolation(AssertionError):  # noqa: N818 - the name says what happened
     """Something came about that must not."""
 
 
 @define(eq=False)
-class Held:
+class TokenModel:
     """What is known of a token."""
 
     revoked_at: float | None = None  # when the DELETE was answered
@@ -49,41 +49,41 @@ class Held:
     shaky: bool = False  # whether the store may not have it
 
 
-class Law:
+class ClusterInvariants:
     """What it is judged by: what people have seen so far."""
 
-    def __init__(self, world: ClusterWorld) -> None:
+    def __init__(self, world: ClusterDeployment) -> None:
         self.world = world
-        self.held: dict[str, Held] = {}  # by token
+        self.held: dict[str, TokenModel] = {}  # by token
         self.guesses: dict[str, list[float]] = {}  # that were answered with a no, by address
-        self.errands: list[Errand] = []  # by the number that each command carries
-        self._pairings: dict[str, list[Pocket]] = {}  # by code
+        self.errands: list[PendingCommand] = []  # by the number that each command carries
+        self._pairings: dict[str, list[ClusterPhone]] = {}  # by code
         self._outcomes: dict[str, int] = {}  # answers by request id
         self._done: dict[str, int] = {}  # performances by request id
 
-    def send(self, node: int, token: str, device: str) -> Errand:
+    def note_command_sent(self, node: int, token: str, device: str) -> PendingCommand:
         """Somebody is about to ask for a command at a node."""
-        errand = Errand(len(self.errands), node, token, device, self.world.sim.now, self._apart(node))
+        errand = PendingCommand(len(self.errands), node, token, device, self.world.sim.now, self._isolation_count(node))
         self.errands.append(errand)
         return errand
 
-    def _apart(self, node: int) -> int:
+    def _isolation_count(self, node: int) -> int:
         """How often a node has reached the others before it lost them; 0 while it does, or never has."""
         fellows = getattr(self.world.relays[node].coordinator, "node", None)
         return 0 if fellows is None or fellows.is_up else fellows.redis.connections
 
     # --- what people see ---
 
-    def note_pairing(self, pocket: Pocket) -> None:
+    def note_pairing(self, pocket: ClusterPhone) -> None:
         """A code pairs once."""
-        held = self.held.setdefault(pocket.token, Held())
+        held = self.held.setdefault(pocket.token, TokenModel())
         if pocket.code:
             held.shaky = self.world.sim.now <= self.world.lost_store[pocket.node]
             paired = self._pairings.setdefault(pocket.code, [])
             paired.append(pocket)
             if len(paired) > 1:
-                raise Violated(f"the code {pocket.code} has paired {len(paired)} phones")
-        self._judge_token(pocket.token, self.world.sim.now, "signed in")
+                raise ClusterViolation(f"the code {pocket.code} has paired {len(paired)} phones")
+        self._check_token(pocket.token, self.world.sim.now, "signed in")
 
     def note_guess(self, address: str) -> None:
         """The nodes look at five codes of an address together, once each has heard of those that others saw."""
@@ -91,37 +91,37 @@ class Law:
         before = self.guesses.setdefault(address, [])
         calm = max(world.troubled, world.shuffled) + SOON
         counted = [when for when in before if calm < when < now - SOON and now - when < WINDOW]
-        if world.is_whole and len(counted) >= MAX_FAILURES:
-            raise Violated(f"{address} has guessed {len(counted) + 1} times within a minute")
+        if world.is_fault_free and len(counted) >= MAX_FAILURES:
+            raise ClusterViolation(f"{address} has guessed {len(counted) + 1} times within a minute")
         before.append(now)
 
-    def note_performed(self, pocket: Pocket, command: Mapping[str, Any]) -> None:
+    def note_performed(self, pocket: ClusterPhone, command: Mapping[str, Any]) -> None:
         """A command is performed once at most, by who was meant, soon, and by nobody whose session is over."""
         request_id, now = command["request_id"], self.world.sim.now
         self._done[request_id] = self._done.get(request_id, 0) + 1
         if self._done[request_id] > 1:
-            raise Violated(f"the command {request_id} was performed {self._done[request_id]} times")
+            raise ClusterViolation(f"the command {request_id} was performed {self._done[request_id]} times")
         if command["body"]:
-            self._do(self.errands[command["body"]["x"]], pocket)
-        self._judge_token(pocket.token, now, "was given a command")
-        self._judge_withheld(pocket.token, now, f"{pocket.name} was given a command")
-        if any(other.is_in and other.token == pocket.token for other in self.world.pockets):
-            self._judge(pocket.left_at, f"{pocket.name} was given a command", now, "has come elsewhere")
+            self._check_performed(self.errands[command["body"]["x"]], pocket)
+        self._check_token(pocket.token, now, "was given a command")
+        self._check_revoked_grant(pocket.token, now, f"{pocket.name} was given a command")
+        if any(other.is_authenticated and other.token == pocket.token for other in self.world.pockets):
+            self._check_timing(pocket.left_at, f"{pocket.name} was given a command", now, "has come elsewhere")
 
-    def _do(self, errand: Errand, pocket: Pocket) -> None:
+    def _check_performed(self, errand: PendingCommand, pocket: ClusterPhone) -> None:
         errand.done += 1
         if errand.done > 1:
-            raise Violated(f"the errand {errand.number} was performed {errand.done} times")
+            raise ClusterViolation(f"the errand {errand.number} was performed {errand.done} times")
         if errand.device not in ("", pocket.device):
-            raise Violated(f"what {errand.device} was to do {pocket.device} did")
+            raise ClusterViolation(f"what {errand.device} was to do {pocket.device} did")
         now = self.world.sim.now
         late = 0.0 if errand.over_at is None else now - errand.over_at
         if late > UNDER_WAY:
-            raise Violated(f"what was told as {errand.told} is performed {late:.1f} s later")
+            raise ClusterViolation(f"what was told as {errand.told} is performed {late:.1f} s later")
         if now - errand.began > UNDER_WAY and errand.began > self.world.slow_until:
-            raise Violated(f"a command is performed {now - errand.began:.1f} s after it was asked for")
+            raise ClusterViolation(f"a command is performed {now - errand.began:.1f} s after it was asked for")
 
-    def note_outcome(self, caller: RequestClient, errand: Errand) -> None:
+    def note_outcome(self, caller: RequestClient, errand: PendingCommand) -> None:
         """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
         errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"
@@ -129,26 +129,26 @@ class Law:
             request_id = caller.answer.json["id"]
             self._outcomes[request_id] = self._outcomes.get(request_id, 0) + 1
             if self._outcomes[request_id] > 1 or self._done.get(request_id) != 1 or errand.done != 1:
-                raise Violated(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
+                raise ClusterViolation(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
         if status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
-            raise Violated("a command waited until its time was over")
-        if errand.apart and self._apart(errand.node) == errand.apart:
-            self._judge_apart(errand, status, code)
+            raise ClusterViolation("a command waited until its time was over")
+        if errand.apart and self._isolation_count(errand.node) == errand.apart:
+            self._check_isolated(errand, status, code)
         held, since = self.held[token], errand.began - self.world.troubled
-        if code == APART and self.world.is_whole and since > BACK:
-            raise Violated(f"a node does not reach the others {since:.1f} s after all is whole")
-        if status == 401 and self.world.is_whole and since > SOON and not (held.asked or held.shaky):
-            raise Violated(f"{token[:8]} was told, and is not known to the node that was asked")
+        if code == APART and self.world.is_fault_free and since > BACK:
+            raise ClusterViolation(f"a node does not reach the others {since:.1f} s after all is whole")
+        if status == 401 and self.world.is_fault_free and since > SOON and not (held.asked or held.shaky):
+            raise ClusterViolation(f"{token[:8]} was told, and is not known to the node that was asked")
         if status not in (0, 401):
-            self._judge_token(token, errand.began, f"asked and was told {status}")
+            self._check_token(token, errand.began, f"asked and was told {status}")
         if status == 200:
-            self._judge_withheld(token, errand.began, f"{token[:8]} drove a phone")
+            self._check_revoked_grant(token, errand.began, f"{token[:8]} drove a phone")
 
-    def _judge_apart(self, errand: Errand, status: int, code: str) -> None:
+    def _check_isolated(self, errand: PendingCommand, status: int, code: str) -> None:
         """The node that was asked has reached nobody all the while."""
         own = {pocket.device for pocket in self.world.pockets if pocket.node == errand.node}
         if (status in (404, 503) and code != APART) or (status == 502 and errand.device not in ("", *own)):
-            raise Violated(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
+            raise ClusterViolation(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
         """Who is there is listed everywhere soon, and who has gone is not."""
@@ -157,60 +157,64 @@ class Law:
         elsewhere = {pocket.device for pocket in world.pockets if pocket.node not in lost and not pocket.closed}
         ghosts = {pocket.device for pocket in world.pockets if pocket.node in lost}.intersection(listed) - elsewhere
         if ghosts and node not in world.apart_since:
-            raise Violated(f"node {node} lists {ghosts} of {lost}, which reach nobody")
-        if not world.is_whole or began < max(world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON):
+            raise ClusterViolation(f"node {node} lists {ghosts} of {lost}, which reach nobody")
+        if not world.is_fault_free or began < max(
+            world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON
+        ):
             return
-        drives = [pocket for pocket in world.pockets if pocket.token and world.drives(pocket)]
-        there = {pocket.device for pocket in drives if pocket.is_in}
-        settled = {pocket.device for pocket in drives if pocket.is_in and began - pocket.in_at > SOON}
+        drives = [pocket for pocket in world.pockets if pocket.token and world.has_bridge_grant(pocket)]
+        there = {pocket.device for pocket in drives if pocket.is_authenticated}
+        settled = {pocket.device for pocket in drives if pocket.is_authenticated and began - pocket.in_at > SOON}
         settled -= {pocket.device for pocket in drives if pocket.in_at > began - SOON or pocket.left_at is not None}
         gone = {pocket.device for pocket in world.pockets if began - pocket.closed_at > SOON} - there
         open_ = {pocket.device for pocket in world.pockets if not began - pocket.closed_at > SOON}
         if missing := settled - set(listed):
-            raise Violated(f"node {node} does not list {missing}")
+            raise ClusterViolation(f"node {node} does not list {missing}")
         if ghosts := gone.intersection(listed) - open_:
-            raise Violated(f"node {node} lists {ghosts}, which have gone")
+            raise ClusterViolation(f"node {node} lists {ghosts}, which have gone")
 
     def note_probe(self, token: str, status: int, began: float) -> None:
         """Who may drive no phone is not let in where phones are driven."""
         held = self.held[token]
         if status not in (0, 401):
-            self._judge_token(token, began, "was let in")
+            self._check_token(token, began, "was let in")
             if held.cut_by is not None and held.cut_by.alive:
-                self._judge(held.cut_at, f"{token[:8]} was let in", began, "was revoked, which is not stored yet")
+                self._check_timing(
+                    held.cut_at, f"{token[:8]} was let in", began, "was revoked, which is not stored yet"
+                )
         if status not in (0, 401, 403):
-            self._judge_withheld(token, began, f"{token[:8]} was let in")
+            self._check_revoked_grant(token, began, f"{token[:8]} was let in")
 
-    def _judge_token(self, token: str, when: float, what: str) -> None:
+    def _check_token(self, token: str, when: float, what: str) -> None:
         held = self.held.get(token)
         if held is not None:
-            self._judge(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
+            self._check_timing(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
 
-    def _judge_withheld(self, token: str, when: float, what: str) -> None:
+    def _check_revoked_grant(self, token: str, when: float, what: str) -> None:
         """Who was away when it was told has it from the store, which may be slow."""
         if when > self.world.slow_until:
-            self._judge(self.held[token].withheld_at, what, when, "may not any more")
+            self._check_timing(self.held[token].withheld_at, what, when, "may not any more")
 
-    def _judge(self, taken_at: float | None, what: str, when: float, how: str) -> None:
-        if taken_at is None or not self.world.is_whole:
+    def _check_timing(self, taken_at: float | None, what: str, when: float, how: str) -> None:
+        if taken_at is None or not self.world.is_fault_free:
             return
         since = when - max(taken_at, self.world.troubled)
         if since > SOON:
-            raise Violated(f"{what} {since:.1f} s after it {how}")
+            raise ClusterViolation(f"{what} {since:.1f} s after it {how}")
 
     # --- what there is to see ---
 
-    def look(self) -> None:
+    def check_logs_and_redis(self) -> None:
         """What logs must not say, and Redis not keep."""
         world = self.world
         for host in (*world.hosts, *world.redis_services):
             for process in host.processes:
                 for line in process.logs:
                     if line.event == "bug" or (line.level >= Level.ERROR and line.event not in STORE_PROBLEMS):
-                        raise Violated(f"{process.name}: {line.event} {line.fields}")
+                        raise ClusterViolation(f"{process.name}: {line.event} {line.fields}")
                     if world.where.password in f"{line.event} {line.fields}":
-                        raise Violated(f"{process.name} tells the password of Redis: {line.event}")
+                        raise ClusterViolation(f"{process.name} tells the password of Redis: {line.event}")
         for service in world.redis_services.values():
             for (_, key), (_, until) in service.keys.items():
                 if until == inf:
-                    raise Violated(f"Redis keeps {key!r} for ever")
+                    raise ClusterViolation(f"Redis keeps {key!r} for ever")

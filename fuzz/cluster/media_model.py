@@ -13,9 +13,9 @@ from random import Random
 
 from attrs import define, evolve
 
-from fuzz.cluster.actors import Pocket
-from fuzz.cluster.deployment import UPLOADS_LIVE, ClusterWorld
-from fuzz.cluster.invariants import BACK, SOON, Violated
+from fuzz.cluster.actors import ClusterPhone
+from fuzz.cluster.deployment import UPLOADS_LIVE, ClusterDeployment
+from fuzz.cluster.invariants import BACK, SOON, ClusterViolation
 from runtimes.sim.process import SimProcess
 from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
@@ -26,7 +26,7 @@ UNAVAILABLE = "media_store_unavailable"
 
 
 @define(eq=False)
-class Brought:
+class UploadedFile:
     """One that was told."""
 
     path: str
@@ -35,49 +35,49 @@ class Brought:
     told_at: float
     knows: list[SimProcess]  # that have heard of it for sure, and live
 
-    def forget(self, world: ClusterWorld) -> None:
+    def forget(self, world: ClusterDeployment) -> None:
         """Those who go; while it is news, all but the first if anything is broken."""
-        if not world.is_whole and world.sim.now - self.told_at < SOON:
+        if not world.is_fault_free and world.sim.now - self.told_at < SOON:
             self.knows = [self.process]
-        self.knows = [process for process in self.knows if process in world.staying]
+        self.knows = [process for process in self.knows if process in world.stable_nodes]
 
 
-class Files:
+class ClusterMediaModel:
     """All that were brought. `waits` is told of callers, and which are over."""
 
     def __init__(
         self,
-        world: ClusterWorld,
+        world: ClusterDeployment,
         rng: Random,
         waits: Callable[[RequestClient], None],
         over: Callable[[RequestClient, str], None],
     ) -> None:
         self._world, self._rng, self._waits, self._over = world, rng, waits, over
-        self._all: list[Brought] = []
+        self._all: list[UploadedFile] = []
         self._s3_troubled = 0.0  # when the bucket was mended last; for ever while it is not
 
     # --- deeds ---
 
-    def bring(self, node: int, pocket: Pocket) -> None:
+    def upload(self, node: int, pocket: ClusterPhone) -> None:
         """A file that some phone has, to some node."""
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
 
         def brought(caller: RequestClient) -> None:
             self._over(caller, "brought")
-            self._judge_store(caller, began)
+            self._check_upload(caller, began)
             if caller.status == 200:
-                everybody = world.is_whole and world.troubled < began
-                knows = world.staying if everybody else [process]
+                everybody = world.is_fault_free and world.troubled < began
+                knows = world.stable_nodes if everybody else [process]
                 path = f"/media/{caller.answer.json['token']}"
-                self._all.append(Brought(path, data, process, world.sim.now, knows))
-                if self._is_shared and len(world.staying) > 1 and self._rng.random() < 0.2:
+                self._all.append(UploadedFile(path, data, process, world.sim.now, knows))
+                if self._is_shared and len(world.stable_nodes) > 1 and self._rng.random() < 0.2:
                     process.kill()  # it has been told, so others know
 
         body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
-        self._waits(world.call(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
+        self._waits(world.request(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
 
-    def fetch(self, node: int, pocket: Pocket) -> None:
+    def fetch(self, node: int, pocket: ClusterPhone) -> None:
         """It, or a part of it, from any node, which may be killed meanwhile."""
         if not self._all:
             return
@@ -86,17 +86,17 @@ class Files:
 
         def fetched(caller: RequestClient) -> None:
             self._over(caller, "fetched")
-            self._judge_store(caller, began)
+            self._check_upload(caller, began)
             if caller.status in (200, 206) and caller.answer.body != file.data[first:]:
-                raise Violated(f"of {file.path} came {len(caller.answer.body)} bytes that are not it")
-            calm = world.is_whole and began > world.troubled + BACK and self._is_shared
-            if caller.status == 404 and calm and self._is_had(file):
-                raise Violated(f"node {node} has nothing at {file.path}, which was told")
+                raise ClusterViolation(f"of {file.path} came {len(caller.answer.body)} bytes that are not it")
+            calm = world.is_fault_free and began > world.troubled + BACK and self._is_shared
+            if caller.status == 404 and calm and self._must_exist(file):
+                raise ClusterViolation(f"node {node} has nothing at {file.path}, which was told")
 
         fields = {"range": f"bytes={first}-"} if first else {}
-        self._waits(world.call(node, "GET", file.path, token=pocket.token, fields=fields, done=fetched))
+        self._waits(world.request(node, "GET", file.path, token=pocket.token, fields=fields, done=fetched))
 
-    def trouble(self) -> None:
+    def break_bucket(self) -> None:
         """The bucket is away, or is not what it should be."""
         world, rng, s3 = self._world, self._rng, self._world.s3
         if s3 is None:
@@ -106,17 +106,17 @@ class Files:
             world.s3_process.kill()
         else:
             s3.instead = rng.choice((_refused, _broken_off, _lost))
-        world.sim.after(0.05, self._look)
-        world.sim.after(rng.uniform(0.5, 4.0), self.mend)
+        world.sim.after(0.05, self._check_faulty_bucket)
+        world.sim.after(rng.uniform(0.5, 4.0), self.repair_bucket)
 
-    def _look(self) -> None:
+    def _check_faulty_bucket(self) -> None:
         """What there is, while the bucket is not what it should be."""
         up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
-        inside = [pocket for pocket in self._world.pockets if pocket.is_in]
+        inside = [pocket for pocket in self._world.pockets if pocket.is_authenticated]
         for n in up if inside else ():
             self.fetch(n, inside[0])
 
-    def mend(self) -> None:
+    def repair_bucket(self) -> None:
         """It is there again."""
         world, s3 = self._world, self._world.s3
         if s3 is not None:
@@ -131,52 +131,52 @@ class Files:
     def _is_shared(self) -> bool:
         return self._world.uploads is not None
 
-    def _judge_store(self, caller: RequestClient, began: float) -> None:
+    def _check_upload(self, caller: RequestClient, began: float) -> None:
         world = self._world
         code = caller.answer.json.get("code", "") if caller.status == 503 else ""
         if code == UNAVAILABLE and (world.s3 is None or began > self._s3_troubled + BACK):
-            raise Violated("a node does not have the bucket's files, and the bucket is well")
+            raise ClusterViolation("a node does not have the bucket's files, and the bucket is well")
 
-    def _is_had(self, file: Brought) -> bool:
+    def _must_exist(self, file: UploadedFile) -> bool:
         """Whether it has to be: some node knows it, and its time is not over."""
         return bool(file.knows) and self._world.sim.now - file.told_at < UPLOADS_LIVE - MARGIN
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Who knows of what now."""
         world = self._world
-        calm = world.is_whole and world.sim.now > world.troubled + BACK
+        calm = world.is_fault_free and world.sim.now > world.troubled + BACK
         for file in self._all:
             file.forget(world)
             if calm and file.knows:
-                file.knows = world.staying
+                file.knows = world.stable_nodes
 
-    def check(self, asks: Pocket) -> None:
+    def check(self, asks: ClusterPhone) -> None:
         """All is whole."""
         world = self._world
         for file in self._all:
             for n in range(len(world.nodes)):
-                answer = world.asked(n, "GET", file.path, token=asks.token).answer
-                there = self._is_had(file) if self._is_shared else file.process in world.nodes
+                answer = world.request_and_wait(n, "GET", file.path, token=asks.token).answer
+                there = self._must_exist(file) if self._is_shared else file.process in world.nodes
                 right = answer.status == 200 and answer.body == file.data
                 if not right and (there or answer.status != 404):
-                    raise Violated(f"node {n} answers {answer.status} to {file.path}, which is there: {there}")
+                    raise ClusterViolation(f"node {n} answers {answer.status} to {file.path}, which is there: {there}")
                 if right and not there and not self._is_shared:
-                    raise Violated(f"node {n} has {file.path}, whose node is gone")
+                    raise ClusterViolation(f"node {n} has {file.path}, whose node is gone")
 
-    def check_end(self, asks: Pocket) -> None:
+    def check_end(self, asks: ClusterPhone) -> None:
         """The time of each is over."""
         world = self._world
         if not self._is_shared or not self._all:
             return
-        kept = [file for file in self._all if self._is_had(file)]
+        kept = [file for file in self._all if self._must_exist(file)]
         world.sim.run_for(UPLOADS_LIVE)
         for file in self._all:
             for n in range(len(world.nodes)):
-                if (status := world.asked(n, "GET", file.path, token=asks.token).status) != 404:
-                    raise Violated(f"node {n} answers {status} to {file.path}, whose time is over")
+                if (status := world.request_and_wait(n, "GET", file.path, token=asks.token).status) != 404:
+                    raise ClusterViolation(f"node {n} answers {status} to {file.path}, whose time is over")
         left = [] if world.s3 is None else list(world.s3.objects.values())
         if any(file.data in left for file in kept):
-            raise Violated("the bucket has a file whose time is over, and nobody deletes it")
+            raise ClusterViolation("the bucket has a file whose time is over, and nobody deletes it")
 
 
 def _refused(request: Request, response: Response) -> Response:

@@ -19,11 +19,11 @@ from random import Random
 
 import click
 
-from fuzz.cluster.actors import Pocket
-from fuzz.cluster.convergence_check import asker, check_calm
-from fuzz.cluster.deployment import BUCKET, GIVE_UP, ClusterWorld
-from fuzz.cluster.invariants import SOON, Violated
-from fuzz.cluster.media_model import Files
+from fuzz.cluster.actors import ClusterPhone
+from fuzz.cluster.convergence_check import asker, check_convergence
+from fuzz.cluster.deployment import BUCKET, GIVE_UP, ClusterDeployment
+from fuzz.cluster.invariants import SOON, ClusterViolation
+from fuzz.cluster.media_model import ClusterMediaModel
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
@@ -38,51 +38,51 @@ BREAKS = ("part", "miss", "double", "late", "mute", "lag", "redis", "part_store"
 PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 
 
-class _Storm:
+class _ClusterScenario:
     def __init__(self, seed: int, nodes: int, *, sentinels: bool) -> None:
         self.rng = Random(f"storm {seed}")
-        self.world = ClusterWorld(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % 4], far=seed % 3 == 2)
+        self.world = ClusterDeployment(seed, nodes, sentinels=sentinels, uploads=PLACES[seed % 4], far=seed % 3 == 2)
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[RequestClient, float] = {}
         self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
-        self._files = Files(self.world, self.rng, self._waits, self._told)
+        self._files = ClusterMediaModel(self.world, self.rng, self._waits, self._on_response)
         self._deeds: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
             (self.drive, 60),
-            (self.come_back, 14),
-            (self.leave, 6),
+            (self.reconnect, 14),
+            (self.disconnect, 6),
             (self.revoke, 8),
-            (self.withhold, 3),
+            (self.revoke_bridge_grant, 3),
             (self.select, 3),
-            (self.look_back, 3),
-            (self.view, 10),
-            (self.bring, 6),
+            (self.check_history, 3),
+            (self.check_device_list, 10),
+            (self.upload, 6),
             (self.fetch, 10),
-            (self.bucket, 2),
+            (self.break_bucket, 2),
             (self.kill, 2),
             (self.stop, 2),
-            (self.rise, 8),
-            (self.part, 3),
+            (self.start_killed_node, 8),
+            (self.partition_from_redis, 3),
             (self.heal, 5),
-            (self.miss, 2),
-            (self.double, 2),
-            (self.late, 4),
-            (self.mute, 3),
-            (self.lag, 2),
-            (self.move, 3),
-            (self.redis, 2),
-            (self.clock, 2),
-            (self.drift, 2),
-            (self.part_store, 2),
+            (self.miss_messages, 2),
+            (self.reuse_code_on_two_nodes, 2),
+            (self.revoke_during_slow_load, 4),
+            (self.revoke_on_isolated_node, 3),
+            (self.delay_change_message, 2),
+            (self.move_phone_after_clock_change, 3),
+            (self.fail_redis, 2),
+            (self.set_clock, 2),
+            (self.set_clock_drift, 2),
+            (self.partition_from_store, 2),
             (self.slow_store, 1),
-            (self.split, 2),
-            (self.roll, 1),
-            (self.guess, 6),
+            (self.partition_nodes, 2),
+            (self.rolling_restart, 1),
+            (self.try_wrong_code, 6),
         ]
         self._fair = [(deed, weight) for deed, weight in self._deeds if deed.__name__ not in BREAKS]
 
-    def play(self) -> dict[str, int]:
+    def run(self) -> dict[str, int]:
         world, rng = self.world, self.rng
         world.start()
         began, fair = world.sim.now, False
@@ -95,27 +95,27 @@ class _Storm:
             (deed,) = rng.choices(deeds, weights)
             self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
             deed()
-            world.look()
-            self._files.look()
+            world.check_invariants()
+            self._files.refresh()
         self.end()
         return self.counts
 
     # --- deeds ---
 
     @property
-    def up(self) -> list[int]:
+    def running_nodes(self) -> list[int]:
         return [n for n, process in enumerate(self.world.nodes) if process.alive and process.ready]
 
     def _node(self) -> int | None:
-        return self.rng.choice(self.up) if self.up else None
+        return self.rng.choice(self.running_nodes) if self.running_nodes else None
 
-    def _pocket(self, *, inside: bool) -> Pocket | None:
-        found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_in is inside]
+    def _pick_phone(self, *, inside: bool) -> ClusterPhone | None:
+        found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_authenticated is inside]
         return self.rng.choice(found) if found else None
 
-    def _somewhere(self, do: Callable[[int, Pocket], object], inside: float = 1.0) -> None:
+    def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
         """At some node, with a phone that is in, or with so much chance; else with one that has left."""
-        node, pocket = self._node(), self._pocket(inside=inside == 1.0 or self.rng.random() < inside)
+        node, pocket = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
         if node is not None and pocket is not None:
             do(node, pocket)
 
@@ -131,22 +131,24 @@ class _Storm:
             for _ in range(rng.choice((1, 1, 2, 3))):
                 if (where := self._node()) is not None:
                     self._names += 1
-                    pocket = world.phone(f"P{self._names}", where, code=caller.answer.json["code"])
+                    pocket = world.new_phone(f"P{self._names}", where, code=caller.answer.json["code"])
                     pocket.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
                     pocket.arrived = partial(self._at_once, pocket)
 
-        world.call(node, "POST", "/pairing", done=made)
+        world.request(node, "POST", "/pairing", done=made)
 
-    def _at_once(self, pocket: Pocket) -> None:
+    def _at_once(self, pocket: ClusterPhone) -> None:
         """Who is let in at one node is let in at all."""
-        for node in self.up:
+        for node in self.running_nodes:
             self._drive(node, pocket, pocket.device)
 
-    def _drive(self, node: int, asks: Pocket, device: str) -> None:
-        self._waits(self.world.command(node, asks.token, device=device, done=partial(self._told, what="told")))
+    def _drive(self, node: int, asks: ClusterPhone, device: str) -> None:
+        self._waits(
+            self.world.send_command(node, asks.token, device=device, done=partial(self._on_response, what="told"))
+        )
 
     def drive(self) -> None:
-        node, asks, device = self._node(), self._pocket(inside=True), self._pocket(inside=True)
+        node, asks, device = self._node(), self._pick_phone(inside=True), self._pick_phone(inside=True)
         if node is None or asks is None or device is None:
             return
         named = self.rng.random() < 0.7
@@ -156,41 +158,41 @@ class _Storm:
         if not caller.over:
             self._waiting[caller] = self.world.sim.now
 
-    def _told(self, caller: RequestClient, what: str) -> None:
+    def _on_response(self, caller: RequestClient, what: str) -> None:
         self._waiting.pop(caller, None)
         code = caller.answer.json.get("code", "") if caller.status >= 400 else ""
         key = f"{what} {caller.status} {code}".strip()
         self.counts[key] = self.counts.get(key, 0) + 1
 
-    def come_back(self) -> None:
+    def reconnect(self) -> None:
         """The same phone at another node, perhaps before the old one has noticed."""
-        self._somewhere(self._come_back, inside=0.3)
+        self._somewhere(self._reconnect, inside=0.3)
 
-    def _come_back(self, node: int, pocket: Pocket) -> None:
-        again = self.world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
+    def _reconnect(self, node: int, pocket: ClusterPhone) -> None:
+        again = self.world.new_phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
         again.delay = pocket.delay
 
-    def leave(self) -> None:
-        if (pocket := self._pocket(inside=True)) is not None:
-            pocket.leave(reset=self.rng.random() < 0.5)
+    def disconnect(self) -> None:
+        if (pocket := self._pick_phone(inside=True)) is not None:
+            pocket.disconnect(reset=self.rng.random() < 0.5)
 
     def revoke(self) -> None:
         self._somewhere(lambda node, pocket: self.world.revoke(node, pocket.token), inside=0.8)
 
-    def withhold(self) -> None:
-        self._somewhere(lambda node, pocket: self.world.withhold(node, pocket.token), inside=0.8)
+    def revoke_bridge_grant(self) -> None:
+        self._somewhere(lambda node, pocket: self.world.revoke_bridge_grant(node, pocket.token), inside=0.8)
 
     def select(self) -> None:
         self._somewhere(self._select)
 
-    def _select(self, node: int, pocket: Pocket) -> None:
-        self.world.call(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+    def _select(self, node: int, pocket: ClusterPhone) -> None:
+        self.world.request(node, "POST", "/bridge/select-active", body={"device": pocket.device})
 
-    def look_back(self) -> None:
+    def check_history(self) -> None:
         if (node := self._node()) is not None:
-            self.world.call(node, "GET", "/bridge/activity")
+            self.world.request(node, "GET", "/bridge/activity")
 
-    def view(self) -> None:
+    def check_device_list(self) -> None:
         """Who is there, as a node has it."""
         world, node, began = self.world, self._node(), self.world.sim.now
 
@@ -200,124 +202,128 @@ class _Storm:
                 world.law.note_view(node or 0, devices, began)
 
         if node is not None:
-            world.call(node, "GET", "/bridge/devices", done=listed)
+            world.request(node, "GET", "/bridge/devices", done=listed)
 
-    def bring(self) -> None:
-        self._somewhere(self._files.bring)
+    def upload(self) -> None:
+        self._somewhere(self._files.upload)
 
     def fetch(self) -> None:
         self._somewhere(self._files.fetch)
 
-    def bucket(self) -> None:
-        self._files.trouble()
+    def break_bucket(self) -> None:
+        self._files.break_bucket()
 
     def kill(self) -> None:
-        if len(self.up) > 1:
-            world, pocket = self.world, self._pocket(inside=True)
-            world.kill(self.rng.choice(self.up) if pocket is None or pocket.node not in self.up else pocket.node)
+        if len(self.running_nodes) > 1:
+            world, pocket = self.world, self._pick_phone(inside=True)
+            world.kill(
+                self.rng.choice(self.running_nodes)
+                if pocket is None or pocket.node not in self.running_nodes
+                else pocket.node
+            )
             for _ in range(3):
-                world.sim.after(1.2 * SOON, self.view)
+                world.sim.after(1.2 * SOON, self.check_device_list)
 
     def stop(self) -> None:
-        if len(self.up) > 1:
-            self.world.stop(self.rng.choice(self.up))
+        if len(self.running_nodes) > 1:
+            self.world.stop(self.rng.choice(self.running_nodes))
 
-    def rise(self) -> None:
+    def start_killed_node(self) -> None:
         for n, process in enumerate(self.world.nodes):
             if not process.alive:
                 self.world.restart(n)
                 return
 
-    def part(self) -> None:
-        self.world.part(self.rng.randrange(len(self.world.nodes)))
+    def partition_from_redis(self) -> None:
+        self.world.partition_from_redis(self.rng.randrange(len(self.world.nodes)))
 
-    def miss(self) -> None:
+    def miss_messages(self) -> None:
         """A node is away while something happens at another, and is back before much else does."""
-        world, up = self.world, self.up
+        world, up = self.world, self.running_nodes
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)
-            world.part(away)
+            world.partition_from_redis(away)
             world.sim.after(self.rng.uniform(*AWAY), partial(self._happen, at, away))
 
     def _happen(self, node: int, away: int) -> None:
-        world, pocket = self.world, self._pocket(inside=True)
-        there = [each for each in world.pockets if each.is_in and each.node == away]
+        world, pocket = self.world, self._pick_phone(inside=True)
+        there = [each for each in world.pockets if each.is_authenticated and each.node == away]
         if there and world.nodes[node].alive and self.rng.random() < 0.5:
-            world.phone(there[0].name, node, token=there[0].token, quiet=True)
+            world.new_phone(there[0].name, node, token=there[0].token, quiet=True)
             world.sim.after(0.2, world.heal)
         elif pocket is not None and world.nodes[node].alive and self.rng.random() < 0.3:
             self._select(node, pocket)
             world.sim.after(0.5, world.heal)
         elif pocket is not None and world.nodes[node].alive:
-            world.withhold(node, pocket.token)
+            world.revoke_bridge_grant(node, pocket.token)
             world.sim.after(0.5, world.heal)
-            world.sim.after(0.5 + 1.1 * SOON, partial(world.probe, away, pocket.token))
+            world.sim.after(0.5 + 1.1 * SOON, partial(world.try_drive, away, pocket.token))
 
-    def double(self) -> None:
+    def reuse_code_on_two_nodes(self) -> None:
         """A code is shown at two nodes, of which one has lost Redis."""
-        world, up = self.world, self.up
+        world, up = self.world, self.running_nodes
         if len(up) > 1:
             here, there = self.rng.sample(up, 2)
 
             def made(caller: RequestClient) -> None:
                 if caller.status == 200:
                     code = caller.answer.json["code"]
-                    world.part(here)
-                    world.sim.after(self.rng.uniform(*AWAY), partial(self._show, [here, there], code))
+                    world.partition_from_redis(here)
+                    world.sim.after(self.rng.uniform(*AWAY), partial(self._show_code, [here, there], code))
 
-            world.call(here, "POST", "/pairing", done=made)
+            world.request(here, "POST", "/pairing", done=made)
 
-    def _show(self, nodes: list[int], code: str) -> None:
+    def _show_code(self, nodes: list[int], code: str) -> None:
         for node in nodes:
             if self.world.nodes[node].alive:
                 self._names += 1
-                self.world.phone(f"P{self._names}", node, code=code)
+                self.world.new_phone(f"P{self._names}", node, code=code)
 
-    def late(self) -> None:
+    def revoke_during_slow_load(self) -> None:
         """A node reads all sessions, which takes long, while one of them is revoked or cannot be erased."""
-        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None:
             return
         away, at = self.rng.sample(up, 2)
-        world.part(away)
+        world.partition_from_redis(away)
         gone = self.rng.uniform(*AWAY)
         world.sim.after(gone, world.heal)
         if self.rng.random() < 0.6:
-            take = self.rng.choice((world.revoke, world.withhold))
+            take = self.rng.choice((world.revoke, world.revoke_bridge_grant))
             world.sim.after(gone, partial(world.slow_store, 4.0, [away]))
             world.sim.after(gone + self.rng.uniform(2.2, 4.6), lambda: take(at, pocket.token))
         else:
-            world.part_store(at)
+            world.partition_from_store(at)
             world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, pocket))
         world.sim.after(gone + 6.0, world.heal)
         for more in (1.1, 2.5, 4.0):
             world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, pocket))
 
-    def mute(self) -> None:
+    def revoke_on_isolated_node(self) -> None:
         """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""
-        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None:
             return
         here, there = self.rng.sample(up, 2)
         alone = self.rng.random() < 0.6
-        world.part(here)
+        world.partition_from_redis(here)
         gone = self.rng.uniform(*AWAY)
-        take = self.rng.choice((world.revoke, world.withhold))
+        take = self.rng.choice((world.revoke, world.revoke_bridge_grant))
         world.sim.after(gone, lambda: take(here if alone else there, pocket.token))
         for n in (here,) if alone else [n for n in range(len(world.nodes)) if n != here]:
             world.sim.after(gone + 0.3, partial(self._restart, n))
         world.sim.after(gone + 0.4, world.heal)
         world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
 
-    def lag(self) -> None:
+    def delay_change_message(self) -> None:
         """A node hears of a change late, when it has made another one."""
-        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None or world.parted or world.sim.now < world.slow_until:
             return  # of two changes by nodes that hear nothing of each other one is lost
         here, there = self.rng.sample(up, 2)
-        world.part(here)
-        world.call(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
-        world.sim.after(0.3, lambda: world.withhold(here, pocket.token))
+        world.partition_from_redis(here)
+        world.request(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
+        world.sim.after(0.3, lambda: world.revoke_bridge_grant(here, pocket.token))
         world.sim.after(1.2, world.heal)
         world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, pocket))
 
@@ -327,33 +333,33 @@ class _Storm:
         process.kill()
         self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
 
-    def _revoke(self, node: int, pocket: Pocket) -> None:
+    def _revoke(self, node: int, pocket: ClusterPhone) -> None:
         if self.world.nodes[node].alive:
             self.world.revoke(node, pocket.token)
 
-    def _probe(self, node: int, pocket: Pocket) -> None:
+    def _probe(self, node: int, pocket: ClusterPhone) -> None:
         if self.world.nodes[node].alive:
-            self.world.probe(node, pocket.token)
+            self.world.try_drive(node, pocket.token)
 
-    def move(self) -> None:
+    def move_phone_after_clock_change(self) -> None:
         """The clock of a phone's node is set, and the phone comes elsewhere, where it is driven from all."""
-        world, up, pocket = self.world, self.up, self._pocket(inside=True)
+        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if pocket is None or not world.nodes[pocket.node].alive or len(up) < 2:
             return
         world.hosts[pocket.node].step_wall(self.rng.uniform(-20.0, 20.0))
         world.sim.after(0.5, partial(self._move, pocket, self.rng.choice([n for n in up if n != pocket.node])))
 
-    def _move(self, pocket: Pocket, node: int) -> None:
+    def _move(self, pocket: ClusterPhone, node: int) -> None:
         world = self.world
-        if pocket.is_in and world.nodes[node].alive:
-            again = world.phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.7)
+        if pocket.is_authenticated and world.nodes[node].alive:
+            again = world.new_phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.7)
             again.arrived = lambda: world.sim.after(1.1 * SOON, partial(self._at_once, again))
 
     def heal(self) -> None:
         self.world.heal()
-        self._files.mend()
+        self._files.repair_bucket()
 
-    def redis(self) -> None:
+    def fail_redis(self) -> None:
         """It dies, and comes back empty; with Sentinels another takes its place, perhaps because somebody wants it."""
         world, rng = self.world, self.rng
         if world.replica is not None:
@@ -370,25 +376,25 @@ class _Storm:
         if not self.world.redis.alive and self.world.replica is None:
             self.world.restart_redis()
 
-    def clock(self) -> None:
+    def set_clock(self) -> None:
         self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
 
-    def drift(self) -> None:
+    def set_clock_drift(self) -> None:
         """A clock that is up to 1 % slow or fast."""
         self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
 
-    def part_store(self) -> None:
+    def partition_from_store(self) -> None:
         """From one node, or from all."""
         n = self.rng.randrange(len(self.world.nodes))
-        self.world.part_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
+        self.world.partition_from_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
 
     def slow_store(self) -> None:
         self.world.slow_store(self.rng.choice((0.2, 1.0, 5.0)))
 
-    def split(self) -> None:
-        self.world.split(*self.rng.sample(range(len(self.world.nodes)), 2))
+    def partition_nodes(self) -> None:
+        self.world.partition_nodes(*self.rng.sample(range(len(self.world.nodes)), 2))
 
-    def roll(self) -> None:
+    def rolling_restart(self) -> None:
         """Each node is stopped and started again, the next when it is there."""
         world, left = self.world, list(range(len(self.world.nodes)))
         self._rolling.append(left)
@@ -407,10 +413,10 @@ class _Storm:
 
         go_on()
 
-    def guess(self) -> None:
+    def try_wrong_code(self) -> None:
         """A code that is none, from an address of their own, at any node."""
         if (node := self._node()) is not None:
-            self.world.guess(node, self.rng.choice(self.world.strangers))
+            self.world.try_wrong_code(node, self.rng.choice(self.world.strangers))
 
     # --- the end ---
 
@@ -422,23 +428,23 @@ class _Storm:
         self._redis_back()
         sim.run_for(LATE)
         if self._waiting:
-            raise Violated(f"{len(self._waiting)} calls have no outcome after {LATE} s")
+            raise ClusterViolation(f"{len(self._waiting)} calls have no outcome after {LATE} s")
         for n, process in enumerate(world.nodes):
             if not process.alive:
                 world.restart(n)
         self.heal()  # who had something begun may have broken more
         sim.run_for(CALM)
-        self._files.look()
-        check_calm(world, self.rng)
+        self._files.refresh()
+        check_convergence(world, self.rng)
         if (asks := asker(world, world.pockets)) is not None:
             self._files.check(asks)
             self._files.check_end(asks)
-        world.look()
+        world.check_invariants()
 
 
-def storm(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
-    """Play one; what was done and told. Raises `Violated`."""
-    return _Storm(seed, nodes, sentinels=sentinels).play()
+def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
+    """Play one; what was done and told. Raises `ClusterViolation`."""
+    return _ClusterScenario(seed, nodes, sentinels=sentinels).run()
 
 
 @click.command()
@@ -451,7 +457,7 @@ def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
     began, total, failed = time.monotonic(), dict[str, int](), 0
     for seed in range(first, first + seeds):
         try:
-            counts = storm(seed, nodes, sentinels=sentinels)
+            counts = run_seed(seed, nodes, sentinels=sentinels)
         except AssertionError as error:
             failed += 1
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr, flush=True)

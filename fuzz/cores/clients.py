@@ -32,7 +32,7 @@ from svc_proto.wire.limits import Limits
 LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)
 
 
-class Client:
+class CoreClient:
     """One connection of a client. `tokens` are those that it was given, `requests` the commands that reached it."""
 
     def __init__(self, *, http2: bool) -> None:
@@ -48,7 +48,9 @@ class Client:
         self.over = False  # no more of it is understood
         self.outgoing = bytearray(self._conn.data_to_send())
 
-    def ask(self, method: str, path: str, headers: dict[str, str], body: bytes, *, websocket: bool = False) -> None:
+    def send_request(
+        self, method: str, path: str, headers: dict[str, str], body: bytes, *, websocket: bool = False
+    ) -> None:
         """Send a request; nothing happens where the protocol does not allow one now."""
         if self._http2 is not None:
             stream = self._http2.next_stream
@@ -63,22 +65,22 @@ class Client:
         events: list[Event] = [head]
         if not websocket:
             events += [*([RequestData(stream, body)] if body else []), RequestEnd(stream)]
-        if self._say(*events):
+        if self._send(*events):
             self._next += 1
             self._busy = True
 
-    def say(self, who: int, channel: str, kind: str, payload: object) -> None:
+    def send_envelope(self, who: int, channel: str, kind: str, payload: object) -> None:
         """Send an envelope on one of the sockets."""
         if self.sockets:
             text = json.dumps({"channel": channel, "type": kind, "id": "i", "payload": payload})
-            self._say(TextMessage(self.sockets[who % len(self.sockets)], text))
+            self._send(TextMessage(self.sockets[who % len(self.sockets)], text))
 
-    def give_up(self, who: int) -> None:
+    def reset_stream(self, who: int) -> None:
         """Reset one of the streams, over HTTP/2."""
         if self._http2 is not None and self._next > 1:
-            self._say(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
+            self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """What the core sends. Raises AssertionError for what is no HTTP."""
         if self.over:
             return
@@ -87,13 +89,13 @@ class Client:
         self._conn.receive_data(data)
         try:
             while (event := self._conn.next_event()) is not None:
-                self._heard(event)
+                self._on_event(event)
         except RemoteProtocolError as error:
             self.over = True
             raise AssertionError(f"a client does not understand the core: {error}") from error
         self.outgoing += self._conn.data_to_send()
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         match event:
             case ResponseHead(status=status):
                 self.statuses.append(status)
@@ -120,7 +122,7 @@ class Client:
         elif message["type"] == "bridge.command":
             self.requests.append(payload["request_id"])
 
-    def _say(self, *events: Event) -> bool:
+    def _send(self, *events: Event) -> bool:
         if self.over:
             return False
         try:

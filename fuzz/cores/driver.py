@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.cores.clients import Client
+from fuzz.cores.clients import CoreClient
 from svc_proto.commands import Connect, Log, OpenFile, Operation, Query, SendFile, Spawn, Spawned
 from svc_proto.engine.core import Service
 from svc_proto.facts import (
@@ -35,21 +35,21 @@ from svc_proto.wire.limits import Limits
 from tests.book import Book, Ear, Node
 from tests.playbook import Logs
 
-__all__ = ["LIMITS", "Driver", "Peer"]
+__all__ = ["LIMITS", "CoreDriver", "FuzzPeer"]
 
 LIMITS = Limits(max_unsent=64 * 1024, max_message=32 * 1024, high_water=16 * 1024, low_water=4 * 1024)
 ONE_WRITE = 160 * 1024  # bytes that one fact may add when a channel was just under its limit
-MOST_OPERATIONS = 500  # under way
-MOST_CHANNELS = 12  # that peers have open
+MAX_OPERATIONS = 500  # under way
+MAX_CHANNELS = 12  # that peers have open
 HERE, LOCAL, REMOTE = Address("10.0.0.1", 8767), Address("127.0.0.1", 40_000), Address("203.0.113.7", 40_000)
 A_FILE = bytes(1000)  # what is in each that the core asks for and has not written
 
 
 @define(eq=False)
-class Peer(Ear):
+class FuzzPeer(Ear):
     """The other side of a channel: it reads, and goes, when the driver says so."""
 
-    client: Client | None = None
+    client: CoreClient | None = None
     child: Spawn | None = None
     reads: bool = False
     read_closed: bool = False
@@ -59,13 +59,13 @@ class Peer(Ear):
         """What is unread is within its limit."""
         assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
         if self.client is not None:
-            self.client.hear(data)
+            self.client.feed(data)
 
 
-class Discreet(Logs):
+class SecretCheckingLog(Logs):
     """Log records, each of which is looked at: no bug, and no secret."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: CoreDriver) -> None:
         self._driver = driver
 
     def append(self, record: Log) -> None:
@@ -74,14 +74,14 @@ class Discreet(Logs):
         assert not any(word in text for word in self._driver.secrets), f"a secret is in a log record: {record.event}"
 
 
-class Driver(Book):
+class CoreDriver(Book):
     """One core from its start on. Whatever is out of place is passed over, so any sequence of calls is a valid one."""
 
     def __init__(self, service: Service, secrets: tuple[str, ...] = ()) -> None:
         super().__init__(service)
-        self.logs = Discreet(self)
+        self.logs = SecretCheckingLog(self)
         self.given = secrets
-        self.clients: list[Client] = []  # all that ever came
+        self.clients: list[CoreClient] = []  # all that ever came
         self.pending: dict[OperationId, Operation[Any]] = {}
         self._stopping = False
         handlers = self.node.operations.handlers  # files stay open: who has given up reading may be answered yet
@@ -92,12 +92,12 @@ class Driver(Book):
     # --- peers ---------------------------------------------------------------------------------------------------
 
     @property
-    def peers(self) -> dict[ChannelId, Peer]:
+    def peers(self) -> dict[ChannelId, FuzzPeer]:
         """Everybody who has a channel."""
         return self.node.ends
 
     @property
-    def visitors(self) -> list[Peer]:
+    def accepted_peers(self) -> list[FuzzPeer]:
         """Those who came to the core."""
         return [peer for peer in self.peers.values() if peer.ch % 2 == 0]
 
@@ -109,19 +109,21 @@ class Driver(Book):
     @property
     def tokens(self) -> list[str]:
         """All that anybody was given and that still has a connection."""
-        return [token for peer in self.visitors if peer.client is not None for token in peer.client.tokens]
+        return [token for peer in self.accepted_peers if peer.client is not None for token in peer.client.tokens]
 
-    def come(self, client: Client | None, *, local: bool) -> Peer | None:
+    def connect_client(self, client: CoreClient | None, *, local: bool) -> FuzzPeer | None:
         """Somebody comes; None when nobody can."""
-        if not self.node.alive or self._stopping or len(self.visitors) >= MOST_CHANNELS:
+        if not self.node.alive or self._stopping or len(self.accepted_peers) >= MAX_CHANNELS:
             return None
         if client is not None:
             self.clients.append(client)
-        peer: Peer = self.accept(lambda node, ch: Peer(node, ch, client=client), LOCAL if local else REMOTE, HERE)
-        self.let_speak(peer)
+        peer: FuzzPeer = self.accept(
+            lambda node, ch: FuzzPeer(node, ch, client=client), LOCAL if local else REMOTE, HERE
+        )
+        self.deliver_waiting(peer)
         return peer
 
-    def let_speak(self, peer: Peer, most: int = 1 << 30) -> None:
+    def deliver_waiting(self, peer: FuzzPeer, most: int = 1 << 30) -> None:
         """Have the core read what a peer has for it, up to so many bytes."""
         if peer.client is not None:
             peer.waiting += peer.client.outgoing
@@ -131,25 +133,25 @@ class Driver(Book):
             del peer.waiting[: len(data)]
             self.feed(Received(peer.ch, data))
 
-    def deliver(self, peer: Peer, data: bytes) -> None:
+    def deliver(self, peer: FuzzPeer, data: bytes) -> None:
         """Have the core read some bytes behind what waits already."""
         peer.waiting += data
-        self.let_speak(peer)
+        self.deliver_waiting(peer)
 
-    def close_read(self, peer: Peer) -> None:
+    def close_read(self, peer: FuzzPeer) -> None:
         """The peer sends no more."""
         if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
             peer.read_closed = True
             self.feed(ReadClosed(peer.ch))
 
-    def take(self, peer: Peer, share: float) -> None:
+    def drain(self, peer: FuzzPeer, share: float) -> None:
         """A share of what the core has sent leaves."""
         n = min(peer.unread, max(1, round(peer.unread * share)))
         if n and not (peer.gone or peer.aborted):
             peer.unread -= n
             self.feed(Sent(peer.ch, n))
 
-    def close(self, peer: Peer, status: int | None = None) -> None:
+    def close(self, peer: FuzzPeer, status: int | None = None) -> None:
         """The channel ends."""
         child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
         if child is not None and child.stderr in self.peers:
@@ -184,16 +186,16 @@ class Driver(Book):
             case Spawn(op=op, ch=ch, stderr=errors):
                 for number in (ch, errors):
                     if number is not None:
-                        self.peers[number] = Peer(node, number, child=operation)
+                        self.peers[number] = FuzzPeer(node, number, child=operation)
                 node.post(Done(op, Spawned(self.host.pid())))
                 return
             case OpenFile(path=path) if not self.disk.exists(path):
                 self.disk.put(path, A_FILE)
         super().perform(node, operation)
 
-    def connect(self, node: Node, order: Connect) -> Peer:
+    def connect(self, node: Node, order: Connect) -> FuzzPeer:
         """Somebody is there."""
-        return Peer(node, order.ch)
+        return FuzzPeer(node, order.ch)
 
     def fail(self, op: OperationId, kind: FailureKind) -> None:
         """An operation fails."""
@@ -202,7 +204,7 @@ class Driver(Book):
 
     def answer_all(self) -> None:
         """Carry out everything, and what follows from it."""
-        for _ in range(MOST_OPERATIONS):
+        for _ in range(MAX_OPERATIONS):
             if not self.pending:
                 return
             self.answer(next(iter(self.pending)))
@@ -230,4 +232,4 @@ class Driver(Book):
         super().handle(node, fact)
         deadline = self.engine.next_deadline()
         assert deadline is None or deadline == deadline, "a deadline is no number"
-        assert len(self.pending) <= MOST_OPERATIONS, f"{len(self.pending)} operations are under way"
+        assert len(self.pending) <= MAX_OPERATIONS, f"{len(self.pending)} operations are under way"

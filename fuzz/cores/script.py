@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from fuzz.cores.clients import Client
-from fuzz.cores.driver import LIMITS, Driver, Peer
+from fuzz.cores.clients import CoreClient
+from fuzz.cores.driver import LIMITS, CoreDriver, FuzzPeer
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.engine.core import Service
@@ -26,10 +26,10 @@ MODEL_KEY = "model-key-77aa31"
 HOME = "/home/user/.svc"
 KINDS_OF_FAILURE = tuple(FailureKind)
 TIMES = (0.0, 0.001, 0.02, 0.5, 2.0, 6.0, 16.0, 31.0, 61.0, 80.0, 301.0, 601.0)  # s: past every deadline there is
-MOST_DEEDS = 400  # of one script
+MAX_ACTIONS = 400  # of one script
 
 
-class Kind(Enum):
+class ServiceKind(Enum):
     """Which service."""
 
     RELAY = "relay"
@@ -37,7 +37,7 @@ class Kind(Enum):
 
 
 @frozen
-class Ask:
+class RequestTemplate:
     """A request: `{token}` and the like in it are filled in from what is known."""
 
     method: str
@@ -47,40 +47,42 @@ class Ask:
     bearer: bool = True
 
 
-ASKS: dict[Kind, tuple[Ask, ...]] = {
-    Kind.RELAY: (
-        Ask("GET", "/ws", websocket=True, bearer=False),
-        Ask("GET", "/health", bearer=False),
-        Ask("POST", "/pairing/register", '{"code":"XYZ789","grants":{"terminal":60,"bridge":0},"ttl_seconds":100}'),
-        Ask("POST", "/pairing", "{}", bearer=False),
-        Ask("GET", "/sessions"),
-        Ask("DELETE", "/sessions/{prefix}"),
-        Ask("PATCH", "/sessions/{prefix}", '{"ttl_seconds":30}'),
-        Ask("GET", "/ping"),
-        Ask("POST", "/type", '{"text":"hello","password":"hush"}'),
-        Ask("POST", "/media/upload", '{"file_name":"a","content":"aGVsbG8=","content_type":"text/plain"}'),
-        Ask("GET", "/media/by-path?path=/tmp/svc-uploads/a"),
-        Ask("GET", "/media/inspect", bearer=False),
-        Ask("GET", "/bridge/activity", bearer=False),
-        Ask("GET", "/relay/info", bearer=False),
-        Ask("POST", "/clipboard/inbox", '{"format":"png","bytes_b64":"iVBORw0KGgo="}'),
-        Ask("GET", "/nowhere"),
-        Ask("GET", "/ws", websocket=True, bearer=False),
+ASKS: dict[ServiceKind, tuple[RequestTemplate, ...]] = {
+    ServiceKind.RELAY: (
+        RequestTemplate("GET", "/ws", websocket=True, bearer=False),
+        RequestTemplate("GET", "/health", bearer=False),
+        RequestTemplate(
+            "POST", "/pairing/register", '{"code":"XYZ789","grants":{"terminal":60,"bridge":0},"ttl_seconds":100}'
+        ),
+        RequestTemplate("POST", "/pairing", "{}", bearer=False),
+        RequestTemplate("GET", "/sessions"),
+        RequestTemplate("DELETE", "/sessions/{prefix}"),
+        RequestTemplate("PATCH", "/sessions/{prefix}", '{"ttl_seconds":30}'),
+        RequestTemplate("GET", "/ping"),
+        RequestTemplate("POST", "/type", '{"text":"hello","password":"hush"}'),
+        RequestTemplate("POST", "/media/upload", '{"file_name":"a","content":"aGVsbG8=","content_type":"text/plain"}'),
+        RequestTemplate("GET", "/media/by-path?path=/tmp/svc-uploads/a"),
+        RequestTemplate("GET", "/media/inspect", bearer=False),
+        RequestTemplate("GET", "/bridge/activity", bearer=False),
+        RequestTemplate("GET", "/relay/info", bearer=False),
+        RequestTemplate("POST", "/clipboard/inbox", '{"format":"png","bytes_b64":"iVBORw0KGgo="}'),
+        RequestTemplate("GET", "/nowhere"),
+        RequestTemplate("GET", "/ws", websocket=True, bearer=False),
     ),
-    Kind.API: (
-        Ask("POST", "/api/sessions", '{"id":"chat","title":"t"}'),
-        Ask("POST", "/api/sessions/chat/chat/stream", '{"message":"hello"}'),
-        Ask("POST", "/api/sessions/chat/chat", '{"message":"/help"}'),
-        Ask("GET", "/api/sessions/chat/messages"),
-        Ask("DELETE", "/api/sessions/chat"),
-        Ask("POST", "/v1/chat/completions", '{"messages":[{"role":"user","content":"x"}],"stream":true}'),
-        Ask("POST", "/v1/runs", '{"input":"hello","session_id":"chat"}'),
-        Ask("GET", "/v1/models", bearer=False),
-        Ask("GET", "/health", bearer=False),
-        Ask("POST", "/v1/responses", '{"input":"hello"}'),
-        Ask("GET", "/api/config"),
-        Ask("PATCH", "/api/memory", '{"target":"memory","content":"x"}'),
-        Ask("GET", "/api/skills"),
+    ServiceKind.API: (
+        RequestTemplate("POST", "/api/sessions", '{"id":"chat","title":"t"}'),
+        RequestTemplate("POST", "/api/sessions/chat/chat/stream", '{"message":"hello"}'),
+        RequestTemplate("POST", "/api/sessions/chat/chat", '{"message":"/help"}'),
+        RequestTemplate("GET", "/api/sessions/chat/messages"),
+        RequestTemplate("DELETE", "/api/sessions/chat"),
+        RequestTemplate("POST", "/v1/chat/completions", '{"messages":[{"role":"user","content":"x"}],"stream":true}'),
+        RequestTemplate("POST", "/v1/runs", '{"input":"hello","session_id":"chat"}'),
+        RequestTemplate("GET", "/v1/models", bearer=False),
+        RequestTemplate("GET", "/health", bearer=False),
+        RequestTemplate("POST", "/v1/responses", '{"input":"hello"}'),
+        RequestTemplate("GET", "/api/config"),
+        RequestTemplate("PATCH", "/api/memory", '{"target":"memory","content":"x"}'),
+        RequestTemplate("GET", "/api/skills"),
     ),
 }
 WORDS: tuple[tuple[str, str, dict[str, object]], ...] = (
@@ -123,37 +125,37 @@ NOISE = (
 )
 
 
-class Play:
+class CoreScriptRun:
     """A core and what is done with it."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ServiceKind) -> None:
         self.kind = kind
-        self.driver = Driver(_service(kind), secrets=(API_KEY, MODEL_KEY))
+        self.driver = CoreDriver(_service(kind), secrets=(API_KEY, MODEL_KEY))
 
-    def come(self, who: int, what: int) -> None:
+    def connect(self, who: int, what: int) -> None:
         """Somebody opens a connection: over HTTP/1.1, over HTTP/2, or with nothing good in mind."""
-        client = (Client(http2=False), Client(http2=True), None)[who % 3]
-        self.driver.come(client, local=what % 2 == 0)
+        client = (CoreClient(http2=False), CoreClient(http2=True), None)[who % 3]
+        self.driver.connect_client(client, local=what % 2 == 0)
 
-    def ask(self, who: int, what: int) -> None:
+    def send_request(self, who: int, what: int) -> None:
         """A client asks for something."""
-        peer = self._visitor(who)
+        peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
         asks = ASKS[self.kind]
         ask = asks[what % len(asks)]
         tokens = self.driver.tokens
-        token = API_KEY if self.kind is Kind.API else tokens[what % len(tokens)] if tokens else "none"
+        token = API_KEY if self.kind is ServiceKind.API else tokens[what % len(tokens)] if tokens else "none"
         headers = {"host": "127.0.0.1:8767"}
         if ask.bearer and what < 224:
             headers["authorization"] = f"Bearer {token}"
         path = ask.path.replace("{prefix}", token[:8])
-        peer.client.ask(ask.method, path, headers, ask.body.encode(), websocket=ask.websocket)
-        self.driver.let_speak(peer)
+        peer.client.send_request(ask.method, path, headers, ask.body.encode(), websocket=ask.websocket)
+        self.driver.deliver_waiting(peer)
 
-    def say(self, who: int, what: int) -> None:
+    def send_envelope(self, who: int, what: int) -> None:
         """A client says something on a socket."""
-        peer = self._visitor(who)
+        peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
         channel, kind, members = WORDS[what % len(WORDS)]
@@ -162,35 +164,37 @@ class Play:
         if "session_token" in payload:
             payload["session_token"] = tokens[who % len(tokens)] if tokens else "none"
         if "request_id" in payload:
-            requests = [request for other in self.driver.visitors if other.client for request in other.client.requests]
+            requests = [
+                request for other in self.driver.accepted_peers if other.client for request in other.client.requests
+            ]
             payload["request_id"] = requests[-1] if requests else "none"
-        peer.client.say(what, channel, kind, payload)
-        self.driver.let_speak(peer)
+        peer.client.send_envelope(what, channel, kind, payload)
+        self.driver.deliver_waiting(peer)
 
-    def give_up(self, who: int, what: int) -> None:
+    def reset_stream(self, who: int, what: int) -> None:
         """A client resets a stream."""
-        peer = self._visitor(who)
+        peer = self._pick_accepted(who)
         if peer is not None and peer.client is not None:
-            peer.client.give_up(what)
-            self.driver.let_speak(peer)
+            peer.client.reset_stream(what)
+            self.driver.deliver_waiting(peer)
 
-    def speak(self, who: int, what: int) -> None:
+    def send_bytes(self, who: int, what: int) -> None:
         """A child, or somebody whom the core has called, says something; so does a visitor who knows no manners."""
-        peer = self._anybody(who)
+        peer = self._pick_peer(who)
         if peer is None or peer.client is not None:
             return
         words = NOISE if peer.ch % 2 == 0 else SPEECH
         self.driver.deliver(peer, words[what % len(words)])
 
-    def trickle(self, who: int, what: int) -> None:
+    def deliver_some(self, who: int, what: int) -> None:
         """Some of what waits for the core reaches it."""
-        peer = self._anybody(who)
+        peer = self._pick_peer(who)
         if peer is not None:
-            self.driver.let_speak(peer, 1 + what)
+            self.driver.deliver_waiting(peer, 1 + what)
 
-    def disturb(self, who: int, what: int) -> None:
+    def inject_noise(self, who: int, what: int) -> None:
         """Noise gets in between what a client says."""
-        peer = self._visitor(who)
+        peer = self._pick_accepted(who)
         if peer is not None:
             if peer.client is not None:
                 peer.client.over = True
@@ -198,19 +202,19 @@ class Play:
 
     def close_read(self, who: int, what: int) -> None:
         """Somebody says no more."""
-        peer = self._anybody(who)
+        peer = self._pick_peer(who)
         if peer is not None:
             self.driver.close_read(peer)
 
-    def take(self, who: int, what: int) -> None:
+    def drain(self, who: int, what: int) -> None:
         """Somebody reads."""
-        peer = self._anybody(who)
+        peer = self._pick_peer(who)
         if peer is not None:
-            self.driver.take(peer, (what + 1) / 256)
+            self.driver.drain(peer, (what + 1) / 256)
 
     def close(self, who: int, what: int) -> None:
         """A channel ends."""
-        peer = self._anybody(who)
+        peer = self._pick_peer(who)
         if peer is not None:
             self.driver.close(peer, what % 3 - 1)
 
@@ -242,47 +246,47 @@ class Play:
         if what % 8 == 0:
             self.driver.stop()
 
-    def _visitor(self, who: int) -> Peer | None:
-        visitors = self.driver.visitors
+    def _pick_accepted(self, who: int) -> FuzzPeer | None:
+        visitors = self.driver.accepted_peers
         return visitors[who % len(visitors)] if visitors else None
 
-    def _anybody(self, who: int) -> Peer | None:
+    def _pick_peer(self, who: int) -> FuzzPeer | None:
         peers = list(self.driver.peers.values())
         return peers[who % len(peers)] if peers else None
 
 
-Deed: TypeAlias = Callable[[Play, int, int], None]
-DEEDS: tuple[Deed, ...] = (
-    Play.come,
-    Play.ask,
-    Play.say,
-    Play.answer_all,
-    Play.answer,
-    Play.take,
-    Play.speak,
-    Play.wait,
-    Play.close,
-    Play.close_read,
-    Play.trickle,
-    Play.disturb,
-    Play.give_up,
-    Play.stop,
+Action: TypeAlias = Callable[[CoreScriptRun, int, int], None]
+ACTIONS: tuple[Action, ...] = (
+    CoreScriptRun.connect,
+    CoreScriptRun.send_request,
+    CoreScriptRun.send_envelope,
+    CoreScriptRun.answer_all,
+    CoreScriptRun.answer,
+    CoreScriptRun.drain,
+    CoreScriptRun.send_bytes,
+    CoreScriptRun.wait,
+    CoreScriptRun.close,
+    CoreScriptRun.close_read,
+    CoreScriptRun.deliver_some,
+    CoreScriptRun.inject_noise,
+    CoreScriptRun.reset_stream,
+    CoreScriptRun.stop,
 )
 
 
-def perform(data: bytes) -> Play:
+def run_core_script(data: bytes) -> CoreScriptRun:
     """Carry out a script, to its end and the core's."""
-    kinds = tuple(Kind)
-    play = Play(kinds[data[0] % len(kinds)] if data else Kind.RELAY)
-    for at in range(1, min(len(data) - 2, 3 * MOST_DEEDS), 3):
+    kinds = tuple(ServiceKind)
+    play = CoreScriptRun(kinds[data[0] % len(kinds)] if data else ServiceKind.RELAY)
+    for at in range(1, min(len(data) - 2, 3 * MAX_ACTIONS), 3):
         deed, who, what = data[at : at + 3]
-        DEEDS[deed % len(DEEDS)](play, who, what)
+        ACTIONS[deed % len(ACTIONS)](play, who, what)
     play.driver.finish()
     return play
 
 
-def _service(kind: Kind) -> Service:
-    if kind is Kind.RELAY:
+def _service(kind: ServiceKind) -> Service:
+    if kind is ServiceKind.RELAY:
         config = RelayConfig(
             home=HOME,
             config_path=f"{HOME}/config.yaml",

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from fuzz.mutants.collected_tests import Collected
-from fuzz.mutants.judge import Fate, Judge, Verdict
-from fuzz.mutants.mutators import Kind, Mutant
-from fuzz.mutants.source_tree import Tree
-from fuzz.mutants.trial_process import UnsoundError
+from fuzz.mutants.collected_tests import CollectedTests
+from fuzz.mutants.judge import Judge, MutantResult, Verdict
+from fuzz.mutants.mutators import Mutant, MutationKind
+from fuzz.mutants.source_tree import SourceTree
+from fuzz.mutants.trial_process import FailsWithoutMutantError
 
 HERE = Path(__file__).parent
 EQUAL = HERE / "equal.toml"
@@ -68,7 +68,7 @@ def main(
     Each is shown to the tests of its module, then of its room, then to mypy; what they let pass to the tests of the
     rooms that use its room, and at last to stories: those of tests/loops that the simulator tells, and worlds.
     """
-    tree = Tree(root.resolve(), package)
+    tree = SourceTree(root.resolve(), package)
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
     jobs = jobs or multiprocessing.cpu_count()
@@ -76,15 +76,15 @@ def main(
         judge = Judge(tree, compiled, limit=limit, narrow=narrow, shown=len(only) == 1)
         try:
             if not only:
-                judge.collected = stack.enter_context(closing(Collected(tree, compiled, jobs)))
+                judge.collected = stack.enter_context(closing(CollectedTests(tree, compiled, jobs)))
             verdicts = _judged(judge, chosen, jobs)
-        except UnsoundError as problem:
+        except FailsWithoutMutantError as problem:
             raise click.ClickException(str(problem)) from None
     print(_table(verdicts))
     print(f"{len(verdicts)} mutants in {time.monotonic() - began:,.0f} s")
-    survivors = [each.mutant for each in verdicts if each.fate is Fate.SURVIVED]
+    survivors = [each.mutant for each in verdicts if each.fate is MutantResult.SURVIVED]
     for mutant in survivors:
-        print(_told(mutant, tree))
+        print(_format_result(mutant, tree))
     sys.exit(1 if len(survivors) > allow else 0)
 
 
@@ -94,7 +94,7 @@ def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
     return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
 
 
-def _named(tree: Tree, name: str) -> Mutant:
+def _named(tree: SourceTree, name: str) -> Mutant:
     module = name.partition(":")[0]
     found = [each for each in (tree.mutants(module) if module in tree.modules() else []) if each.id == name]
     if not found:
@@ -109,7 +109,9 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
     pool = ThreadPoolExecutor(jobs)
     try:
         tried = [
-            pool.submit(lambda each: Verdict(each, Fate.EQUAL) if each.key in equal else judge.judge(each), mutant)
+            pool.submit(
+                lambda each: Verdict(each, MutantResult.EQUAL) if each.key in equal else judge.judge(each), mutant
+            )
             for mutant in mutants
         ]
         for verdict in (each.result() for each in as_completed(tried)):
@@ -130,18 +132,21 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
 def _table(verdicts: Sequence[Verdict]) -> str:
     """How many of each kind went which way."""
     counts = Counter((each.mutant.kind, each.fate) for each in verdicts)
-    rows = [f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in Fate) for kind in Kind]
+    rows = [
+        f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in MutantResult)
+        for kind in MutationKind
+    ]
     total = Counter(each.fate for each in verdicts)
     return "\n".join(
         [
-            " " * 10 + "".join(f"  {fate}" for fate in Fate),
+            " " * 10 + "".join(f"  {fate}" for fate in MutantResult),
             *rows,
-            f"{'all':<10}" + "".join(f"{total[fate]:>{len(fate) + 2}}" for fate in Fate),
+            f"{'all':<10}" + "".join(f"{total[fate]:>{len(fate) + 2}}" for fate in MutantResult),
         ]
     )
 
 
-def _told(mutant: Mutant, tree: Tree) -> str:
+def _format_result(mutant: Mutant, tree: SourceTree) -> str:
     path = tree.path(mutant.module).relative_to(tree.root)
     return (
         f"\n{path}:{mutant.line}: in {mutant.name or 'the module'}: {mutant.kind}\n"

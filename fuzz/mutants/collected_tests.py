@@ -31,8 +31,15 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from fuzz.mutants.source_tree import Tree
-from fuzz.mutants.trial_process import FORKSERVER, OPTIONS, Notes, Request, UnsoundError, begin
+from fuzz.mutants.source_tree import SourceTree
+from fuzz.mutants.trial_process import (
+    FORKSERVER,
+    OPTIONS,
+    FailsWithoutMutantError,
+    FirstFailurePlugin,
+    TrialRequest,
+    begin,
+)
 
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
 Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
@@ -40,10 +47,10 @@ UNABLE = "it does not show"
 SURVEY = 1800.0  # s for a file
 
 
-class UnableError(Exception):
+class NeedsFreshProcessError(Exception):
     """It takes a process that begins with the mutant; `request` has left of the tests those that may notice."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: TrialRequest) -> None:
         super().__init__(request.module)
         self.request = request
 
@@ -67,10 +74,10 @@ class _Try:
     text: bytes | None = None  # None: they are surveyed
 
 
-class Collected:
+class CollectedTests:
     """Asks the tests that were collected. As many may ask at a time as there are `jobs`."""
 
-    def __init__(self, tree: Tree, compiled: str, jobs: int) -> None:
+    def __init__(self, tree: SourceTree, compiled: str, jobs: int) -> None:
         pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
         FORKSERVER.Process(target=_collect, args=(tree, compiled, [theirs for _, theirs in pipes])).start()
         for _, theirs in pipes:
@@ -80,7 +87,7 @@ class Collected:
         try:
             names: list[tuple[Path, str]] = self._connections[0].recv()
         except EOFError:
-            raise UnsoundError("the tests cannot be collected") from None
+            raise FailsWithoutMutantError("the tests cannot be collected") from None
         self._free = SimpleQueue[Connection]()
         for connection in self._connections:
             self._free.put(connection)
@@ -96,18 +103,18 @@ class Collected:
         for connection in self._connections:
             connection.close()
 
-    def ask(self, request: Request) -> str | None:
-        """Who complains, if anybody does. `UnableError` if that does not show so."""
+    def run_trial(self, request: TrialRequest) -> str | None:
+        """Who complains, if anybody does. `NeedsFreshProcessError` if that does not show so."""
         assert request.text is not None
         changes = _changes(self._tree.path(request.module), request.text)
         asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))
         answer = self._send(_Try(asked, request.limit, request.module, request.text))
         assert not isinstance(answer, _Survey)
         if answer == UNABLE:
-            raise UnableError(self._left(request))
+            raise NeedsFreshProcessError(self._left(request))
         return answer
 
-    def _left(self, request: Request) -> Request:
+    def _left(self, request: TrialRequest) -> TrialRequest:
         """The same of those tests that name the module, or call a function of it or of one that imports from it."""
         users = {str(path) for path in self._tree.users(request.module)}
         named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
@@ -120,12 +127,12 @@ class Collected:
         names = {self._names[test] for test in chain.from_iterable(left.values())}
         return evolve(request, tests=list(left), words=(), only=names)
 
-    def _asked(self, request: Request, places: Iterable[Place]) -> Iterator[int]:
+    def _asked(self, request: TrialRequest, places: Iterable[Place]) -> Iterator[int]:
         """The tests that call what is there."""
         for survey in self._surveyed(request).values():
             yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
 
-    def _surveyed(self, request: Request) -> dict[Path, _Survey]:
+    def _surveyed(self, request: TrialRequest) -> dict[Path, _Survey]:
         """Of each file that is asked; those that nobody has begun with are for us."""
         paths = [self._tree.root / test for test in request.tests]
         files = [file for path in paths for file in self._files if file.is_relative_to(path)]
@@ -137,7 +144,7 @@ class Collected:
                 survey.set_result(self._survey([each for each in self._files[file] if self._is_asked(each, request)]))
         return {file: self._surveys[file].result() for file in files}
 
-    def _is_asked(self, test: int, request: Request) -> bool:
+    def _is_asked(self, test: int, request: TrialRequest) -> bool:
         return not request.words or any(word in self._names[test] for word in request.words)
 
     def _survey(self, tests: Sequence[int]) -> _Survey:
@@ -157,21 +164,21 @@ class Collected:
         return answer
 
 
-def _collect(tree: Tree, compiled: str, connections: Sequence[Connection]) -> None:
+def _collect(tree: SourceTree, compiled: str, connections: Sequence[Connection]) -> None:
     """In a process of its own."""
     begin(tree, compiled)
-    host = _Host(tree, connections)
+    host = _ServerPlugin(tree, connections)
     paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
     sys.settrace(host.on_call)
     patient = f"--timeout={SURVEY}"  # they take longer while they are surveyed
     pytest.main([*OPTIONS, "--capture=sys", patient, *paths], [host, host.notes])  # forks would share captured files
 
 
-class _Host:
+class _ServerPlugin:
     """A plugin that serves in place of running all tests."""
 
-    def __init__(self, tree: Tree, connections: Sequence[Connection]) -> None:
-        self.notes = Notes()
+    def __init__(self, tree: SourceTree, connections: Sequence[Connection]) -> None:
+        self.notes = FirstFailurePlugin()
         self._tree = tree
         self._connections = connections
         self._called = set[CodeType]()

@@ -16,23 +16,23 @@ from tempfile import NamedTemporaryFile
 
 from attrs import define, evolve, field, frozen
 
-from fuzz.mutants.collected_tests import Collected, UnableError
+from fuzz.mutants.collected_tests import CollectedTests, NeedsFreshProcessError
 from fuzz.mutants.mutators import Mutant
-from fuzz.mutants.source_tree import Tree
-from fuzz.mutants.trial_process import Request, UnsoundError, alone
+from fuzz.mutants.source_tree import SourceTree
+from fuzz.mutants.trial_process import FailsWithoutMutantError, TrialRequest, alone
 
 STORIES = ("sim", "test_whole")  # in the names of stories told by the simulator, of worlds, and of rules for all
 FAR = 4.0  # as long as the near tests may rooms and stories take: they are many
 
 
-class Fate(StrEnum):
+class MutantResult(StrEnum):
     """How it went."""
 
     OWN = "killed by its own file"
     ROOM = "killed by its room"
     TYPES = "refused by its types"
     NEIGHBOUR = "killed by a neighbour"
-    STORY = "killed by a story"
+    SCENARIO = "killed by a story"
     SURVIVED = "survived"
     EQUAL = "equal"
 
@@ -42,7 +42,7 @@ class Verdict:
     """Of one mutant."""
 
     mutant: Mutant
-    fate: Fate
+    fate: MutantResult
     by: str = ""  # the test that noticed, or what mypy says
 
 
@@ -50,38 +50,41 @@ class Verdict:
 class Judge:
     """Tries mutants of a tree."""
 
-    tree: Tree
+    tree: SourceTree
     compiled: str  # a folder for what Python and pytest compile
     limit: float = 300.0  # s of a try
     narrow: bool = False  # whether neither neighbours nor stories are asked
     shown: bool = False  # whether pytest may speak
-    collected: Collected | None = None  # to be asked first, where that costs less than a process of its own
+    collected: CollectedTests | None = None  # to be asked first, where that costs less than a process of its own
     _sound: set[str] = field(factory=set)
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Ask one after another until somebody notices. `UnsoundError` if somebody always complains."""
+        """Ask one after another until somebody notices. `FailsWithoutMutantError` if somebody always complains."""
         module = mutant.module
         text = mutant.text(self.tree.path(module).read_bytes())
-        for fate, paths in ((Fate.OWN, self.tree.own_tests(module)), (Fate.ROOM, self.tree.room_tests(module))):
+        for fate, paths in (
+            (MutantResult.OWN, self.tree.own_tests(module)),
+            (MutantResult.ROOM, self.tree.room_tests(module)),
+        ):
             if by := self._noticed(module, text, paths, self.limit):
                 return Verdict(mutant, fate, by)
         if by := self._refused_by_types(module, text):
-            return Verdict(mutant, Fate.TYPES, by)
+            return Verdict(mutant, MutantResult.TYPES, by)
         if not self.narrow:
             if by := self._noticed(module, text, self.tree.neighbours_tests(module), FAR * self.limit):
-                return Verdict(mutant, Fate.NEIGHBOUR, by)
-            if by := self._noticed(module, text, self.tree.stories(), FAR * self.limit, STORIES):
-                return Verdict(mutant, Fate.STORY, by)
-        return Verdict(mutant, Fate.SURVIVED)
+                return Verdict(mutant, MutantResult.NEIGHBOUR, by)
+            if by := self._noticed(module, text, self.tree.scenario_tests(), FAR * self.limit, STORIES):
+                return Verdict(mutant, MutantResult.SCENARIO, by)
+        return Verdict(mutant, MutantResult.SURVIVED)
 
     def _noticed(
         self, module: str, text: bytes, paths: Sequence[Path], limit: float, words: Sequence[str] = ()
     ) -> str | None:
-        request = Request(module, text, [str(path.relative_to(self.tree.root)) for path in paths], limit, words)
+        request = TrialRequest(module, text, [str(path.relative_to(self.tree.root)) for path in paths], limit, words)
         if self.collected is not None:
             try:
-                return self.collected.ask(request)
-            except UnableError as unable:
+                return self.collected.run_trial(request)
+            except NeedsFreshProcessError as unable:
                 return self._alone(unable.request) if unable.request.tests else None
         by = self._alone(request) if paths else None
         if by is not None:
@@ -89,7 +92,7 @@ class Judge:
             self._confirm(evolve(request, text=None, tests=[by.partition("::")[0] if named else request.tests[0]]))
         return by
 
-    def _alone(self, request: Request) -> str | None:
+    def _alone(self, request: TrialRequest) -> str | None:
         return alone(self.tree, request, self.compiled, shown=self.shown)
 
     def _refused_by_types(self, module: str, text: bytes) -> str:
@@ -101,10 +104,10 @@ class Judge:
             said = subprocess.run(words, cwd=self.tree.root, capture_output=True, text=True, check=False)
         return said.stdout.partition("\n")[0] if said.returncode == 1 else ""
 
-    def _confirm(self, request: Request) -> None:
+    def _confirm(self, request: TrialRequest) -> None:
         (test,) = request.tests
         if test not in self._sound:
             by = self._alone(request)
             if by is not None:
-                raise UnsoundError(f"fails without a mutant, too: {by}")
+                raise FailsWithoutMutantError(f"fails without a mutant, too: {by}")
             self._sound.add(test)

@@ -28,7 +28,7 @@ SYMMETRIC = {"max", "min", "only"}
 ABOUT_TYPES = {"NewType", "TypeVar", "assert_never", "cast", "isinstance", "issubclass"}
 
 
-class Kind(StrEnum):
+class MutationKind(StrEnum):
     """A way of being wrong."""
 
     COMPARE = "compare"  # by the opposite
@@ -45,7 +45,7 @@ class Mutant:
 
     module: str  # below the package: "relay.access"
     name: str  # of the function or class, qualified; empty between them
-    kind: Kind
+    kind: MutationKind
     line: int
     before: str  # the lines that change, as one
     after: str
@@ -91,7 +91,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         for op, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False):
-            for kind, table in ((Kind.COMPARE, OPPOSITES), (Kind.BOUNDARY, EDGES)):
+            for kind, table in ((MutationKind.COMPARE, OPPOSITES), (MutationKind.BOUNDARY, EDGES)):
                 if type(op) in table:
                     self._replace(kind, self._end(left), self._start(right), *table[type(op)])
         self.generic_visit(node)
@@ -99,12 +99,12 @@ class _Finder(ast.NodeVisitor):
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         words = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for left, right in pairwise(node.values):
-            self._replace(Kind.NEGATE, self._end(left), self._start(right), *words)
+            self._replace(MutationKind.NEGATE, self._end(left), self._start(right), *words)
         self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, ast.Not):
-            self._replace(Kind.NEGATE, self._start(node), self._start(node.operand), r"not\s*", "")
+            self._replace(MutationKind.NEGATE, self._start(node), self._start(node.operand), r"not\s*", "")
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
@@ -128,7 +128,7 @@ class _Finder(ast.NodeVisitor):
         for test in tests:
             if not isinstance(test, ast.Compare | ast.Constant | ast.UnaryOp):  # those have mutants of their own
                 start, end = self._start(test), self._end(test)
-                self._add(Kind.NEGATE, start, end, b"not (" + self._source[start:end] + b")")
+                self._add(MutationKind.NEGATE, start, end, b"not (" + self._source[start:end] + b")")
 
     # --- statements ---
 
@@ -163,7 +163,7 @@ class _Finder(ast.NodeVisitor):
         super().generic_visit(node)
 
     def _delete(self, node: ast.stmt) -> None:
-        self._add(Kind.DELETE, self._start(node), self._end(node), b"pass")
+        self._add(MutationKind.DELETE, self._start(node), self._end(node), b"pass")
 
     # --- values ---
 
@@ -179,7 +179,7 @@ class _Finder(ast.NodeVisitor):
                 new = b"mutant"
             case _:  # None and the ellipsis
                 return
-        self._add(Kind.CONSTANT, self._start(node), self._end(node), repr(new).encode())
+        self._add(MutationKind.CONSTANT, self._start(node), self._end(node), repr(new).encode())
 
     def visit_Call(self, node: ast.Call) -> None:
         match node.func:
@@ -198,7 +198,7 @@ class _Finder(ast.NodeVisitor):
             parts = [self._start(one), self._end(one), self._start(other), self._end(other)]
             first, between, second = (self._source[a:b] for a, b in pairwise(parts))
             if first != second and not {type(one), type(other)} & {ast.Starred, ast.GeneratorExp}:
-                self._add(Kind.SWAP, parts[0], parts[3], second + between + first)
+                self._add(MutationKind.SWAP, parts[0], parts[3], second + between + first)
 
     # --- where ---
 
@@ -221,13 +221,13 @@ class _Finder(ast.NodeVisitor):
 
     # --- edits ---
 
-    def _replace(self, kind: Kind, start: int, end: int, old: str, new: str) -> None:
+    def _replace(self, kind: MutationKind, start: int, end: int, old: str, new: str) -> None:
         """An operator between two operands."""
         found = re.search(old.encode(), self._source[start:end])
         assert found is not None
         self._add(kind, start + found.start(), start + found.end(), new.encode())
 
-    def _add(self, kind: Kind, start: int, end: int, new: bytes) -> None:
+    def _add(self, kind: MutationKind, start: int, end: int, new: bytes) -> None:
         first = self._source.rfind(b"\n", 0, start) + 1
         last = self._source.find(b"\n", end)
         before = _line(self._source[first:last])

@@ -20,8 +20,8 @@ import click
 from attrs import frozen
 
 from fuzz.mutants.simulated import find_seed
-from fuzz.mutants.source_tree import Tree
-from fuzz.mutants.trial_process import Request, alone
+from fuzz.mutants.source_tree import SourceTree
+from fuzz.mutants.trial_process import TrialRequest, alone
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -51,9 +51,9 @@ class Rule:
     breaks: str = ""  # the name of the invariant that the world reports, or a part of what the storm reports
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> SourceTree:
         """Of its package."""
-        return Tree(ROOT, self.module.partition(".")[0])
+        return SourceTree(ROOT, self.module.partition(".")[0])
 
     @property
     def below(self) -> str:
@@ -81,7 +81,7 @@ def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
     """
     found = []
     if rule.test:
-        request = Request(rule.below, rule.text(), [rule.test], limit=LIMIT)
+        request = TrialRequest(rule.below, rule.text(), [rule.test], limit=LIMIT)
         found.append(alone(rule.tree, request, compiled, shown=shown))
     seed = rule.world if rule.storm is None else rule.storm
     if seed is not None:

@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from unittest.mock import patch
 
-from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.source_tree import SourceTree
 from fuzz.mutants.trial_process import answer_of, begin, change
 
 
 def find_seed(
-    tree: Tree, module: str, text: bytes, compiled: str, seeds: Sequence[int], breaks: str, *, storm: bool, limit: float
+    tree: SourceTree,
+    module: str,
+    text: bytes,
+    compiled: str,
+    seeds: Sequence[int],
+    breaks: str,
+    *,
+    storm: bool,
+    limit: float,
 ) -> int | None:
     """Return the first of `seeds` that finds the mutant.
 
@@ -25,7 +33,7 @@ def find_seed(
 
 def _play(
     answer: Connection,
-    tree: Tree,
+    tree: SourceTree,
     module: str,
     text: bytes,
     compiled: str,
@@ -44,19 +52,19 @@ def _play(
 
 def _play_world(seed: int, breaks: str) -> bool:
     """Return whether the world breaks this invariant. Imports what may be changed, so only after `change`."""
-    from fuzz.simulation.scenario_runner import Failure, play_seed
+    from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed
 
-    outcome = play_seed(seed)
-    return isinstance(outcome, Failure) and outcome.invariant.name == breaks
+    outcome = run_seed(seed)
+    return isinstance(outcome, ScenarioFailure) and outcome.invariant.name == breaks
 
 
 def _play_storm(seed: int, breaks: str) -> bool:
     """Return whether a storm over a cluster ends with a violation in whose text `breaks` stands."""
-    from fuzz.cluster.invariants import Violated
-    from fuzz.cluster.run import storm
+    from fuzz.cluster.invariants import ClusterViolation
+    from fuzz.cluster.run import run_seed
 
     try:
-        storm(seed)
-    except Violated as violated:
+        run_seed(seed)
+    except ClusterViolation as violated:
         return breaks in str(violated)
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.simulation.scenario_runner import Failure, play_seed
+from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed
 
 WORLDS = 20
 
@@ -12,5 +12,5 @@ WORLDS = 20
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_a_world_of_the_simulator_holds(seed: int) -> None:
     """No promise is broken in it."""
-    outcome = play_seed(seed)
-    assert not isinstance(outcome, Failure), outcome
+    outcome = run_seed(seed)
+    assert not isinstance(outcome, ScenarioFailure), outcome

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from attrs import frozen
 
-from fuzz.mutants.mutators import Kind, Mutant, mutants_of
+from fuzz.mutants.mutators import Mutant, MutationKind, mutants_of
 
 SLOW = ("stateful", "bad_input")  # in the names of test files: they come last
 
 
 @frozen
-class Tree:
+class SourceTree:
     """A package and its tests, which are laid out like it: `tests/relay/test_access.py` is of `relay/access.py`."""
 
     root: Path
@@ -38,9 +38,9 @@ class Tree:
 
     def sample(self, size: int, seed: int) -> list[Mutant]:
         """Some mutants: as many of one room as of another, and of one kind. A larger sample begins with the smaller."""
-        rooms: dict[str, dict[Kind, list[Mutant]]] = {}
+        rooms: dict[str, dict[MutationKind, list[Mutant]]] = {}
         for module in self.modules():
-            cells = rooms.setdefault(_room(module), {kind: [] for kind in Kind})
+            cells = rooms.setdefault(_room(module), {kind: [] for kind in MutationKind})
             for mutant in self.mutants(module):
                 cells[mutant.kind].append(mutant)
         for cell in chain.from_iterable(cells.values() for cells in rooms.values()):
@@ -74,7 +74,7 @@ class Tree:
             self.path(module)
         ]
 
-    def stories(self) -> list[Path]:
+    def scenario_tests(self) -> list[Path]:
         """Those of whole programs, and what holds of all modules, where there are any."""
         paths = ("tests/test_constants.py", "tests/test_whole.py", "tests/loops", "fuzz/mutants/simulation_sample.py")
         return [self.root / path for path in paths if (self.root / path).exists()]
@@ -82,7 +82,7 @@ class Tree:
     def tests(self) -> list[Path]:
         """All of these."""
         rooms = {_room(module) for module in self.modules()}
-        return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.stories()
+        return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.scenario_tests()
 
     def _of_room(self, room: str) -> list[Path]:
         if room:

@@ -23,7 +23,7 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, Phase, settings
 
-from fuzz.mutants.source_tree import Tree
+from fuzz.mutants.source_tree import SourceTree
 
 MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
@@ -31,12 +31,12 @@ FORKSERVER = multiprocessing.get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["pytest", "hypothesis.stateful", "h11", "h2.connection", "wsproto"])
 
 
-class UnsoundError(Exception):
+class FailsWithoutMutantError(Exception):
     """A test fails without a mutant, too."""
 
 
 @frozen
-class Request:
+class TrialRequest:
     """What is asked of whom."""
 
     module: str
@@ -53,7 +53,7 @@ class Request:
         return [*named, *self.tests]
 
 
-def alone(tree: Tree, request: Request, compiled: str, *, shown: bool) -> str | None:
+def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool) -> str | None:
     """Who complains, if anybody does. `compiled` is a folder for what Python compiles."""
     return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
 
@@ -73,7 +73,7 @@ def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> 
     return answer
 
 
-def begin(tree: Tree, compiled: str, *, shown: bool = False) -> None:
+def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
     """What a process does first in which tests are run."""
     os.chdir(tree.root)
     os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci")
@@ -86,25 +86,25 @@ def begin(tree: Tree, compiled: str, *, shown: bool = False) -> None:
         os.dup2(quiet, 2)
 
 
-def change(tree: Tree, module: str, text: bytes) -> None:
+def change(tree: SourceTree, module: str, text: bytes) -> None:
     """Let a module that was not imported yet have another text in this process."""
     name = f"{tree.package}.{module}"
     assert name not in sys.modules
     sys.meta_path.insert(0, _InFront(name, tree.path(module), text))
 
 
-def _run(answer: Connection, tree: Tree, request: Request, compiled: str, shown: bool) -> None:
+def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: str, shown: bool) -> None:
     """In a process of its own."""
     begin(tree, compiled, shown=shown)
     if request.text is not None:
         change(tree, request.module, request.text)
-    notes = Notes(request.only)
+    notes = FirstFailurePlugin(request.only)
     code = pytest.main([*OPTIONS, *request.arguments], [notes])
     content = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     answer.send(None if content else notes.failed or f"pytest: {code}")
 
 
-class Notes:
+class FirstFailurePlugin:
     """A plugin that notes what failed first.
 
     Examples that fail are not made smaller: one that fails is enough. And that it is slow to make them proves nothing.

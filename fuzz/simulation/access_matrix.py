@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 IN, AUTH, GRANT = "in", "auth", "grant"
-CALLERS = (
+CLIENT_KINDS = (
     *("program", "stranger", "lan_page", "local_page", "other_user", "proxy"),
     *("poor_phone", "rich_phone", "revoked"),
 )
 
-RELAY_DOORS: dict[str, tuple[str, str]] = {
+RELAY_ACCESS: dict[str, tuple[str, str]] = {
     # door: (what each caller meets, in the order of CALLERS; the routes)
     "anybody": (
         "in   in   in   in   in   in   in   in   in",
@@ -76,7 +76,7 @@ RELAY_DOORS: dict[str, tuple[str, str]] = {
         "GET /voice/output/{session_id}, GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}",
     ),
 }
-CHANNEL_DOORS: dict[str, tuple[str, str]] = {
+CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
     "whoever has signed in": (
         "auth auth 403  403  auth auth in   in   auth",
         "system ping, chat chat.send, notifications notification.posted",
@@ -105,13 +105,13 @@ PLACES = {
 }
 
 
-def doors(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
+def expected_access(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
     """What a caller meets on each route."""
-    column = CALLERS.index(caller)
+    column = CLIENT_KINDS.index(caller)
     return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")}
 
 
-def place(route: str) -> tuple[str, str]:
+def example_path(route: str) -> tuple[str, str]:
     """Method and path of a route, of something that is not there."""
     method, _, path = route.partition(" ")
     for braces, named in PLACES.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from fuzz.simulation.script import PAIRED
-from fuzz.simulation.swarm import Swarm
+from fuzz.simulation.swarm import SwarmConfig
 from fuzz.steps import (
     AdvanceWallClock,
     AskPhoneUser,
@@ -92,7 +92,7 @@ ASKING = (
 )
 
 
-def subplots(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
     """All of them, of a seed and its swarm."""
     steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
@@ -102,7 +102,7 @@ def subplots(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Ste
     return [*steps, *_stopped_in_line(seed, others)]
 
 
-def _voices(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
     """Those who speak do so beside the others, by a chance of their own."""
     rng = Random(f"voices {seed}")
     if rng.random() < SILENT:
@@ -128,7 +128,7 @@ def _voices(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step
     return steps
 
 
-def _gateways(seed: int, mine: Swarm[type[Step]], others: list[Step]) -> list[Step]:
+def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
     """So do those who work with an agent gateway: what one has begun is gone on with."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []

@@ -13,16 +13,16 @@ from typing import Any, cast
 from attrs import evolve
 
 from clients.phone.emulator import EmulatedPhone
-from fuzz.simulation.event_tap import Untold
+from fuzz.simulation.event_tap import EventTap
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.local_secret_rules import asks_for_secret, secret_of
-from fuzz.simulation.models.grant_model import OPEN, Policy, Wall
-from fuzz.simulation.models.media_model import Shelf
-from fuzz.simulation.models.reference_model import Addresses, check_grants, violated
-from fuzz.simulation.resource_accounting import Books
+from fuzz.simulation.models.grant_model import OPEN, GrantPolicy, WallClockModel
+from fuzz.simulation.models.media_model import MediaModel
+from fuzz.simulation.models.reference_model import AddressBlockModel, check_grants, violated
+from fuzz.simulation.resource_accounting import ResourceAccounting
 from fuzz.simulation.script import Script
-from fuzz.simulation.servers.model_server import MODEL_PORT, Upstream
-from fuzz.simulation.servers.speech_server import PROVIDER_PORT, VENDOR_PORT, Provider
+from fuzz.simulation.servers.model_server import MODEL_PORT, SimModelServer
+from fuzz.simulation.servers.speech_server import PROVIDER_PORT, VENDOR_PORT, SimSpeechServer
 from fuzz.steps import AskPhoneUser
 from runtimes.sim.connection import SimConnection, SimEnd
 from runtimes.sim.cost import HandleCost
@@ -71,9 +71,13 @@ GATEWAY = "/usr/bin/gateway"
 PROVIDER_KEY = "voice-key-0b72ee"
 PHONE_CODE = "PHONE1"
 KIB = 1024
-FEW = {"unauthenticated_connections": 64, "unauthenticated_budget": 1024 * KIB, "unauthenticated_share": 256 * KIB}
+SMALL_LIMITS = {
+    "unauthenticated_connections": 64,
+    "unauthenticated_budget": 1024 * KIB,
+    "unauthenticated_share": 256 * KIB,
+}
 LIMITS = Limits(
-    max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **FEW
+    max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **SMALL_LIMITS
 )  # small ones are reached sooner
 ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
 STATUSES = (
@@ -82,13 +86,13 @@ STATUSES = (
     500, 501, 502, 503, 504,
 )  # fmt: skip
 TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW, idle_minutes=120)
-POLICIES = (*[OPEN] * 6, Policy(max_ttl=5 * 86_400.0), Policy(reduce_only=True))
+POLICIES = (*[OPEN] * 6, GrantPolicy(max_ttl=5 * 86_400.0), GrantPolicy(reduce_only=True))
 UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
 ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
 MODERN = 0.5  # of all hosts speak HTTP/2
-ERASED_WITHIN = 20.0  # s from the end of a session to that of its record
+ERASE_TIMEOUT = 20.0  # s from the end of a session to that of its record
 LOOKED_AT = 5.0  # s in which what is due by a timer is noticed
-AFTERMATH = 20.0  # s after a fault within which it may still be felt
+SETTLE_AFTER_FAULT = 20.0  # s after a fault within which it may still be felt
 UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
 CAPS = (500, 2, 4)  # of media
@@ -98,7 +102,7 @@ DEVICES = 4
 ATTACKERS = 2
 
 
-class World:
+class Deployment:
     """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it.
 
     With `trace` the simulation keeps everything that programs are told and order.
@@ -118,11 +122,11 @@ class World:
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
         self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
-        self.upstream = Upstream(self.sim.host("model", "10.0.0.3"))
-        self.provider = Provider(self.sim.host("provider", "10.0.0.5"), self.upstream)
+        self.upstream = SimModelServer(self.sim.host("model", "10.0.0.3"))
+        self.provider = SimSpeechServer(self.sim.host("provider", "10.0.0.5"), self.upstream)
         self.entropy: Entropy = self.rng.randbytes
-        self.wall = Wall([(self.sim.now, START_WALL - self.sim.now)])
-        self.addresses = Addresses()
+        self.wall = WallClockModel([(self.sim.now, START_WALL - self.sim.now)])
+        self.addresses = AddressBlockModel()
         self.policy = Random(f"policy {script.seed}").choice(POLICIES)
         self.secretive = asks_for_secret(script)
         self.secrets: dict[str, str] = {
@@ -153,13 +157,13 @@ class World:
         self._down: dict[str, float] = {}  # by name, since when
         self._rest: dict[str, float] = {}  # when it is started again
         kept = Random(f"shelf {script.seed}")
-        self.shelf = Shelf(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
+        self.shelf = MediaModel(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
         self.relay = self._start_relay()
         self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
         self.api = self._start_api()
         self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)  # does the phone ask its holder?
         self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
-        self._books = Books()
+        self._books = ResourceAccounting()
         self.phone_news: list[Callable[[Notify], None]] = []  # who hears it
         self.phone = self._start_phone()
 
@@ -227,7 +231,7 @@ class World:
 
         def make(entropy: Entropy) -> Core:
             self.phone_service = Phone(config, EmulatedPhone(name="Reference"), ASKING if self.asking else TRUSTING)
-            return Untold(Engine(self.phone_service, entropy=entropy), self.phone_news)
+            return EventTap(Engine(self.phone_service, entropy=entropy), self.phone_news)
 
         return host.start(make)
 
@@ -242,33 +246,33 @@ class World:
             process: SimProcess = getattr(self, name)
             if process.alive:
                 if process.ready and name in self._down:
-                    self._came(name)
+                    self._on_program_started(name)
                 continue
             if name not in self._down:
-                self._went(name, 0.0)
+                self._on_program_ended(name, 0.0)
             if process not in self.expected and not self.store_trouble:
                 violated(Invariant.NO_BUG, f"{process.name} exited {process.exit_code}: {process.exit_reason}")
             if self.sim.now >= self._rest[name]:
                 setattr(self, name, process.restart())
 
     @property
-    def relay_up(self) -> bool:
+    def is_relay_up(self) -> bool:
         """Whether the relay that was started last is to stay."""
         return self.relay.alive and "relay" not in self._down
 
     @property
-    def all_up(self) -> bool:
+    def are_programs_up(self) -> bool:
         """Whether the relay and the API take connections."""
         return all(process.alive and process.ready for process in (self.relay, self.api)) and not self._down
 
-    def _came(self, name: str) -> None:
+    def _on_program_started(self, name: str) -> None:
         began = self._down.pop(name)
         if name == "relay":
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
             self.shelf.outages[-1] = (began, self.sim.now)
 
-    def _went(self, name: str, rest: float) -> None:
+    def _on_program_ended(self, name: str, rest: float) -> None:
         self.outages += 1
         self._down[name] = self.sim.now
         self._rest[name] = self.sim.now + rest
@@ -280,7 +284,7 @@ class World:
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
-    def call(
+    def request(
         self,
         host: SimHost,
         target: ServerAddress,
@@ -296,17 +300,17 @@ class World:
 
         def over(caller: RequestClient) -> None:
             self.lines.pop(caller, None)
-            self._judge(caller)
+            self._check_response(caller)
             done(caller)
 
-        carrier = self.carrier(host, target)
+        carrier = self.connection_for(host, target)
         caller = RequestClient(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
         if not caller.over:
             self.lines[caller] = None
-        self.wear_out(caller)
+        self.maybe_abandon_later(caller)
         return caller
 
-    def shown_here(self) -> dict[str, str]:
+    def local_headers(self) -> dict[str, str]:
         """What the operator's programs show to the relay on their own host."""
         shown = secret_of(self.home)
         if shown is None:
@@ -314,11 +318,11 @@ class World:
         self.secrets[shown[1]] = "the local secret"
         return dict([shown])
 
-    def carrier(
+    def connection_for(
         self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
     ) -> HttpClientConnection:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
-        if not self.is_modern(host):
+        if not self.speaks_http2(host):
             return HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.over]
         for shared in self._shared if not fresh else ():
@@ -328,22 +332,22 @@ class World:
         self._shared.append(carrier)
         return carrier
 
-    def is_modern(self, host: SimHost) -> bool:
+    def speaks_http2(self, host: SimHost) -> bool:
         """Whether a host speaks HTTP/2: half of them do, by seed."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
-    def wear_out(self, party: StreamClient) -> None:
+    def maybe_abandon_later(self, party: StreamClient) -> None:
         """Somebody has asked for something; if he is one of the impatient he leaves before he has it."""
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
             self.sim.after(seconds, lambda: party.hang_up(reset=reset))
 
-    def keep(self, line: SimClient) -> None:
+    def add_client(self, line: SimClient) -> None:
         """A line that is there from now on."""
         self.lines[line] = None
 
-    def hang_up(self, *, but: WebSocketClient | None = None) -> None:
+    def close_connections(self, *, but: WebSocketClient | None = None) -> None:
         """Everybody leaves, but one perhaps."""
         self.left = True
         stays = () if but is None else (but, but.carrier)
@@ -355,13 +359,13 @@ class World:
         """For the report."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    def refuse_secrets(self, text: str, where: str) -> None:
+    def check_no_secrets(self, text: str, where: str) -> None:
         """No secret is in a text."""
         for secret, what in self.secrets.items():
             if secret in text:
                 violated(Invariant.NO_SECRET, f"{what} is in {where}")
 
-    def _judge(self, caller: RequestClient) -> None:
+    def _check_response(self, caller: RequestClient) -> None:
         where = f"{caller.method} {caller.path.partition('?')[0]}"
         if caller.broken:
             violated(Invariant.STATUS, f"{where}: {caller.broken}")
@@ -371,13 +375,13 @@ class World:
         self.count(f"{caller.status}")
         if caller.status not in STATUSES:
             violated(Invariant.STATUS, f"{where}: {caller.status}")
-        if caller.status == 408 and self.shaken < caller.began and self.is_sound(caller):
+        if caller.status == 408 and self.shaken < caller.began and self.is_unaffected(caller):
             violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
         told = self.store_refused and b'"code":"store_failed"' in caller.answer.body
         told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # of its vendor
         if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
-        self.refuse_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
+        self.check_no_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
 
     # --- trouble --------------------------------------------------------------------------------------------------
 
@@ -386,24 +390,24 @@ class World:
         self.home.step_wall(seconds)
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
-    def hang(self, connection: SimConnection, seconds: float) -> None:
+    def blackhole(self, connection: SimConnection, seconds: float) -> None:
         """A connection is a black hole for so long."""
         connection.hang()
         self.hurt[connection] = None
-        self.shake(seconds)
+        self.note_network_fault(seconds)
         self.sim.after(seconds, connection.heal)
 
-    def refuse_sessions(self, seconds: float) -> None:
+    def fail_session_writes(self, seconds: float) -> None:
         """The store takes no change of a session for so long."""
         self.store_refused = True
-        self._refuse((SaveSession, DeleteSession), seconds)
+        self._fail_writes((SaveSession, DeleteSession), seconds)
 
-    def refuse_rows(self, seconds: float) -> None:
+    def fail_row_writes(self, seconds: float) -> None:
         """The same of the rows of chats."""
         self.store_trouble = True
-        self._refuse((AddMessages,), seconds)
+        self._fail_writes((AddMessages,), seconds)
 
-    def _refuse(self, kinds: tuple[type[StoreRequest[Any]], ...], seconds: float) -> None:
+    def _fail_writes(self, kinds: tuple[type[StoreRequest[Any]], ...], seconds: float) -> None:
         store = self.home.store
         store.refused = (*store.refused, *kinds)
 
@@ -412,33 +416,33 @@ class World:
 
         self.sim.after(seconds, relent)
 
-    def slow_down(self, line: SimClient, seconds: float) -> None:
+    def pause_reading_for(self, line: SimClient, seconds: float) -> None:
         """Somebody takes nothing for so long."""
         line.read_slowly(True)
         if (connection := _carrier(line).connection) is not None:
             self.hurt[connection] = None
-        self.shake(seconds)
+        self.note_network_fault(seconds)
         self.sim.after(seconds, lambda: line.read_slowly(False))
 
-    def end(self, name: str, rest: float, *, kill: bool) -> None:
+    def stop_program(self, name: str, rest: float, *, kill: bool) -> None:
         """The relay or the API is told to go, or killed, and started again after a rest."""
         process: SimProcess = getattr(self, name)
         if not process.alive:
             return
-        self.faulted = max(self.faulted, self.sim.now + rest + AFTERMATH)
+        self.faulted = max(self.faulted, self.sim.now + rest + SETTLE_AFTER_FAULT)
         self.expected[process] = None
         if name not in self._down:
-            self._went(name, rest)
+            self._on_program_ended(name, rest)
         if kill:
             process.kill()
         else:
             process.stop(5.0)
 
-    def shake(self, seconds: float) -> None:
+    def note_network_fault(self, seconds: float) -> None:
         """For so long there is trouble on the network that takes time to be noticed."""
         self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
 
-    def calm(self) -> None:
+    def heal_all(self) -> None:
         """Everything that was broken is mended."""
         self.sim.heal_all()
         self.impatient.clear()
@@ -451,9 +455,9 @@ class World:
         self.home.store.refused = ()
         self.shaken = self.sim.now
         self.noisy = min(self.noisy, self.sim.now)
-        self.faulted = self.sim.now + AFTERMATH
+        self.faulted = self.sim.now + SETTLE_AFTER_FAULT
 
-    def is_sound(self, party: SimClient) -> bool:
+    def is_unaffected(self, party: SimClient) -> bool:
         """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
         line = _carrier(party)
         return (
@@ -463,7 +467,7 @@ class World:
             and self.parted.get(line.host.address, -1.0) < line.began
         )
 
-    def quiet_since(self, when: float) -> bool:
+    def is_fault_free_since(self, when: float) -> bool:
         """Whether nothing was broken, nor felt, from then on."""
         return self.faulted < when and self.shaken < when
 
@@ -490,41 +494,41 @@ class World:
 
     # --- looking -------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """What can be seen from above, at any moment."""
         self.supervise()
         self.note_registrations()
         if self._seen == self.sim.events:
             return  # nothing has moved
         self._seen = self.sim.events
-        self._look_at_store()
-        self._look_at_logs()
-        self._look_at_buffers()
-        self._books.look(self)
+        self._check_store()
+        self._check_logs()
+        self._check_buffers()
+        self._books.check(self)
 
-    def look_back(self) -> None:
+    def check_history(self) -> None:
         """Every log again, with every secret that is known in the end."""
         if self.phone_service.token:
             self.secrets[self.phone_service.token] = "the reference phone's token"
         self._read.clear()
-        self._look_at_logs()
-        self._look_at_event_logs()
+        self._check_logs()
+        self._check_event_logs()
 
-    def _look_at_event_logs(self) -> None:
+    def _check_event_logs(self) -> None:
         """What voice sessions have left on the disk."""
         disk = self.home.disk
         for path in disk.paths(f"{self.home.state}-relay"):
             if path.endswith(".jsonl"):
                 text = disk.get(path).decode()
-                self.refuse_secrets(text, f"the event log {path}")
+                self.check_no_secrets(text, f"the event log {path}")
                 for line in text.splitlines():
                     json.loads(line)
 
-    def _look_at_store(self) -> None:
+    def _check_store(self) -> None:
         wall = self.home.wall()
         trouble = self.store_trouble or self.store_refused or self.outages or len(self.wall.steps) > 1
         for record in () if trouble else self.home.store.sessions.values():
-            if isinstance(expires_at := record["expires_at"], float) and expires_at + ERASED_WITHIN < wall:
+            if isinstance(expires_at := record["expires_at"], float) and expires_at + ERASE_TIMEOUT < wall:
                 violated(Invariant.DEAD_TOKEN, f"{record['token_prefix']} is stored {wall - expires_at:.0f} s too long")
         for token_hash, record in self.home.store.sessions.items():
             if self._checked.get(token_hash) is record:
@@ -536,20 +540,20 @@ class World:
             expires_at = None if record["expires_at"] == "never" else record["expires_at"]
             check_grants(plain, expires_at, f"the stored {record['token_prefix']}")
 
-    def _look_at_logs(self) -> None:
+    def _check_logs(self) -> None:
         for process in self.programs:
             seen, there = self._read.get(process, 0), len(process.logs)
             if seen < there:
                 self._read[process] = there
                 for line in process.logs[seen:]:
-                    self._judge_log(process, line)
+                    self._check_log_line(process, line)
 
     def is_stored(self, prefix: str) -> bool:
         """Whether the log does not say that the store failed to take a session."""
-        self._look_at_logs()
+        self._check_logs()
         return prefix not in self.unstored
 
-    def _judge_log(self, process: SimProcess, line: LogLine) -> None:
+    def _check_log_line(self, process: SimProcess, line: LogLine) -> None:
         if line.event == "bug":
             violated(Invariant.NO_BUG, f"{process.name}: {line.fields}")
         trouble = self.store_trouble or self.disk_trouble
@@ -558,20 +562,20 @@ class World:
             trouble = trouble or self.store_refused
         if line.level >= Level.ERROR and not trouble:
             violated(Invariant.NO_BUG, f"{process.name}: {line.event} {line.fields}")
-        self.refuse_secrets(f"{line.event} {line.fields}", f"a log record of {process.name}: {line.event}")
+        self.check_no_secrets(f"{line.event} {line.fields}", f"a log record of {process.name}: {line.event}")
 
-    def _look_at_buffers(self) -> None:
+    def _check_buffers(self) -> None:
         for connection in self.sim.network.connections:
             for end in (connection.client, connection.server):
                 if end.unsent and (end.host is self.home or end.local.port == MODEL_PORT):
-                    self._look_at_unsent(end)
+                    self._check_unsent(end)
         for end in [end for end in self._unread if end.gone or not end.unsent]:
             del self._unread[end]
         for process in (self.relay, self.api):
             assert isinstance(process.core, Engine)
             for channel in process.core._channels.values() if process.alive else ():
                 if isinstance(channel, Http2Channel):
-                    self._look_at_streams(process, channel)
+                    self._check_streams(process, channel)
         for run in self.api_service.runs._runs.values() if self.api.alive and self.api.ready else ():
             reader = run.reader
             if reader is None or reader.state is not SubscriberState.READING:
@@ -580,7 +584,7 @@ class World:
             if sum(map(len, waits)) > 2 * MAX_BACKLOG_BYTES or len(waits) > 2 * MAX_BACKLOG_EVENTS:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
-    def _look_at_unsent(self, end: SimEnd) -> None:
+    def _check_unsent(self, end: SimEnd) -> None:
         """Not too much waits, and not too long. A model waits as long as a reader may, and somewhat more."""
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
@@ -592,10 +596,10 @@ class World:
         known, since = self._unread.get(end, (-1, 0.0))
         if moved != known:
             self._unread[end] = moved, self.sim.now
-        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else AFTERMATH):
+        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else SETTLE_AFTER_FAULT):
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
-    def _look_at_streams(self, process: SimProcess, channel: Http2Channel) -> None:
+    def _check_streams(self, process: SimProcess, channel: Http2Channel) -> None:
         for stream in channel.conn._streams.values():
             if stream.queued > LIMITS.max_unsent + (MAX_UNREAD if process is self.api else ONE_WRITE):
                 violated(Invariant.BOUNDED, f"{stream.queued} bytes wait on a stream of {process.name}")

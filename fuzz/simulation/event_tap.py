@@ -10,7 +10,7 @@ from svc_proto.commands import Command, Notify
 from svc_proto.facts import Fact
 
 
-class Untold:
+class EventTap:
     """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""
 
     def __init__(self, core: Core, listeners: list[Callable[[Notify], None]]) -> None:

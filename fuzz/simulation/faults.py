@@ -7,8 +7,8 @@ from functools import partial
 from attrs import evolve
 
 from fuzz.simulation.actors.actor_context import Deeds
-from fuzz.simulation.deployment import AFTERMATH, DEVICES, World
-from fuzz.simulation.servers.model_server import Manner
+from fuzz.simulation.deployment import DEVICES, SETTLE_AFTER_FAULT, Deployment
+from fuzz.simulation.servers.model_server import ModelBehavior
 from fuzz.steps import (
     AMOUNT,
     CutConnection,
@@ -31,15 +31,15 @@ from runtimes.sim.faults import Faults
 
 OFTEN = 0.4  # of all operations, while a disk has a bad time
 ENDLESS = 1e9  # s
-BAD = (Manner.REFUSE, Manner.BREAK, Manner.HANG, Manner.NONSENSE)
+BAD = (ModelBehavior.REFUSE, ModelBehavior.BREAK, ModelBehavior.HANG, ModelBehavior.NONSENSE)
 DISKS = (("store",), ("file",), ("slow", "late_answer"), ())  # what is slow cannot be called back; the last one stalls
 STALLS = 32.0  # s at least, longer than a body may be silent
 
 
-class Trouble:
+class FaultInjector:
     """The steps that break something; each sees to it that it is mended in time."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Deployment) -> None:
         self.world = world
         self.sim = world.sim
         felt: dict[type[Step], Deeds] = {
@@ -53,17 +53,17 @@ class Trouble:
             FillDisk: self._fill_disk,
             SetWallClock: lambda step: world.set_clock(step.seconds),
             FailUpstream: self._spoil_model,
-            RefuseChatRecords: lambda step: world.refuse_rows(step.seconds),
+            RefuseChatRecords: lambda step: world.fail_row_writes(step.seconds),
             DegradeDisk: self._spoil_disk,
         }
         self.deeds: dict[type[Step], Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
         self.deeds[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
-        self.deeds[DropAnswer] = self._drop  # one party is concerned, and has to bear it
+        self.deeds[DropAnswer] = self._reset_connection  # one party is concerned, and has to bear it
 
     def _strike(self, how: Deeds, step: Step) -> None:
         endless = isinstance(step, SetNoise) and step.level > 0
         self.world.faulted = max(
-            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + AFTERMATH)
+            self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + SETTLE_AFTER_FAULT)
         )
         how(step)
 
@@ -73,25 +73,25 @@ class Trouble:
 
     def _hang(self, step: HangConnection) -> None:
         if connections := self.sim.network.connections:
-            self.world.hang(connections[step.connection % len(connections)], step.seconds)
+            self.world.blackhole(connections[step.connection % len(connections)], step.seconds)
 
     def _part(self, step: PartitionHost) -> None:
         world, now = self.world, self.sim.now
         other = [*world.devices, world.phone.host][step.host % (DEVICES + 1)]
         self.sim.network.partition(world.home, other)
         world.parted[other.address] = max(world.parted.get(other.address, 0.0), now + step.seconds)
-        world.shake(step.seconds)
+        world.note_network_fault(step.seconds)
         self.sim.after(step.seconds, self.sim.network.heal)
 
     def _slow(self, step: StopReading) -> None:
         lines = [line for line in self.world.lines if line.opened]
         if lines:
-            self.world.slow_down(lines[step.client % len(lines)], step.seconds)
+            self.world.pause_reading_for(lines[step.client % len(lines)], step.seconds)
 
     def _end(self, step: KillProgram) -> None:
-        self.world.end(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
+        self.world.stop_program(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
 
-    def _drop(self, step: DropAnswer) -> None:
+    def _reset_connection(self, step: DropAnswer) -> None:
         (self.world.upstream, self.world.provider)[step.server % 2].doomed.append(step.seconds)
 
     def _spoil_model(self, step: FailUpstream) -> None:
@@ -120,7 +120,7 @@ class Trouble:
         )
         world, bad = self.world, step.level > 0
         world.store_trouble |= bad
-        world.shake(ENDLESS if bad else 0.0)
+        world.note_network_fault(ENDLESS if bad else 0.0)
         world.noisy = ENDLESS if bad else min(world.noisy, self.sim.now)
 
     def _spoil_disk(self, step: DegradeDisk) -> None:

@@ -17,7 +17,7 @@ class Invariant(Enum):
     LIVE_TOKEN = "Pairing flow 7: the token lasts until its lifetime elapses or until it is revoked"
     DEAD_TOKEN = "Paired session: revoked or expired, the token is no longer accepted"
     SOCKETS_ENDED = "decision 6: a revoked or expired session loses its sockets at once"
-    SETTLED = "decision 6: a revoked or expired session loses its waiting calls (401) at once"
+    RESOLVED = "decision 6: a revoked or expired session loses its waiting calls (401) at once"
     REACHED = "wire bridge 2.2: 503 is for no phone, 502 for one that left, 504 for one that does not answer in time"
     BLOCKED = "Rate limiting: after 5 failures within 60 seconds the IP is blocked for 5 minutes and receives 429"
     NOT_BLOCKED = "Rate limiting: nobody is blocked without 5 failures; a registration clears all blocks"
@@ -28,14 +28,16 @@ class Invariant(Enum):
     OWN_BYTES = "Media: the bytes that were uploaded; chat stream: the events of one's own session and run"
     MEDIA_LIFE = "wire core 6.5: media live for their time, which reading does not extend, or until they are evicted"
     NO_SECRET = "Client storage: tokens and keys are never logged or put into error messages; params are redacted"
-    BOOKS = "decisions 6, 16: nothing outlives its owner, and a count is that of what is there"
+    ACCOUNTING = "decisions 6, 16: nothing outlives its owner, and a count is that of what is there"
     BOUNDED = "Limits of the wire: every buffer has a limit"
     STORED = "Chat: what was told is what is stored, and it is stored before it is told"
     HISTORY = "decisions 16, 18: turns of a session come one after another, and the model is given what was said"
     STREAM = "Events: the order of the table; `done` comes last, once"
-    DOORS = "decisions 7, 46: on each route a stranger, a page, a proxy and a dead token meet what the table says"
+    ACCESS = "decisions 7, 46: on each route a stranger, a page, a proxy and a dead token meet what the table says"
     AFTER_END = "decision 6: nothing is done for a session after its end, however far it had come"
-    AS_TOLD = "An answer is what the specification says after all that one has done, and nobody else may have undone"
+    AS_PREDICTED = (
+        "An answer is what the specification says after all that one has done, and nobody else may have undone"
+    )
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE.md: no exception but the declared ones; the contract of facts and commands"
     TUI_ERROR = (

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz.simulation.deployment import World
+from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
-from fuzz.simulation.resource_accounting import census, uploads_kept
+from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
 from svc_proto.engine.core import Engine
 
 _LIVE = "sessions last longer than anybody's visit"
@@ -98,10 +98,10 @@ KEPT: Mapping[str, str] = {
 SOON = 1.0  # s
 
 
-class Rest:
+class LeakCheck:
     """What there was before anybody came, and what there is in the end."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Deployment) -> None:
         self._world = world
         self._before = {name: self._count(name) for name in ("relay", "api")}
 
@@ -112,7 +112,7 @@ class Rest:
                 self._world.sim.run_for(SOON)  # what looks at a file now and then may do so just now
             left = self._left(name)
             if left:
-                violated(Invariant.BOOKS, f"nobody is there, and {name} keeps {left}")
+                violated(Invariant.ACCOUNTING, f"nobody is there, and {name} keeps {left}")
         self._check_store()
         self._check_uploads()
 
@@ -124,7 +124,7 @@ class Rest:
     def _count(self, name: str) -> dict[str, int]:
         process = getattr(self._world, name)
         assert isinstance(process.core, Engine)
-        return census(process.core)
+        return table_sizes(process.core)
 
     def _check_store(self) -> None:
         """Each record of a session is that of one, or the relay goes on erasing it."""
@@ -135,15 +135,15 @@ class Rest:
             expires_at = record["expires_at"]
             over = isinstance(expires_at, float) and expires_at < world.home.wall()
             if not known and not (over and (world.store_trouble or world.store_refused)):
-                violated(Invariant.BOOKS, f"{record['token_prefix']} is stored, and is no session")
+                violated(Invariant.ACCOUNTING, f"{record['token_prefix']} is stored, and is no session")
 
     def _check_uploads(self) -> None:
         """What counts is what is there, and what is there is somebody's."""
         world, relay = self._world, self._world.relay_service
         kept = uploads_kept(relay)
         if relay.media.uploads._used != kept:
-            violated(Invariant.BOOKS, f"{relay.media.uploads._used} bytes are counted, and {kept} are kept")
+            violated(Invariant.ACCOUNTING, f"{relay.media.uploads._used} bytes are counted, and {kept} are kept")
         paths = {upload.path.rpartition("/")[2] for upload in relay.media.uploads._owned.values()}
         there = {*world.home.disk.files(world.home.spool)}
         if there - paths and not world.store_trouble and not (world.outages and len(world.wall.steps) > 1):
-            violated(Invariant.BOOKS, f"{sorted(there - paths)} are nobody's")
+            violated(Invariant.ACCOUNTING, f"{sorted(there - paths)} are nobody's")

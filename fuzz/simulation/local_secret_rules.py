@@ -17,7 +17,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay.websocket.client_connection import ClientState
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 
-SECRETIVE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
+SECRET_SHARE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
 RESTARTS = (
     StopProgram,
     KillProgram,
@@ -33,7 +33,7 @@ ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an exchange that was answered ma
 def asks_for_secret(script: Script) -> bool:
     """Whether being on the relay's host is not enough in this world."""
     lasts = not any(type(step) in RESTARTS for step in script.steps)
-    return lasts and Random(f"door {script.seed}").random() < SECRETIVE
+    return lasts and Random(f"door {script.seed}").random() < SECRET_SHARE
 
 
 def secret_of(home: SimHost) -> tuple[str, str] | None:

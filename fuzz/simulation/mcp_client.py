@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
-from fuzz.simulation.deployment import World
+from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from runtimes.sim.host import SimHost
@@ -30,7 +30,7 @@ Done: TypeAlias = Callable[[RequestClient], None]
 
 
 @frozen
-class Place:
+class McpEndpoint:
     """Where it is spoken, from which host, and what is shown there each time."""
 
     host: SimHost
@@ -39,7 +39,7 @@ class Place:
 
 
 @define(eq=False)
-class Asked:
+class PendingMcpRequest:
     """A request, and what was said about it."""
 
     number: int
@@ -58,14 +58,14 @@ class Asked:
     decoder: EventStreamDecoder = field(factory=EventStreamDecoder)
 
 
-class Talk:
+class McpClientSession:
     """One session."""
 
-    def __init__(self, client: McpClient, identity: str, server: SimProcess) -> None:
+    def __init__(self, client: SimMcpClient, identity: str, server: SimProcess) -> None:
         self.client = client
         self.identity = identity
         self.server = server
-        self.asked: dict[int, Asked] = {}
+        self.asked: dict[int, PendingMcpRequest] = {}
         self.listener: RequestClient | None = None
         self.ended: float | None = None  # when it was told so
         self.ending = False
@@ -75,7 +75,7 @@ class Talk:
         self.updates: list[tuple[float, str]] = []  # that were told
         self._heard = 0  # the number of the last of them
 
-    def ask(
+    def request(
         self,
         method: str,
         params: Message,
@@ -83,20 +83,20 @@ class Talk:
         *,
         on_note: Callable[[str], None] | None = None,
         on_question: Callable[[Message], None] | None = None,
-    ) -> Asked:
+    ) -> PendingMcpRequest:
         """A request; who wants to hear of its progress says so."""
         number = len(self.asked) + 1
-        asked = self.asked[number] = Asked(number, method, self._now, on_answer, on_note, on_question)
+        asked = self.asked[number] = PendingMcpRequest(number, method, self._now, on_answer, on_note, on_question)
         told = {**params, "_meta": {"progressToken": number}}
         self._read(asked, "POST", {"jsonrpc": "2.0", "id": number, "method": method, "params": told})
         return asked
 
-    def say(self, message: Message, done: Done = lambda caller: None) -> None:
+    def send(self, message: Message, done: Done = lambda caller: None) -> None:
         """A note, or an answer."""
         self.used = self._now
         self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
 
-    def cancel(self, asked: Asked) -> None:
+    def cancel(self, asked: PendingMcpRequest) -> None:
         """Want no answer any more."""
 
         def done(caller: RequestClient) -> None:
@@ -104,13 +104,13 @@ class Talk:
                 asked.cancelled = self._now
 
         params = {"requestId": asked.number, "reason": "changed my mind"}
-        self.say({"method": "notifications/cancelled", "params": params}, done)
+        self.send({"method": "notifications/cancelled", "params": params}, done)
 
-    def leave(self, asked: Asked, pause: float) -> None:
+    def disconnect_request(self, asked: PendingMcpRequest, pause: float) -> None:
         """The connection of a request is cut; its client comes back for the rest, if there is a way."""
         if asked.caller is not None and not asked.caller.over:
             asked.caller.hang_up(reset=True)
-        self.client.world.sim.after(pause, lambda: self._come_back(asked))
+        self.client.world.sim.after(pause, lambda: self._resume(asked))
 
     def listen(self, done: Done = lambda caller: None) -> RequestClient:
         """Hear what the server says by itself, from where that ended before."""
@@ -120,7 +120,7 @@ class Talk:
         def piece(data: bytes) -> None:
             if self.listener is caller and is_stream(caller):
                 for event in decoder.receive_data(data):
-                    self._updated(event)
+                    self._on_resource_updated(event)
 
         last = {"last-event-id": f"0-{self._heard}"} if self._heard else {}
         caller = self.client.send(self, "GET", None, done, piece, **last)
@@ -139,7 +139,7 @@ class Talk:
                 known = self.subscribed if off else self.watching
                 known[uri] = self._now
 
-        self.ask(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
+        self.request(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
 
     def end(self) -> None:
         """Have had enough."""
@@ -158,7 +158,7 @@ class Talk:
 
     # --- what is said about a request ---
 
-    def _come_back(self, asked: Asked) -> None:
+    def _resume(self, asked: PendingMcpRequest) -> None:
         gone = asked.answered is not None or asked.cancelled is not None or self.ending
         if gone or not asked.stream or (asked.caller is not None and not asked.caller.over):
             return
@@ -166,7 +166,7 @@ class Talk:
         self.client.world.count("calls by MCP that were read on")
         self._read(asked, "GET", None, **{"last-event-id": f"{asked.stream}-{asked.place}"})
 
-    def _read(self, asked: Asked, method: str, message: Message | None, **more: str) -> None:
+    def _read(self, asked: PendingMcpRequest, method: str, message: Message | None, **more: str) -> None:
         self.used = self._now
         asked.decoder = decoder = EventStreamDecoder()
 
@@ -176,47 +176,47 @@ class Talk:
                 for event in events:
                     self._event(asked, event)
                 if not events and decoder.last_event_id:
-                    self._greeted(asked, decoder.last_event_id)
+                    self._on_initialized(asked, decoder.last_event_id)
 
         def done(caller: RequestClient) -> None:
             if asked.decoder is not decoder:
                 return
             if caller.status == 200 and not is_stream(caller):
-                self._told(asked, caller.answer.json)
+                self._on_message(asked, caller.answer.json)
             elif caller.status == 0 and asked.cuts < CUTS and not self.client.world.left:
-                self.client.world.sim.after(COMES_BACK, lambda: self._come_back(asked))
+                self.client.world.sim.after(COMES_BACK, lambda: self._resume(asked))
 
         caller = asked.caller = self.client.send(self, method, message, done, piece, **more)
 
-    def _greeted(self, asked: Asked, last: str) -> None:
+    def _on_initialized(self, asked: PendingMcpRequest, last: str) -> None:
         stream, _, place = last.partition("-")
         if not asked.stream:
             asked.stream = stream
         if stream != asked.stream or int(place) != asked.place:
             violated(Invariant.STREAM, f"a stream of MCP begins at {last}, and {asked.stream}-{asked.place} was told")
 
-    def _event(self, asked: Asked, event: ServerSentEvent) -> None:
+    def _event(self, asked: PendingMcpRequest, event: ServerSentEvent) -> None:
         stream, _, number = event.id.partition("-")
         asked.stream = asked.stream or stream
         if event.data:
             if stream != asked.stream or int(number) != asked.place + 1:
                 violated(Invariant.STREAM, f"event {event.id} of MCP comes after {asked.stream}-{asked.place}")
             asked.place += 1
-            self._told(asked, json.loads(event.data))
+            self._on_message(asked, json.loads(event.data))
 
-    def _told(self, asked: Asked, message: Message) -> None:
+    def _on_message(self, asked: PendingMcpRequest, message: Message) -> None:
         params = message.get("params", {})
         if message.get("method") == "notifications/progress":
-            self._progress(asked, params)
+            self._on_progress(asked, params)
         elif message.get("method") == "notifications/cancelled":
             pass  # a question that it has asked
         elif "method" in message:
             if asked.on_question is not None:
                 asked.on_question(message)
         else:
-            self._answer(asked, message)
+            self._on_response(asked, message)
 
-    def _progress(self, asked: Asked, params: Message) -> None:
+    def _on_progress(self, asked: PendingMcpRequest, params: Message) -> None:
         if params["progressToken"] != asked.number:
             violated(Invariant.OWN_ANSWER, f"request {asked.number} by MCP is told how {params} is getting on")
         if params["progress"] <= asked.progress:
@@ -225,13 +225,13 @@ class Talk:
         if asked.on_note is not None:
             asked.on_note(str(params["message"]))
 
-    def _answer(self, asked: Asked, message: Message) -> None:
+    def _on_response(self, asked: PendingMcpRequest, message: Message) -> None:
         now = self._now
         if message.get("id") != asked.number:
             violated(Invariant.OWN_ANSWER, f"request {asked.number} by MCP is told {message!r:.100}")
         if asked.answered is not None:
             violated(Invariant.ONE_ANSWER, f"request {asked.number} by MCP was answered twice")
-        if asked.cancelled is not None and now > asked.cancelled + LATE and self._is_sound(asked.caller):
+        if asked.cancelled is not None and now > asked.cancelled + LATE and self._is_unaffected(asked.caller):
             late = now - asked.cancelled
             violated(
                 Invariant.CANCELLED, f"request {asked.number} by MCP was cancelled, and answered {late:.0f} s later"
@@ -242,7 +242,7 @@ class Talk:
 
     # --- what it says by itself ---
 
-    def _updated(self, event: ServerSentEvent) -> None:
+    def _on_resource_updated(self, event: ServerSentEvent) -> None:
         stream, _, number = event.id.partition("-")
         if not event.data:
             return
@@ -251,7 +251,7 @@ class Talk:
         self._heard = int(number)
         uri = json.loads(event.data)["params"]["uri"]
         left = self.subscribed.get(uri, -1.0)
-        if left is not None and (left < 0.0 or (self._now > left + LATE and self._is_sound(self.listener))):
+        if left is not None and (left < 0.0 or (self._now > left + LATE and self._is_unaffected(self.listener))):
             violated(Invariant.OWN_BYTES, f"a client of MCP is told of {uri}, which it has not subscribed to")
         self.updates.append((self._now, uri))
         self.client.world.count("updates by MCP")
@@ -262,20 +262,20 @@ class Talk:
     def _now(self) -> float:
         return self.client.world.sim.now
 
-    def _is_sound(self, caller: RequestClient | None) -> bool:
-        return caller is not None and self.client.world.is_sound(caller)
+    def _is_unaffected(self, caller: RequestClient | None) -> bool:
+        return caller is not None and self.client.world.is_unaffected(caller)
 
 
-class McpClient:
+class SimMcpClient:
     """A program that has sessions at one place. With `elicits` its user can be asked."""
 
-    def __init__(self, world: World, place: Place, *, elicits: bool = False) -> None:
+    def __init__(self, world: Deployment, place: McpEndpoint, *, elicits: bool = False) -> None:
         self.world = world
         self.place = place
-        self.talks: list[Talk] = []
+        self.talks: list[McpClientSession] = []
         self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
-    def open(self, server: SimProcess, then: Callable[[Talk], None]) -> RequestClient:
+    def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
         """A new session, and what is done in it at once."""
         about = {
             "protocolVersion": VERSION,
@@ -287,26 +287,26 @@ class McpClient:
             identity = caller.answer.headers.get(b"mcp-session-id")
             if caller.status == 200 and identity is not None:
                 self.world.count("sessions of MCP")
-                talk = Talk(self, identity.decode(), server)
+                talk = McpClientSession(self, identity.decode(), server)
                 self.talks.append(talk)
-                talk.say({"method": "notifications/initialized"})
+                talk.send({"method": "notifications/initialized"})
                 then(talk)
 
         message = {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": about}
         return self.send(None, "POST", message, done)
 
-    def try_door(self, talk: Talk) -> None:
+    def try_foreign_session(self, talk: McpClientSession) -> None:
         """Somebody else knows the number of a session."""
 
         def done(caller: RequestClient) -> None:
             if caller.status in (200, 202, 204):
-                violated(Invariant.DOORS, f"{caller.status} for another from a session of MCP")
+                violated(Invariant.ACCESS, f"{caller.status} for another from a session of MCP")
 
         self.send(talk, "POST", {"jsonrpc": "2.0", "id": "list", "method": "tools/list"}, done)
 
     def send(
         self,
-        talk: Talk | None,
+        talk: McpClientSession | None,
         method: str,
         message: Message | None,
         done: Done,
@@ -324,7 +324,7 @@ class McpClient:
             headers |= {"mcp-session-id": talk.identity, "mcp-protocol-version": VERSION}
         if message is not None:
             headers["content-type"] = "application/json"
-        call = self.world.call
+        call = self.world.request
         return call(place.host, place.target, method, "/mcp", headers=headers, body=message, done=done, piece=piece)
 
 

@@ -10,20 +10,20 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from fuzz.simulation.script import PAIRED
-from fuzz.simulation.servers.mcp_tool_behavior import HOWS
+from fuzz.simulation.servers.mcp_tool_behavior import BEHAVIORS
 from fuzz.steps import AskAgentByMcp, AuthorizeAgent, DrivePhone, PairDevice, RegisterCode, Step, UseToolServers
 
-SPOKEN = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
+MCP_ACTIONS = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
 SHARE = 1 / 4  # of all worlds
 MOST = 3  # in one world
 WATCHED = 1 / 16  # of the other worlds
 REFUSED = 6  # `other` of an agent that the owner refuses
-CRASH = 54 * HOWS.index("crash")  # `other` of a call that ends its server
+CRASH = 54 * BEHAVIORS.index("crash")  # `other` of a call that ends its server
 ROOM = 1 << 16
 OVER = 0.6  # of those who drive: the owner takes back what he has allowed
 
 
-def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
+def mcp_scenarios(seed: int, others: list[Step]) -> list[Step]:
     """Those of a seed."""
     rng = Random(f"mcp {seed}")
     if rng.random() >= SHARE:
@@ -31,7 +31,7 @@ def mcp_episodes(seed: int, others: list[Step]) -> list[Step]:
     steps: list[Step] = []
     for _ in range(rng.randint(1, MOST)):
         begin = max(PAIRED + 1.0, rng.choice(others).at) + rng.random()
-        steps += rng.choice(EPISODES)(rng, begin)
+        steps += rng.choice(MCP_SCENARIOS)(rng, begin)
     return steps
 
 
@@ -114,4 +114,4 @@ def _used(rng: Random, at: float) -> list[Step]:
     return _row(rng, at, deeds, rng.choice((1.0, 8.0)))
 
 
-EPISODES: tuple[Callable[[Random, float], list[Step]], ...] = (_let_in, _driven, _driven, _inquired, _used)
+MCP_SCENARIOS: tuple[Callable[[Random, float], list[Step]], ...] = (_let_in, _driven, _driven, _inquired, _used)

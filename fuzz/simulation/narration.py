@@ -23,7 +23,7 @@ HOSTS = 4  # devices, as the world has them
 ATTACKERS = 2
 
 
-def sentence(step: Step) -> str:
+def describe_step(step: Step) -> str:
     """Describe a step in words."""
     index, choice = int(step.value(INDEX)), int(step.value(CHOICE))
     text = (
@@ -41,7 +41,7 @@ def sentence(step: Step) -> str:
     return text[:1].lower() + text[1:]
 
 
-def story(
+def narrate(
     records: Iterable[TraceRecord], steps: Iterable[tuple[float, str]], secrets: Mapping[str, str], start: float
 ) -> str:
     """Both in the order of time, one a line; `start` is when the script began, on the clock of the records."""

@@ -25,7 +25,7 @@ from fuzz.steps import (
     UseMcp,
 )
 
-APART = (
+OPTIONAL_ACTIONS = (
     RequestNoteApproval,
     ForkChat,
     RepeatCompletion,
@@ -42,7 +42,7 @@ NEXT = 1.0  # s at most from one step of an episode to the next
 BEHIND = 3  # behind as many of the steps that others have
 
 
-def episodes(seed: int, others: list[Step]) -> list[Step]:
+def optional_scenarios(seed: int, others: list[Step]) -> list[Step]:
     """Those of a seed."""
     return [*_several(seed, others), *_suspected(seed, others)]
 
@@ -59,7 +59,7 @@ def _several(seed: int, others: list[Step]) -> list[Step]:
     if rng.random() >= SHARE:
         return []
     faulty = any(isinstance(step, Fault) for step in others)
-    kinds = [kind for kind in EPISODES if faulty or kind is not _buried]
+    kinds = [kind for kind in OPTIONAL_SCENARIOS if faulty or kind is not _buried]
     steps: list[Step] = []
     for _ in range(rng.randint(1, MOST)):
         begin = max(PAIRED + 1.0, rng.choice(others[BEHIND:] or others).at) + rng.random()
@@ -119,7 +119,7 @@ def _flooded(rng: Random, at: float) -> list[Step]:
     return _row(rng, at, [(TypeInTerminal, who, 3, 0.0), (StopReading, -1, 0, 5.0), (TypeInTerminal, who, 4, 0.0)])
 
 
-EPISODES: tuple[Callable[[Random, float], list[Step]], ...] = (
+OPTIONAL_SCENARIOS: tuple[Callable[[Random, float], list[Step]], ...] = (
     *(_noted, _forked, _repeated, _skimmed, _downloaded, _buried, _flooded),
     *(_told_by_mcp, _told_by_mcp),
 )

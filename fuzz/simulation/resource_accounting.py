@@ -1,7 +1,7 @@
 """The books of the relay and the API: what each table holds belongs to somebody, and each count is of what is there.
 
-`check_relay` and `check_api` hold at any moment between two facts. `census` counts what every table of the core holds,
-whoever made it: when nobody is there any more, nothing may be left that had an owner (see `rest`).
+`check_relay` and `check_api` hold at any moment between two facts. `table_sizes` counts what every table of the core
+holds, whoever made it: when nobody is there any more, nothing may be left that had an owner (see `rest`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS
 from svc_proto.relay.websocket.client_connection import ClientConnection, ClientState
 
 if TYPE_CHECKING:
-    from fuzz.simulation.deployment import World
+    from fuzz.simulation.deployment import Deployment
 
 RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
 LATE = 5.0  # s after which something that was due has happened
@@ -111,13 +111,13 @@ def check_windows(engine: Engine) -> None:
                 _wrong(f"{missing} bytes of a connection's window are taken, and {owed} wait on its streams")
 
 
-class Books:
+class ResourceAccounting:
     """Those of a world."""
 
     def __init__(self) -> None:
-        self._closings = {"relay": Closings(), "api": Closings()}
+        self._closings = {"relay": ClosingSockets(), "api": ClosingSockets()}
 
-    def look(self, world: World) -> None:
+    def check(self, world: Deployment) -> None:
         """All of them, of the programs that are there."""
         now = world.sim.now
         if world.relay.alive and world.relay.ready:
@@ -133,7 +133,7 @@ class Books:
             self._closings["api"].check(api.engine, now)
 
 
-class Closings:
+class ClosingSockets:
     """Sockets that we close are gone soon, whatever their peers do, and nothing runs for them meanwhile."""
 
     def __init__(self) -> None:
@@ -148,21 +148,21 @@ class Closings:
                 socket = lane.socket if isinstance(lane, HttpChannel) else None
                 if socket is None or socket.state is not WebSocketConnectionState.CLOSING:
                     continue
-                if runs_for(socket._handler):
+                if has_processes_of(socket._handler):
                     violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
                 self._since[socket] = begun = since.get(socket, now)
                 if now > begun + lane.limits.close_timeout + LATE:
                     _wrong(f"a socket is being closed for {now - begun:.0f} s")
 
 
-def runs_for(handler: object) -> bool:
+def has_processes_of(handler: object) -> bool:
     """Whether a client that was sent away still has programs of its own."""
     if not isinstance(handler, ClientConnection) or handler.state is not ClientState.ENDED:
         return False
     return bool(handler.terminals is not None and handler.terminals.held) or bool(handler.tui and handler.tui.busy)
 
 
-def census(*roots: object) -> dict[str, int]:
+def table_sizes(*roots: object) -> dict[str, int]:
     """How much each table holds that can be reached from there, by the class and the attribute that has it."""
     counts: Counter[str] = Counter()
     seen: dict[int, object] = {}
@@ -200,4 +200,4 @@ def _members(thing: object) -> list[tuple[str, object]]:
 
 
 def _wrong(detail: str) -> None:
-    violated(Invariant.BOOKS, detail)
+    violated(Invariant.ACCOUNTING, detail)

@@ -16,18 +16,18 @@ import click
 from attrs import define, evolve, field
 
 from fuzz.corpus_paths import CRASHES
-from fuzz.reference_parsers import obey
-from fuzz.simulation.checks.all_checks import ROOMS
-from fuzz.simulation.narration import sentence
-from fuzz.simulation.scenario_runner import Failure, Report, play
+from fuzz.reference_parsers import disable_fast_paths
+from fuzz.simulation.checks.all_checks import ALL_CHECKS
+from fuzz.simulation.narration import describe_step
+from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import draw
+from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.shrink import smaller
-from fuzz.simulation.transition_coverage import told, watch
+from fuzz.simulation.transition_coverage import format_report, start_counting
 
 GIVEN = 16  # shown of the seeds that fail
-NEWS_EVERY = 10.0  # s between two lines on how far it is
-AT_ONCE = 4  # worlds that a process is given
+PROGRESS_INTERVAL = 10.0  # s between two lines on how far it is
+BATCH_SIZE = 4  # worlds that a process is given
 
 EXAMPLES = """
 \b
@@ -42,7 +42,7 @@ Examples:
 
 
 @define
-class Total:
+class RunSummary:
     """Of many worlds."""
 
     worlds: int = 0
@@ -54,7 +54,7 @@ class Total:
     rows: dict[str, int] = field(factory=dict)
     digest: str = ""  # of the digests of all worlds, in their order
 
-    def add(self, report: Report) -> None:
+    def add(self, report: ScenarioReport) -> None:
         """Count one more."""
         self.worlds += 1
         self.seconds += report.seconds
@@ -83,14 +83,14 @@ class Total:
 def replay_command(script: Script) -> str:
     """What to type to see it again."""
     return " ".join(
-        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--room {room}" for room in script.rooms)]
+        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--room {room}" for room in script.checks)]
     )
 
 
 @contextmanager
 def outcomes(
     seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False, rooms: Sequence[str] = ()
-) -> Iterator[Iterator[Report | Failure]]:
+) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
 
     With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane
@@ -103,11 +103,11 @@ def outcomes(
         yield map(playing, seeds)
         return
     with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, law)) as pool:
-        yield pool.imap(playing, seeds, chunksize=AT_ONCE)
+        yield pool.imap(playing, seeds, chunksize=BATCH_SIZE)
 
 
-def _play_seed(rooms: tuple[str, ...], seed: int) -> Report | Failure:
-    return play(evolve(draw(seed), rooms=rooms))
+def _play_seed(rooms: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioFailure:
+    return run_script(evolve(generate_script(seed), checks=rooms))
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,7 +124,7 @@ def _play_seed(rooms: tuple[str, ...], seed: int) -> Report | Failure:
     "--room",
     "rooms",
     multiple=True,
-    type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ROOMS)]),
+    type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ALL_CHECKS)]),
     metavar="NAME",
     help="What is gone through in the end, instead of what the seed draws; may be said again.",
 )
@@ -146,8 +146,10 @@ def main(
     began = time.monotonic()
     if path is not None or seed is not None:
         _prepare(rows, law)
-        script = evolve(draw(seed or 0), rooms=rooms) if path is None else Script.from_json(path.read_text())
-        outcome = play(script, trace=trace)
+        script = (
+            evolve(generate_script(seed or 0), checks=rooms) if path is None else Script.from_json(path.read_text())
+        )
+        outcome = run_script(script, trace=trace)
         if trace:
             print(outcome.story)
         total, failures = _watch(iter([outcome]), 1)
@@ -157,7 +159,7 @@ def main(
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:
-        print(told(total.rows))
+        print(format_report(total.rows))
     if failures:
         _explain(failures, tries, crashes)
         sys.exit(1)
@@ -165,34 +167,36 @@ def main(
 
 def _prepare(rows: bool, law: bool) -> None:
     if law:
-        obey()
+        disable_fast_paths()
     if rows:
-        watch()
+        start_counting()
 
 
-def _watch(coming: Iterator[Report | Failure], expected: int) -> tuple[Total, list[Failure]]:
+def _watch(
+    coming: Iterator[ScenarioReport | ScenarioFailure], expected: int
+) -> tuple[RunSummary, list[ScenarioFailure]]:
     """Add them up as they come; say now and then how far it is."""
-    total, failures = Total(), list[Failure]()
+    total, failures = RunSummary(), list[ScenarioFailure]()
     began = told = time.monotonic()
     for done, outcome in enumerate(coming, start=1):
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, ScenarioFailure):
             failures.append(outcome)
-            _tell(f"seed {outcome.script.seed}: {outcome.invariant.name}: {outcome.detail.splitlines()[-1]}")
+            _print_summary(f"seed {outcome.script.seed}: {outcome.invariant.name}: {outcome.detail.splitlines()[-1]}")
         else:
             total.add(outcome)
         now = time.monotonic()
-        if now - told >= NEWS_EVERY and done < expected:
+        if now - told >= PROGRESS_INTERVAL and done < expected:
             told = now
             left = (now - began) / done * (expected - done)
-            _tell(f"{done:,} of {expected:,} worlds, {len(failures)} failed, about {left:,.0f} s left")
+            _print_summary(f"{done:,} of {expected:,} worlds, {len(failures)} failed, about {left:,.0f} s left")
     return total, failures
 
 
-def _tell(text: str) -> None:
+def _print_summary(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _explain(failures: list[Failure], tries: int, folder: Path) -> None:
+def _explain(failures: list[ScenarioFailure], tries: int, folder: Path) -> None:
     """Make the first one smaller, save it, tell its end, and say how to see all of them again."""
     first = failures[0]
     small = smaller(first, tries)
@@ -206,7 +210,7 @@ def _explain(failures: list[Failure], tries: int, folder: Path) -> None:
     print(small.story)
     print("\nIts steps:")
     for number, step in enumerate(steps, start=1):
-        print(f"{step.at:10.3f} s  {number}. {sentence(step)}")
+        print(f"{step.at:10.3f} s  {number}. {describe_step(step)}")
     print(small)
     for failure in failures[:GIVEN]:
         print(f"replay: {replay_command(failure.script)}")

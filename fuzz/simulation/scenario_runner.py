@@ -8,37 +8,37 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from fuzz.simulation.actors.actor_context import ENDED_WITHIN, LATE, RECHECK, Crowd, Deeds
-from fuzz.simulation.actors.approval_users import Notes
-from fuzz.simulation.actors.attackers import Strangers
-from fuzz.simulation.actors.chat_clients import Chats
-from fuzz.simulation.actors.chat_forkers import Branches
-from fuzz.simulation.actors.completion_clients import Askers
-from fuzz.simulation.actors.device_control import Control
-from fuzz.simulation.actors.mcp_actors import Mcp
-from fuzz.simulation.actors.mcp_pingers import IDLE, Agents
-from fuzz.simulation.actors.media_users import Media
-from fuzz.simulation.actors.pairing_devices import Pairing
-from fuzz.simulation.actors.phone_user import Holder
-from fuzz.simulation.actors.run_watchers import Watchers
-from fuzz.simulation.actors.session_lifecycles import Lives
-from fuzz.simulation.actors.session_owners import Owners
-from fuzz.simulation.actors.status_reporters import Reports
-from fuzz.simulation.actors.terminal_users import Desks
-from fuzz.simulation.actors.tui_users import Gateways
-from fuzz.simulation.actors.voice_session_client import AGENT, FAMILIES, VoiceLine
-from fuzz.simulation.actors.voice_users import Voices
-from fuzz.simulation.checks.all_checks import rooms_of
-from fuzz.simulation.checks.check_context import Audit
-from fuzz.simulation.deployment import LIMITS, World
-from fuzz.simulation.faults import Trouble
+from fuzz.simulation.actors.actor_context import END_TIMEOUT, LATE, RECHECK, ActorContext, Deeds
+from fuzz.simulation.actors.approval_users import ApprovalUsers
+from fuzz.simulation.actors.attackers import Attackers
+from fuzz.simulation.actors.chat_clients import ChatClients
+from fuzz.simulation.actors.chat_forkers import ChatForkers
+from fuzz.simulation.actors.completion_clients import CompletionClients
+from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.mcp_actors import McpActors
+from fuzz.simulation.actors.mcp_pingers import IDLE, McpPingers
+from fuzz.simulation.actors.media_users import MediaUsers
+from fuzz.simulation.actors.pairing_devices import PairingDevices
+from fuzz.simulation.actors.phone_user import PhoneUser
+from fuzz.simulation.actors.run_watchers import RunWatchers
+from fuzz.simulation.actors.session_lifecycles import SessionLifecycles
+from fuzz.simulation.actors.session_owners import SessionOwners
+from fuzz.simulation.actors.status_reporters import StatusReporters
+from fuzz.simulation.actors.terminal_users import TerminalUsers
+from fuzz.simulation.actors.tui_users import TuiUsers
+from fuzz.simulation.actors.voice_session_client import AGENT, FAMILIES, VoiceSessionClient
+from fuzz.simulation.actors.voice_users import VoiceUsers
+from fuzz.simulation.checks.all_checks import select_checks
+from fuzz.simulation.checks.check_context import CheckContext
+from fuzz.simulation.deployment import LIMITS, Deployment
+from fuzz.simulation.faults import FaultInjector
 from fuzz.simulation.invariants import Invariant, Violation
-from fuzz.simulation.leak_check import Rest
-from fuzz.simulation.models.reference_model import Session, violated
-from fuzz.simulation.narration import place_of, sentence, story
+from fuzz.simulation.leak_check import LeakCheck
+from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.narration import describe_step, narrate, place_of
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import draw
-from fuzz.simulation.transition_coverage import Rows, taken
+from fuzz.simulation.script_generator import generate_script
+from fuzz.simulation.transition_coverage import Rows, drain_counts
 from fuzz.steps import Fault, PostNotification, Step
 from runtimes.sim.contract import ContractError
 from runtimes.sim.process import SimProcess
@@ -46,10 +46,10 @@ from runtimes.sim.simulation import SimulationLimitError
 
 LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
 INVOLVED = 60.0  # s in which a program has had something to do
-LOOK_EVERY = 1.0  # s between two looks from above
-CALM = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
-PATIENCE = 60.0  # s for anything in the end
-QUIET = 10  # in one world of so many nothing happens in the end until a session is over
+CHECK_INTERVAL = 1.0  # s between two looks from above
+SETTLE_TIME = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
+WAIT_TIMEOUT = 60.0  # s for anything in the end
+QUIET_TIME = 10  # in one world of so many nothing happens in the end until a session is over
 LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
 GONE = 45.0  # s after which nothing of the phone is left: its socket and what was asked of it
 EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
@@ -58,7 +58,7 @@ RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one
 
 
 @frozen
-class Report:
+class ScenarioReport:
     """What a world went through."""
 
     seed: int
@@ -73,7 +73,7 @@ class Report:
 
 
 @frozen
-class Failure:
+class ScenarioFailure:
     """A script in which an invariant does not hold, or something worse happened."""
 
     script: Script
@@ -87,15 +87,15 @@ class Failure:
         return f"{self.invariant.name}: {self.detail}\n  guards: {self.invariant.value}\n  {self.place}"
 
 
-def play(script: Script, *, trace: bool = False) -> Report | Failure:
+def run_script(script: Script, *, trace: bool = False) -> ScenarioReport | ScenarioFailure:
     """Let a script happen from the beginning to the end, and say how it went. The same script, the same outcome.
 
     With `trace` the story is that of the whole world.
     """
-    taken()  # what a world that failed has left
-    game: _Game | None = None
+    drain_counts()  # what a world that failed has left
+    game: _ScenarioRunner | None = None
     try:
-        game = _Game(script, trace=trace)
+        game = _ScenarioRunner(script, trace=trace)
         return game.run()
     except Violation as violation:
         invariant, detail, place = violation.invariant, violation.detail, place_of(violation)
@@ -104,70 +104,70 @@ def play(script: Script, *, trace: bool = False) -> Report | Failure:
     except Exception as error:
         invariant, detail, place = Invariant.NO_BUG, traceback.format_exc(limit=-6), place_of(error)
     if game is None:
-        return Failure(script, invariant, detail, place=place)
-    return Failure(script, invariant, detail, game.elapsed, f"{game.place()}, in {place}", game.story())
+        return ScenarioFailure(script, invariant, detail, place=place)
+    return ScenarioFailure(script, invariant, detail, game.elapsed, f"{game.position()}, in {place}", game.narrate())
 
 
-def play_seed(seed: int) -> Report | Failure:
+def run_seed(seed: int) -> ScenarioReport | ScenarioFailure:
     """Play the world of a seed."""
-    return play(draw(seed))
+    return run_script(generate_script(seed))
 
 
-class _Game:
+class _ScenarioRunner:
     def __init__(self, script: Script, *, trace: bool) -> None:
         self.script = script
-        self.world = World(script, trace=trace)
+        self.world = Deployment(script, trace=trace)
         self._told: list[tuple[float, str]] = []  # the steps so far, and when
         self._trace = trace
-        self.crowd = Crowd(self.world)
-        self.pairing = Pairing(self.crowd)
-        self.control = Control(self.crowd)
-        self.chats = Chats(self.world)
-        self.voices = Voices(self.crowd)
-        owners = Owners(self.crowd)
-        media = Media(self.crowd)
-        self.reports = Reports(self.crowd, self.control, media)
-        self.agents = Agents(self.crowd, self.control)
-        self.mcp = Mcp(self.crowd, self.control, owners, self.chats, self.reports.deeds[PostNotification])
-        desks = {**Desks(self.crowd).deeds, **Gateways(self.crowd).deeds}
-        self.lives = Lives(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
+        self.crowd = ActorContext(self.world)
+        self.pairing = PairingDevices(self.crowd)
+        self.control = DeviceControlActors(self.crowd)
+        self.chats = ChatClients(self.world)
+        self.voices = VoiceUsers(self.crowd)
+        owners = SessionOwners(self.crowd)
+        media = MediaUsers(self.crowd)
+        self.reports = StatusReporters(self.crowd, self.control, media)
+        self.agents = McpPingers(self.crowd, self.control)
+        self.mcp = McpActors(self.crowd, self.control, owners, self.chats, self.reports.deeds[PostNotification])
+        desks = {**TerminalUsers(self.crowd).deeds, **TuiUsers(self.crowd).deeds}
+        self.lives = SessionLifecycles(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
         self.deeds: dict[type[Step], Deeds] = {
-            **Trouble(self.world).deeds,
+            **FaultInjector(self.world).deeds,
             **self.pairing.deeds,
             **self.control.deeds,
             **self.chats.deeds,
-            **Watchers(self.chats).deeds,
-            **Askers(self.chats).deeds,
-            **Notes(self.chats).deeds,
-            **Branches(self.chats).deeds,
+            **RunWatchers(self.chats).deeds,
+            **CompletionClients(self.chats).deeds,
+            **ApprovalUsers(self.chats).deeds,
+            **ChatForkers(self.chats).deeds,
             **self.agents.deeds,
             **self.mcp.deeds,
             **self.voices.deeds,
             **owners.deeds,
             **media.deeds,
             **self.reports.deeds,
-            **Strangers(self.crowd, self.pairing).deeds,
+            **Attackers(self.crowd, self.pairing).deeds,
             **desks,
             **self.lives.deeds,
-            **Holder(self.crowd).deeds,
+            **PhoneUser(self.crowd).deeds,
         }
         self._start = self.world.sim.now
 
-    def run(self) -> Report:
-        self.wait(lambda: self.world.all_up and self.world.relay.ready, 5.0, "the programs do not start")
-        rest = Rest(self.world)
+    def run(self) -> ScenarioReport:
+        self.wait_until(lambda: self.world.are_programs_up and self.world.relay.ready, 5.0, "the programs do not start")
+        rest = LeakCheck(self.world)
         self.chats.create()
         self._start = self.world.sim.now
         for number, step in enumerate(self.script.steps, start=1):
             self.pass_until(self._start + step.at)
-            self._told.append((self.world.sim.now, f"{number}. {sentence(step)}"))
+            self._told.append((self.world.sim.now, f"{number}. {describe_step(step)}"))
             self.deeds[type(step)](step)
-            self.world.look()
+            self.world.check_invariants()
         self.pass_until(self.world.sim.now + 5.0)
         self.recover()
-        self.everybody_leaves(rest)
+        self.disconnect_all(rest)
         sim, steps = self.world.sim, self.script.steps
-        return Report(
+        return ScenarioReport(
             self.script.seed,
             seconds=self.elapsed,
             events=sim.events,
@@ -175,8 +175,8 @@ class _Game:
             faults=dict(Counter(step.name for step in steps if isinstance(step, Fault))),
             counts=self.world.counts,
             digest=sim.trace_digest(),
-            rows=taken(),
-            story=self.story() if self._trace else "",
+            rows=drain_counts(),
+            story=self.narrate() if self._trace else "",
         )
 
     @property
@@ -184,7 +184,7 @@ class _Game:
         """Virtual seconds since the script began."""
         return self.world.sim.now - self._start
 
-    def place(self) -> str:
+    def position(self) -> str:
         """When it is, and which step was the last."""
         steps = f"step {len(self._told)} of {len(self.script.steps)}"
         if not self._told:
@@ -192,32 +192,32 @@ class _Game:
         when, text = self._told[-1]
         return f"at {self.elapsed:.3f} s, {self.world.sim.now - when:.3f} s after {steps} ({text})"
 
-    def story(self) -> str:
+    def narrate(self) -> str:
         """What happened, in words: all of it if that was to be kept, else the end of it."""
         trace, told = self.world.sim.trace, self._told
         if trace.records is not None:
-            return story(trace.records, told, self.world.secrets, self._start)
+            return narrate(trace.records, told, self.world.secrets, self._start)
         last, since = trace.last(LAST_EVENTS), self.world.sim.now - INVOLVED
         involved = dict.fromkeys(record.process for record in last if record.when >= since)
         events = [record for record in last if record.process in involved]
-        return story(events, told[-LAST_STEPS:], self.world.secrets, self._start)
+        return narrate(events, told[-LAST_STEPS:], self.world.secrets, self._start)
 
     def pass_until(self, when: float) -> None:
         sim = self.world.sim
         while sim.now < when:
-            sim.run_for(min(LOOK_EVERY, when - sim.now))
-            self.look()
+            sim.run_for(min(CHECK_INTERVAL, when - sim.now))
+            self.check_invariants()
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """What can be seen from above, at any moment."""
-        self.world.look()
-        self.crowd.look()
-        self.control.look()
-        self.chats.look()
-        self.voices.look()
-        self.agents.look()
+        self.world.check_invariants()
+        self.crowd.check_invariants()
+        self.control.check_invariants()
+        self.chats.check_invariants()
+        self.voices.check_invariants()
+        self.agents.check_invariants()
 
-    def wait(self, so: Callable[[], bool], limit: float, why: str) -> None:
+    def wait_until(self, so: Callable[[], bool], limit: float, why: str) -> None:
         sim = self.world.sim
         until = sim.now + limit
         while not so():
@@ -231,21 +231,21 @@ class _Game:
     def recover(self) -> None:
         """All faults are over: everybody connects and works, then everybody leaves and nothing is left."""
         world = self.world
-        world.calm()
+        world.heal_all()
         self.mcp.close()
-        self.wait(lambda: world.all_up, 120.0, "the programs do not come back")
-        self.pass_until(world.sim.now + CALM)
-        self.let_runs_end()
+        self.wait_until(lambda: world.are_programs_up, 120.0, "the programs do not come back")
+        self.pass_until(world.sim.now + SETTLE_TIME)
+        self.wait_for_runs()
         self.voices.check_ended()
-        self.everybody_works()
-        self.reports.look_at_all()
+        self.check_everything_works()
+        self.reports.check_all()
         self.pass_until(world.sim.now + 2 * LATE)
         self.chats.compare()
         for seconds in self.lives.ages:
-            self.grow_old(seconds)
+            self.expire_by_clock_change(seconds)
         self.pass_until(world.sim.now + 5.0)
 
-    def let_runs_end(self) -> None:
+    def wait_for_runs(self) -> None:
         """Turns whose model has fallen silent end one after another, each after 300 s."""
         until = self.world.sim.now + RUNS_END
         while self.world.live_runs:
@@ -253,29 +253,29 @@ class _Game:
                 violated(Invariant.RECOVERY, f"{self.world.live_runs} runs have not ended after {RUNS_END:.0f} s")
             self.pass_until(self.world.sim.now + 20.0)
 
-    def everybody_works(self) -> None:
+    def check_everything_works(self) -> None:
         pairing, crowd, world = self.pairing, self.crowd, self.world
         code = pairing.register()
-        self.wait(lambda: code.told is not None, PATIENCE, "a code cannot be registered")
+        self.wait_until(lambda: code.told is not None, WAIT_TIMEOUT, "a code cannot be registered")
         before = len(crowd.sessions)
         pairing.pair(world.devices[0], code)
-        self.wait(lambda: len(crowd.sessions) > before, PATIENCE, "a new device cannot pair")
+        self.wait_until(lambda: len(crowd.sessions) > before, WAIT_TIMEOUT, "a new device cannot pair")
         fresh = crowd.sessions[-1]
-        self.everybody_returns()
+        self.check_devices_return()
         if not world.store_trouble and not world.disk_trouble:
             call = self.control.command(fresh, 2, "Reference")
-            self.wait(lambda: call.over, PATIENCE, "the phone does not answer")
+            self.wait_until(lambda: call.over, WAIT_TIMEOUT, "the phone does not answer")
             if call.status != 200:
                 violated(Invariant.RECOVERY, f"the phone answers {call.status} {call.answer.body!r:.200}")
-        self.a_chat_works()
+        self.check_chat_works()
         if self.voices.lines:
             for family in FAMILIES:
-                self.voice_works(fresh, family, "stub")
-            self.voice_works(fresh, AGENT, "openai_realtime")
+                self.check_voice_works(fresh, family, "stub")
+            self.check_voice_works(fresh, AGENT, "openai_realtime")
         if self.agents.talked:
-            self.who_listens_stays()
+            self.check_listeners_stay()
 
-    def who_listens_stays(self) -> None:
+    def check_listeners_stay(self) -> None:
         """An agent that does nothing but listen keeps its session of MCP."""
         able = [one for one in self.crowd.sessions if self.agents.is_able(one)]
         if not able:
@@ -283,110 +283,110 @@ class _Game:
         session, client = able[-1], self.agents.client(able[-1])
         before = len(client.talks)
         client.open(self.world.relay, lambda talk: self.agents.listen(session, talk))
-        self.wait(lambda: len(client.talks) > before, PATIENCE, "no session of MCP can be had")
+        self.wait_until(lambda: len(client.talks) > before, WAIT_TIMEOUT, "no session of MCP can be had")
         listener = client.talks[-1].listener
         self.pass_until(self.world.sim.now + IDLE + 60.0)
         if self.agents.is_able(session) and (listener is None or listener.over):
             violated(Invariant.RECOVERY, f"who listens by MCP with {session.prefix} was sent away")
 
-    def voice_works(self, session: Session, family: str, provider: str) -> None:
+    def check_voice_works(self, session: SessionModel, family: str, provider: str) -> None:
         """A device has a text read to it, or talks with the agent."""
-        lines: list[VoiceLine] = []
+        lines: list[VoiceSessionClient] = []
         self.voices.begin(session, family, provider, lines.append)
-        self.wait(lambda: bool(lines), PATIENCE, f"no session of {family} can be had")
+        self.wait_until(lambda: bool(lines), WAIT_TIMEOUT, f"no session of {family} can be had")
         ears = lines[0].ears
-        self.wait(lambda: ears.responses > 0, PATIENCE, f"{ears.name} is silent")
+        self.wait_until(lambda: ears.responses > 0, WAIT_TIMEOUT, f"{ears.name} is silent")
         if ears.errors:
             violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
-    def grow_old(self, seconds: float) -> None:
+    def expire_by_clock_change(self, seconds: float) -> None:
         """The clock is set when a socket is open whose session ends by that, which is noticed within an hour."""
         code = self.pairing.register(ttl=seconds / 2)
-        self.wait(lambda: code.told is not None, PATIENCE, "a code cannot be registered")
+        self.wait_until(lambda: code.told is not None, WAIT_TIMEOUT, "a code cannot be registered")
         talker = self.pairing.pair(self.world.devices[0], code)
-        self.wait(lambda: self.is_in(talker), PATIENCE, "a new device cannot pair")
+        self.wait_until(lambda: self.is_authenticated(talker), WAIT_TIMEOUT, "a new device cannot pair")
         self.world.set_clock(seconds)
         self.world.sim.run_for(RECHECK)
-        self.pass_until(self.world.sim.now + ENDED_WITHIN + 5.0)
+        self.pass_until(self.world.sim.now + END_TIMEOUT + 5.0)
 
-    def everybody_returns(self) -> None:
+    def check_devices_return(self) -> None:
         for session in list(self.crowd.sessions):
-            if self.crowd.surely_lives(session):
-                self.returns(session)
+            if self.crowd.must_be_alive(session):
+                self.check_device_returns(session)
 
-    def returns(self, session: Session) -> None:
+    def check_device_returns(self, session: SessionModel) -> None:
         """A device comes back with its token."""
         talker = self.pairing.reconnect(session)
-        self.wait(lambda: talker.over or self.is_in(talker), PATIENCE, "a session does not return")
-        if not self.is_in(talker):
+        self.wait_until(lambda: talker.over or self.is_authenticated(talker), WAIT_TIMEOUT, "a session does not return")
+        if not self.is_authenticated(talker):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} cannot return: {talker.status}")
 
-    def is_in(self, talker: object) -> bool:
+    def is_authenticated(self, talker: object) -> bool:
         return any(device.talker is talker for device in self.crowd.open)
 
-    def a_chat_works(self) -> None:
+    def check_chat_works(self) -> None:
         chats = self.chats
         before = len(chats.chats)
         chats.create()
-        self.wait(lambda: len(chats.chats) > before, PATIENCE, "a chat cannot be made")
+        self.wait_until(lambda: len(chats.chats) > before, WAIT_TIMEOUT, "a chat cannot be made")
         call = chats.turn(chats.chats[-1], "plain")
-        self.wait(lambda: call.over, PATIENCE, "a turn does not end")
+        self.wait_until(lambda: call.over, WAIT_TIMEOUT, "a turn does not end")
         if chats.turns[-1].content is None:
             violated(Invariant.RECOVERY, f"a turn ended with {call.status} {chats.turns[-1].events[-3:]}")
 
-    def everybody_leaves(self, rest: Rest) -> None:
+    def disconnect_all(self, rest: LeakCheck) -> None:
         world = self.world
         info: list[dict[str, object]] = []
-        self.crowd.local("GET", "/relay/info", None, lambda caller: info.append(caller.answer.json))
-        self.wait(lambda: bool(info), PATIENCE, "the relay does not tell of itself")
+        self.crowd.request_as_operator("GET", "/relay/info", None, lambda caller: info.append(caller.answer.json))
+        self.wait_until(lambda: bool(info), WAIT_TIMEOUT, "the relay does not tell of itself")
         if info[0].get("pending_commands") != 0:
             violated(Invariant.RECOVERY, f"commands still wait: {info[0]}")
-        code = self.pairing.register(ttl=LATE_END) if self.script.seed % QUIET == 0 else None
+        code = self.pairing.register(ttl=LATE_END) if self.script.seed % QUIET_TIME == 0 else None
         self.pass_until(world.sim.now + 1.0)
         talker = None if code is None else self.pairing.pair(world.devices[0], code)
         self.pass_until(world.sim.now + 1.0)
-        world.hang_up(but=talker)
+        world.close_connections(but=talker)
         self.pass_until(world.sim.now + EMPTY)
         if code is not None:
             self.pass_until(world.sim.now + LATE_END)
-            world.hang_up()
-        self.voices_end()
+            world.close_connections()
+        self.check_voice_sessions_end()
         self.voices.check_logs()
         if self.agents.talked or self.mcp.talked:
             self.pass_until(world.sim.now + IDLE)
-        self.go_through()
+        self.run_checks()
         for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"
                 violated(Invariant.RECOVERY, f"{process.name} keeps {left}")
         if world.home.children:
             violated(Invariant.RECOVERY, f"{len(world.home.children)} shells are left")
-        world.look_back()
-        world.hang_up()  # who came after all others had left
+        world.check_history()
+        world.close_connections()  # who came after all others had left
         self._stop(world.phone)
         self.pass_until(world.sim.now + GONE)
         rest.check()
         self._stop(world.api, world.relay)
         self.stopped()
-        world.look_back()
+        world.check_history()
 
-    def go_through(self) -> None:
+    def run_checks(self) -> None:
         """The house is empty: somebody goes through some of its rooms."""
         world = self.world
         world.left = False
-        for kind in rooms_of(self.script):
-            kind(Audit(self.crowd, kind.__name__, self.pass_until, world.supervise))
+        for kind in select_checks(self.script):
+            kind(CheckContext(self.crowd, kind.__name__, self.pass_until, world.supervise))
             world.count(f"audits: {kind.__name__}")
-        world.hang_up()
+        world.close_connections()
         self.pass_until(world.sim.now + EMPTY)
-        self.voices_end()
+        self.check_voice_sessions_end()
 
     def _stop(self, *processes: SimProcess) -> None:
         for process in processes:
             self.world.expected[process] = None
             process.stop(10.0)
 
-    def voices_end(self) -> None:
+    def check_voice_sessions_end(self) -> None:
         """Nobody comes back, so every voice session is over after its time, and whatever worked for it is gone."""
         until = self.world.sim.now + VOICES_END
         while self.world.voice_sessions:

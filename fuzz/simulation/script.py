@@ -17,7 +17,7 @@ class Script:
 
     seed: int
     steps: tuple[Step, ...]
-    rooms: tuple[str, ...] = ()  # by their names; none: those that the seed draws
+    checks: tuple[str, ...] = ()  # by their names; none: those that the seed draws
 
     @property
     def faults(self) -> int:
@@ -27,7 +27,7 @@ class Script:
     def to_json(self) -> str:
         """One line for the seed, and the rooms if there are some, and one for each step."""
         rows = [[step.at, step.name, {name: getattr(step, name) for name in slots(type(step))}] for step in self.steps]
-        first = {"seed": self.seed, **({"rooms": self.rooms} if self.rooms else {})}
+        first = {"seed": self.seed, **({"rooms": self.checks} if self.checks else {})}
         return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"
 
     @classmethod

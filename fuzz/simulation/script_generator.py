@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.simulation.background_scenarios import subplots
-from fuzz.simulation.mcp_scenarios import mcp_episodes
-from fuzz.simulation.optional_scenarios import episodes
+from fuzz.simulation.background_scenarios import background_scenarios
+from fuzz.simulation.mcp_scenarios import mcp_scenarios
+from fuzz.simulation.optional_scenarios import optional_scenarios
 from fuzz.simulation.script import PAIRED, Script
-from fuzz.simulation.swarm import swarm
+from fuzz.simulation.swarm import swarm_config
 from fuzz.steps import (
     AdvanceWallClock,
     AnswerForeignCommand,
@@ -166,9 +166,9 @@ TOO_LATE = 640.0  # s after which a code that was registered is shown: it has ex
 LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
 
 
-def draw(seed: int) -> Script:
+def generate_script(seed: int) -> Script:
     """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
-    rng, mine = Random(f"script {seed}"), swarm(seed, KINDS, ALWAYS)
+    rng, mine = Random(f"script {seed}"), swarm_config(seed, KINDS, ALWAYS)
     peaceful = rng.random() < PEACEFUL
     good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)
     pace = mine.pace
@@ -199,8 +199,8 @@ def draw(seed: int) -> Script:
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
             steps.append(PairDevice.of(round(at + soon, 3), rng.choice(mine.people), code))
             codes += 1
-    steps += subplots(seed, mine, steps)
-    steps += [*episodes(seed, steps), *mcp_episodes(seed, steps)]
+    steps += background_scenarios(seed, mine, steps)
+    steps += [*optional_scenarios(seed, steps), *mcp_scenarios(seed, steps)]
     return Script(seed, tuple(sorted((step for step in steps if mine.has(type(step))), key=lambda step: step.at)))
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve
 
-from fuzz.simulation.scenario_runner import Failure, play
+from fuzz.simulation.scenario_runner import ScenarioFailure, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import AMOUNT, CHOICE, INDEX, Fault, Step, slots
 
@@ -24,14 +24,14 @@ Fails: TypeAlias = Callable[[Script], bool]
 Candidates: TypeAlias = Callable[[Script, int], Iterator[Script]]
 
 
-def smaller(failure: Failure, tries: int) -> Failure:
+def smaller(failure: ScenarioFailure, tries: int) -> ScenarioFailure:
     """The same failure of a smaller script, as far as the tries and the time reach."""
     found = failure
 
     def fails(script: Script) -> bool:
         nonlocal found
-        outcome = play(script)
-        if not isinstance(outcome, Failure) or outcome.invariant is not failure.invariant:
+        outcome = run_script(script)
+        if not isinstance(outcome, ScenarioFailure) or outcome.invariant is not failure.invariant:
             return False
         found = outcome
         return True
@@ -50,7 +50,7 @@ def shrink(
     clock: Callable[[], float] = time.monotonic,
 ) -> Script:
     """The smallest script found in so many tries and about so many seconds; it failed at `until`, s from its start."""
-    hunt = _Hunt(fails, tries, clock() + seconds, clock)
+    hunt = _ShrinkBudget(fails, tries, clock() + seconds, clock)
     script = hunt.first(script, [_cut(script, until)])
     for only_faults in (True, False):
         script = hunt.fewer(script, only_faults=only_faults)
@@ -61,7 +61,7 @@ def shrink(
     return hunt.fewer(script, only_faults=False)
 
 
-class _Hunt:
+class _ShrinkBudget:
     """What is left of the tries and of the time."""
 
     def __init__(self, fails: Fails, tries: int, end: float, clock: Callable[[], float]) -> None:

@@ -40,13 +40,13 @@ class Pace:
 
 
 ORDINARY = Pace(30, 70, (0.0, 0.01, 0.3, 1.5, 4.0), 0.15, 0.04)
-CALM = Pace(15, 35, (0.3, 15.0, 60.0, 200.0), 0.05, 0.04)
-STORM = Pace(40, 90, (0.0, 0.01, 0.1, 0.5), 0.4, 0.0)
-PACES = (ORDINARY, ORDINARY, ORDINARY, CALM, STORM)
+SLOW_PACE = Pace(15, 35, (0.3, 15.0, 60.0, 200.0), 0.05, 0.04)
+HEAVY_FAULTS = Pace(40, 90, (0.0, 0.01, 0.1, 0.5), 0.4, 0.0)
+PACES = (ORDINARY, ORDINARY, ORDINARY, SLOW_PACE, HEAVY_FAULTS)
 
 
 @frozen
-class Swarm(Generic[Kind]):
+class SwarmConfig(Generic[Kind]):
     """One world's."""
 
     pace: Pace
@@ -65,16 +65,16 @@ class Swarm(Generic[Kind]):
         return kind not in self.left_out
 
 
-def swarm(seed: int, kinds: Iterable[Kind], always: Iterable[Kind]) -> Swarm[Kind]:
+def swarm_config(seed: int, kinds: Iterable[Kind], always: Iterable[Kind]) -> SwarmConfig[Kind]:
     """Of a seed. What is in `always` is never left out."""
     rng = Random(f"swarm {seed}")
     everything, needed = range(NUMBERS), dict.fromkeys(always)
     if rng.random() < PLAIN:
-        return Swarm(ORDINARY, (), {}, tuple(everything), tuple(everything))
+        return SwarmConfig(ORDINARY, (), {}, tuple(everything), tuple(everything))
     share, some = rng.choice(LEFT_OUT), list(kinds)
     left_out = tuple(kind for kind in some if rng.random() < share and kind not in needed)
     left = [kind for kind in some if kind not in left_out]
     overdone = {kind: rng.choice(TIMES) for kind in rng.sample(left, min(len(left), rng.randint(0, OVERDONE)))}
     people = rng.sample(everything, rng.choice(KEPT_APART)) if rng.random() < FEW else everything
     varieties = rng.sample(everything, 4) if rng.random() < SAME else everything
-    return Swarm(rng.choice(PACES), left_out, overdone, tuple(people), tuple(varieties))
+    return SwarmConfig(rng.choice(PACES), left_out, overdone, tuple(people), tuple(varieties))

@@ -1,7 +1,7 @@
 """Which rows of the product's `(state, trigger) -> state` tables were walked, and which never.
 
-`watch` puts a dict that counts into the place of every table of the core, in every module that holds it. So the
-product knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own
+`start_counting` puts a dict that counts into the place of every table of the core, in every module that holds it. So
+the product knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own
 clients walk, in the tables of `wire`, counts too: it is the same code.
 """
 
@@ -23,7 +23,7 @@ Rows: TypeAlias = Mapping[str, int]
 _walked: Counter[str] = Counter()
 
 
-class _Watched(dict[tuple[Enum, Enum], Any]):
+class _CountingTable(dict[tuple[Enum, Enum], Any]):
     """A table that counts which of its rows are looked up."""
 
     def __init__(self, name: str, rows: Mapping[tuple[Enum, Enum], Any]) -> None:
@@ -36,16 +36,16 @@ class _Watched(dict[tuple[Enum, Enum], Any]):
         return following
 
 
-def watch() -> None:
+def start_counting() -> None:
     """Count from now on, in this process. Once is enough, and there is no way back."""
     for name, table, holders in _tables():
-        if not isinstance(table, _Watched):
-            watched = _Watched(name, table)
+        if not isinstance(table, _CountingTable):
+            watched = _CountingTable(name, table)
             for holder, attribute in holders:
                 setattr(holder, attribute, watched)
 
 
-def taken() -> dict[str, int]:
+def drain_counts() -> dict[str, int]:
     """What was walked since this was asked last; nothing in a process that does not watch."""
     rows = dict(sorted(_walked.items()))
     _walked.clear()
@@ -57,14 +57,14 @@ def all_rows() -> tuple[str, ...]:
     return tuple(_row(name, key) for name, table, _ in _tables() for key in table)
 
 
-def never_walked(walked: Rows) -> tuple[str, ...]:
+def untaken(walked: Rows) -> tuple[str, ...]:
     """The others."""
     return tuple(row for row in all_rows() if not walked.get(row))
 
 
-def told(walked: Rows) -> str:
+def format_report(walked: Rows) -> str:
     """In words: a line for each table, and under it the rows that were never walked."""
-    missing = dict.fromkeys(never_walked(walked))
+    missing = dict.fromkeys(untaken(walked))
     lines = [f"rows walked: {len(all_rows()) - len(missing)} of {len(all_rows())}"]
     for name, table, _ in _tables():
         never = [row.partition(": ")[2] for key in table if (row := _row(name, key)) in missing]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from fuzz.mutation import chunked
+from fuzz.mutation import split_randomly
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import (
@@ -28,15 +28,15 @@ Target: TypeAlias = Callable[[bytes], None]
 T = TypeVar("T")
 
 
-def pieces_of(data: bytes) -> list[bytes]:
+def split_input(data: bytes) -> list[bytes]:
     """The input in pieces, the same ones each time."""
-    return chunked(data, Random(len(data)))
+    return split_randomly(data, Random(len(data)))
 
 
-def same_however_cut(hear: Callable[[list[bytes]], T], data: bytes) -> T:
+def check_chunking_invariance(hear: Callable[[list[bytes]], T], data: bytes) -> T:
     """What is heard of the input, whole and in pieces."""
     whole = hear([data])
-    assert hear(pieces_of(data)) == whole, "chunking changed what is heard"
+    assert hear(split_input(data)) == whole, "chunking changed what is heard"
     return whole
 
 
@@ -47,7 +47,7 @@ class Replies:
         self._connection = connection
         self._sockets: dict[StreamId, None] = {}
 
-    def to(self, event: Event) -> None:
+    def respond(self, event: Event) -> None:
         """Say it."""
         connection, stream = self._connection, event.stream
         if connection.must_close:
@@ -65,7 +65,7 @@ class Replies:
                 pass
 
 
-def heard_again(events: Sequence[Event], client: Connection, server: Connection) -> None:
+def round_trip_request(events: Sequence[Event], client: Connection, server: Connection) -> None:
     """Say the first request that was heard once more: our server hears the same from our client as from whoever it was.
 
     A client may refuse to say what others do; what it says goes through.
@@ -80,10 +80,10 @@ def heard_again(events: Sequence[Event], client: Connection, server: Connection)
     except LocalProtocolError:
         return
     server.receive_data(client.data_to_send())
-    assert _said(merged(drain(server))) == _said(mine), "a request does not come back"
+    assert _comparable_events(merged(drain(server))) == _comparable_events(mine), "a request does not come back"
 
 
-def _said(events: Sequence[Event]) -> list[object]:
+def _comparable_events(events: Sequence[Event]) -> list[object]:
     """Without what a connection may word in its own way: the version, the framing of a body, the number of a stream."""
     said: list[object] = []
     for event in events:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fuzz.cores.script import perform
-from fuzz.targets.common import same_however_cut
+from fuzz.cores.script import run_core_script
+from fuzz.targets.common import check_chunking_invariance
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Operation, PauseReading, Query, ResumeReading, Send
 from svc_proto.engine.core import Engine
@@ -19,12 +19,12 @@ PEER = Address("127.0.0.1", 40_000)
 
 def relay(data: bytes) -> None:
     """A relay that is sent bytes: never an exception, never a command after `Exit`, the same for any chunking."""
-    same_however_cut(_relay, data)
+    check_chunking_invariance(_relay, data)
 
 
 def core(data: bytes) -> None:
     """A script of deeds, see `fuzz.cores`: the rules of its driver hold."""
-    perform(data)
+    run_core_script(data)
 
 
 def _relay(pieces: list[bytes]) -> list[object]:

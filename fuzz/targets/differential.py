@@ -17,11 +17,11 @@ Law = TypeVar("Law", bound=Connection)
 Lane = TypeVar("Lane", bound=Connection)
 
 
-class MisusedError(Exception):
+class LocalMisuseError(Exception):
     """We have said what h11 does not allow: no program goes on after that."""
 
 
-class Both(Generic[Law, Lane]):
+class DifferentialPair(Generic[Law, Lane]):
     """The law and the lane."""
 
     properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "buffered_bytes", "has_partial_head")
@@ -31,19 +31,19 @@ class Both(Generic[Law, Lane]):
         self.lane = lane
         self.stream = stream  # of what is under way
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Bytes come."""
-        self.do(lambda end: end.receive_data(data))
+        self.compare(lambda end: end.receive_data(data))
 
     def end(self) -> None:
         """The peer says no more."""
-        self.do(lambda end: end.receive_eof())
+        self.compare(lambda end: end.receive_eof())
 
-    def take(self, n: int = 1) -> Event | None:
+    def next_events(self, n: int = 1) -> Event | None:
         """Ask for some events; the last one."""
         event = None
         for _ in range(n):
-            event = self.do(lambda end: end.next_event())
+            event = self.compare(lambda end: end.next_event())
             if isinstance(event, Event):
                 self.on_event(event)
         return event if isinstance(event, Event) else None
@@ -51,23 +51,23 @@ class Both(Generic[Law, Lane]):
     def on_event(self, event: Event) -> None:
         """Both have told it."""
 
-    def say(self, *events: Event) -> None:
+    def send_events(self, *events: Event) -> None:
         """Say events, one by one, up to the first that may not be said."""
-        problem = self.do(lambda end: say(end, events))
+        problem = self.compare(lambda end: send_events(end, events))
         if isinstance(problem, str) and problem.startswith("HTTP/1.1 does not allow"):
-            raise MisusedError
+            raise LocalMisuseError
 
     def flush(self) -> bytes:
         """What is to be sent."""
-        said = self.do(lambda end: end.data_to_send())
+        said = self.compare(lambda end: end.data_to_send())
         assert isinstance(said, bytes)
         return said
 
-    def trust(self) -> None:
+    def lift_limits(self) -> None:
         """The peer is known."""
-        self.do(lambda end: end.lift_limits(StreamId(self.stream)))
+        self.compare(lambda end: end.lift_limits(StreamId(self.stream)))
 
-    def do(self, what: Callable[[Connection], object]) -> object:
+    def compare(self, what: Callable[[Connection], object]) -> object:
         """What comes of it."""
         law, lane = _outcome(what, self.law), _outcome(what, self.lane)
         assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
@@ -81,7 +81,7 @@ class Both(Generic[Law, Lane]):
             assert lane == law, f"{name}: the lane: {lane!r}, the law: {law!r}"
 
 
-def say(end: Connection, events: Sequence[Event]) -> str | None:
+def send_events(end: Connection, events: Sequence[Event]) -> str | None:
     """Say events up to the first that may not be said; why not."""
     try:
         for event in events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.targets.common import pieces_of, same_however_cut
+from fuzz.targets.common import check_chunking_invariance, split_input
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import LocalProtocolError, Refused, RemoteProtocolError
@@ -25,7 +25,7 @@ SECRET = b"a key of sixteen bytes or more"
 
 def multipart(data: bytes) -> None:
     """A form whose boundary is `b`."""
-    parts, problem = same_however_cut(lambda pieces: _parts(pieces, "b"), data)
+    parts, problem = check_chunking_invariance(lambda pieces: _parts(pieces, "b"), data)
     if problem:
         return
     try:
@@ -37,7 +37,7 @@ def multipart(data: bytes) -> None:
 
 def sse(data: bytes) -> None:
     """An event stream."""
-    events, _ = same_however_cut(_events, data)
+    events, _ = check_chunking_invariance(_events, data)
     for event in events:
         if "\x00" in event.event:  # the field is read, but not written
             continue
@@ -61,7 +61,7 @@ def envelope(data: bytes) -> None:
 
 def resp(data: bytes) -> None:
     """Answers and messages of Redis, or the commands of its clients."""
-    values, problem = _values(pieces_of(data))
+    values, problem = _values(split_input(data))
     slow = _values([data[at : at + 1] for at in range(len(data))])
     assert repr(slow) == repr((values, problem)), "chunking changed the values"
     for words in values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import h11
 
-from fuzz.targets.common import Replies, heard_again, same_however_cut
+from fuzz.targets.common import Replies, check_chunking_invariance, round_trip_request
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, ResponseEnd
 from svc_proto.wire.http1 import Http1Connection
@@ -15,19 +15,19 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 def http1(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    heard = same_however_cut(_serve, data).heard
+    heard = check_chunking_invariance(_serve, data).heard
     client = Http1Connection(Role.CLIENT, entropy=bytes)
-    heard_again([event for event in heard if event.stream == ONE], client, _server())
+    round_trip_request([event for event in heard if event.stream == ONE], client, _server())
 
 
 def answer(data: bytes) -> None:
     """A client connection that has asked with a GET: what answers it."""
-    same_however_cut(_listen, data)
+    check_chunking_invariance(_listen, data)
 
 
 def chunks(data: bytes) -> None:
     """A body in chunks: the strict reader sees the body that h11 sees, or refuses."""
-    found = same_however_cut(_serve, CHUNKED + data)
+    found = check_chunking_invariance(_serve, CHUNKED + data)
     if found.status is None:
         body = b"".join(event.data for event in found.heard if isinstance(event, RequestData) and event.stream == ONE)
         assert _h11_body(CHUNKED + data).startswith(body), "h11 reads another body"
@@ -39,7 +39,7 @@ def _server() -> Http1Connection:
 
 def _serve(pieces: list[bytes]) -> ConnectionOutcome:
     connection = _server()
-    return outcome(connection, pieces, Replies(connection).to)
+    return outcome(connection, pieces, Replies(connection).respond)
 
 
 def _listen(pieces: list[bytes]) -> ConnectionOutcome:

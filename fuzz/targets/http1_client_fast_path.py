@@ -7,8 +7,8 @@ from functools import cache
 from random import Random
 from zlib import crc32
 
-from fuzz.mutation import chunked
-from fuzz.targets.differential import Both, MisusedError
+from fuzz.mutation import split_randomly
+from fuzz.targets.differential import DifferentialPair, LocalMisuseError
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptWebSocket,
@@ -59,41 +59,41 @@ ODD_METHODS = ("HEAD", "BREW", "get", "G T", "")
 ODD_TARGETS = ("*", "a", "http://h/", "/ a", "/\u00e9", "/\ud800", "")
 
 
-def call(data: bytes) -> None:
+def http1_client_fast_path(data: bytes) -> None:
     """Bytes from a server; where they are cut, and what was asked, follows from the bytes."""
     compare_calls(data, Random(crc32(data)))
 
 
 def compare_calls(data: bytes, rng: Random) -> int:
     """Play one script to both; 1 if the lane had the call to itself."""
-    both = BothCalls()
-    with suppress(MisusedError):
+    both = ClientPair()
+    with suppress(LocalMisuseError):
         _play(both, data, rng)
     return both.lane._law is None
 
 
-def _play(both: BothCalls, data: bytes, rng: Random) -> None:
-    both.say(*_asked(rng))
+def _play(both: ClientPair, data: bytes, rng: Random) -> None:
+    both.send_events(*_asked(rng))
     both.flush()
-    pieces = [data] if rng.random() < 0.5 else chunked(data, rng)
+    pieces = [data] if rng.random() < 0.5 else split_randomly(data, rng)
     if rng.random() < 0.5:
         head, end, body = data.partition(b"\r\n\r\n")
         first = rng.randrange(len(body) + 1)
-        pieces = [head + end + body[:first], *chunked(body[first:], rng)]
+        pieces = [head + end + body[:first], *split_randomly(body[first:], rng)]
     for piece in pieces:
-        both.hear(piece)
+        both.feed(piece)
         for _ in range(rng.choice((0, 1, 2, 9))):
-            both.take()
+            both.next_events()
         if rng.random() < 0.03:
-            both.say(rng.choice(_odd()))
+            both.send_events(rng.choice(_odd()))
     if rng.random() < 0.5:
         both.end()
-    both.take(9)
+    both.next_events(9)
     if rng.random() < 0.3:
-        both.say(rng.choice(_odd()))
-        both.hear(data[-7:])
-        both.take(2)
-    both.trust()
+        both.send_events(rng.choice(_odd()))
+        both.feed(data[-7:])
+        both.next_events(2)
+    both.lift_limits()
     both.flush()
 
 
@@ -128,7 +128,7 @@ def _odd() -> tuple[Event, ...]:
     )
 
 
-class BothCalls(Both[Http1Connection, FastPathClientConnection]):
+class ClientPair(DifferentialPair[Http1Connection, FastPathClientConnection]):
     """The law and the lane of a call."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:

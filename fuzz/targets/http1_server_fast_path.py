@@ -9,8 +9,8 @@ from random import Random
 from typing import TypeAlias
 from zlib import crc32
 
-from fuzz.mutation import chunked
-from fuzz.targets.differential import Both, MisusedError, say
+from fuzz.mutation import split_randomly
+from fuzz.targets.differential import DifferentialPair, LocalMisuseError, send_events
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     AcceptWebSocket,
@@ -71,35 +71,35 @@ ODD_HEADS = ((204, DATE), (200, b"a\r\nb: c"), (200, b""), (205, DATE), (999, DA
 BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
 
 
-def lane(data: bytes) -> None:
+def http1_server_fast_path(data: bytes) -> None:
     """Bytes from a peer; where they are cut, and what is said to them, follows from the bytes."""
     compare(data, Random(crc32(data)))
 
 
 def compare(data: bytes, rng: Random) -> int:
     """Play one script to both; how many messages the lane had all to itself."""
-    both = BothServers()
-    with suppress(MisusedError):
+    both = ServerPair()
+    with suppress(LocalMisuseError):
         _play(both, data, rng)
     return both.alone
 
 
-def _play(both: BothServers, data: bytes, rng: Random) -> None:
+def _play(both: ServerPair, data: bytes, rng: Random) -> None:
     for piece in _pieces(data, rng):
         at_once, begin_only = rng.random() < 0.7, rng.random() < 0.2
         if at_once:
             both.hear_request(piece, begin_only=begin_only)
         else:
-            both.hear(piece)
+            both.feed(piece)
         if rng.random() < 0.6:
-            both.take(4)
+            both.next_events(4)
             both.answer(StreamId(both.stream), 200, rng.choice(PLAIN), rng.choice(BODIES))
         else:
             for _ in range(rng.choice((0, 1, 1, 2, 3, 6))):
                 _step(both, rng)
     if rng.random() < 0.3:
         both.end()
-        both.take(4)
+        both.next_events(4)
     for _ in range(rng.choice((0, 0, 3))):
         _step(both, rng)
     both.flush()
@@ -110,14 +110,14 @@ def _pieces(data: bytes, rng: Random) -> list[bytes]:
     kind = rng.random()
     if kind < 0.7:
         return [piece for piece in _BEGINNING.split(data) if piece]
-    return chunked(data, rng) if kind < 0.9 else [data]
+    return split_randomly(data, rng) if kind < 0.9 else [data]
 
 
-def _step(both: BothServers, rng: Random) -> None:
+def _step(both: ServerPair, rng: Random) -> None:
     stream = StreamId(both.stream)
     kind = rng.random()
     if kind < 0.4:
-        both.take(rng.choice((1, 1, 2, 9)))
+        both.next_events(rng.choice((1, 1, 2, 9)))
     elif kind < 0.75:
         fields = rng.choice(PLAIN) if rng.random() < 0.85 else rng.choice(ODD)
         other = StreamId(stream + rng.choice((0,) * 18 + (-1, 1)))
@@ -125,11 +125,11 @@ def _step(both: BothServers, rng: Random) -> None:
     elif kind < 0.85:
         both.flush()
     elif kind < 0.95:
-        both.say(*rng.choice(_sayings(stream)))
+        both.send_events(*rng.choice(_sayings(stream)))
     elif kind < 0.98:
-        both.say(*rng.choice(_sayings(StreamId(rng.choice((0, 0, stream + 1))))))
+        both.send_events(*rng.choice(_sayings(StreamId(rng.choice((0, 0, stream + 1))))))
     else:
-        both.trust()
+        both.lift_limits()
 
 
 @cache
@@ -159,7 +159,7 @@ def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
     )
 
 
-class BothServers(Both[Http1Connection, FastPathServerConnection]):
+class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
     """The law and the lane of a server."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
@@ -176,7 +176,7 @@ class BothServers(Both[Http1Connection, FastPathServerConnection]):
         """Bytes come, and the lane is asked for a whole request. Whether it gave one."""
         taken = self.lane.receive_simple_request(data)
         if taken is None:
-            self.hear(data)
+            self.feed(data)
             return False
         head, body = taken
         self.on_event(head)
@@ -202,9 +202,9 @@ class BothServers(Both[Http1Connection, FastPathServerConnection]):
         events.append(ResponseEnd(stream))
         at_once = self.lane.send_simple_response(stream, status, DATE, fields, body)
         if not at_once:
-            self.say(*events)
+            self.send_events(*events)
             return False
         self.alone += 1
-        assert say(self.law, events) is None, "the law does not allow what the lane has said"
+        assert send_events(self.law, events) is None, "the law does not allow what the lane has said"
         self.flush()
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuzz.targets.common import Replies, heard_again, same_however_cut
+from fuzz.targets.common import Replies, check_chunking_invariance, round_trip_request
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import (
     Event,
@@ -24,14 +24,14 @@ HOST = Headers(((b"host", b"a"),))
 
 def http2(data: bytes) -> None:
     """A server connection: requests are answered, WebSockets accepted and echoed."""
-    heard = same_however_cut(_serve, PREFACE + data).heard
+    heard = check_chunking_invariance(_serve, PREFACE + data).heard
     server = _server()
-    heard_again([_as_first(event) for event in _first_request(heard)], _settled_client(server), server)
+    round_trip_request([_as_first(event) for event in _first_request(heard)], _settled_client(server), server)
 
 
 def answer2(data: bytes) -> None:
     """A client connection that has asked with a GET, a POST and for a WebSocket: what answers it."""
-    same_however_cut(_listen, data)
+    check_chunking_invariance(_listen, data)
 
 
 def _server() -> Http2Connection:
@@ -46,7 +46,7 @@ def _serve(pieces: list[bytes]) -> ConnectionOutcome:
         if isinstance(event, RequestData):
             connection.acknowledge_data(event.stream, len(event.data))
         if connection.knows(event.stream):
-            replies.to(event)
+            replies.respond(event)
 
     return outcome(connection, pieces, attend)
 

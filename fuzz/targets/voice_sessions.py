@@ -27,23 +27,23 @@ NUMBERED = ("output", "agent")
 LOST_WITH = (1006, 1000, 1001, 1005, 4999)
 TIMES = (0.0, 0.3, 5.0, 29.9, 31.0, 61.0, 121.0, 400.0)  # s
 CODES = (1000, 1001, 1008, 1009, 1011, 1013, 4000, 4003, 4008, 4009)
-MOST_DEEDS = 200
-MOST_SOCKETS = 40
+MAX_ACTIONS = 200
+MAX_SOCKETS = 40
 FOR_EVER = 10_000.0  # s: longer than anything of a session may last
 
 
 def voice(data: bytes) -> None:
     """No bug, ids that rise, replays that are as they were, known close codes, and in the end nothing is left."""
-    game = _Game(ORDER[(data or b"0")[0] % len(ORDER)])
-    for line in data[1:].split(b"\n")[:MOST_DEEDS]:
-        game.deed(line.decode("utf-8", "replace"))
+    game = _VoiceScript(ORDER[(data or b"0")[0] % len(ORDER)])
+    for line in data[1:].split(b"\n")[:MAX_ACTIONS]:
+        game.run_line(line.decode("utf-8", "replace"))
     game.end()
 
 
-class _Client(VoiceTestClient):
+class _FuzzVoiceClient(VoiceTestClient):
     """One that hears at once, and is never spoken to when it is gone."""
 
-    def __init__(self, game: _Game, handler: WebSocketHandler) -> None:
+    def __init__(self, game: _VoiceScript, handler: WebSocketHandler) -> None:
         self._game = game
         self.gone = False
         self.last = 0  # the last id that was no replay
@@ -51,7 +51,7 @@ class _Client(VoiceTestClient):
 
     def send_text(self, text: str) -> bool:
         assert not self.gone, "something was said to a socket that has closed"
-        self._game.heard(self, json.loads(text), text)
+        self._game.on_event(self, json.loads(text), text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
@@ -62,33 +62,33 @@ class _Client(VoiceTestClient):
     def set_ping_interval(self, seconds: float) -> None:
         assert seconds == 20.0, "another ping interval"
 
-    def leave(self, code: int = 1006) -> None:
+    def disconnect(self, code: int = 1006) -> None:
         self.gone = True
-        super().leave(code)
+        super().disconnect(code)
 
 
-class _Game(VoiceHarness):
+class _VoiceScript(VoiceHarness):
     def __init__(self, family: str) -> None:
         super().__init__()
         self.numbered = family in NUMBERED
         self.known: dict[int, str] = {}  # what was told with which id
-        self.clients: list[_Client] = []
-        self.speaker: _Client | None = None
+        self.clients: list[_FuzzVoiceClient] = []
+        self.speaker: _FuzzVoiceClient | None = None
         self.family = VOICE_SESSION_MANAGERS[family](self.voice)
         self.answer = self.create(self.family, provider="stub")
         self.token = str(self.answer.get("resume_token", "none"))
-        self.come()
+        self.connect_client()
 
     # --- deeds ---
 
-    def deed(self, line: str) -> None:
+    def run_line(self, line: str) -> None:
         speaker = self.speaker
         match line[:1]:
             case "~":
                 if speaker is not None:
-                    self.leave(speaker, LOST_WITH[_digit(line) % len(LOST_WITH)])
+                    self.disconnect(speaker, LOST_WITH[_digit(line) % len(LOST_WITH)])
             case "+":
-                self.come()
+                self.connect_client()
             case "-":
                 self.next_speaker()
             case "|":
@@ -102,20 +102,20 @@ class _Game(VoiceHarness):
             case "?":
                 self.refuse = (AppendFile, SweepFolder)
             case _:
-                self.say(line)
+                self.send_line(line)
         self.sweep()
 
-    def say(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         speaker = self.speaker
         if speaker is None:
-            self.come()
+            self.connect_client()
         elif line.startswith("\x00"):
             speaker.send_binary(line.encode())
         else:
             speaker.send(line.replace("{token}", self.token))
 
-    def come(self) -> None:
-        if len(self.clients) >= MOST_SOCKETS:
+    def connect_client(self) -> None:
+        if len(self.clients) >= MAX_SOCKETS:
             return
         try:
             handler = self.within(lambda: self.family.open(PHONE, self.answer["session_id"]))
@@ -123,13 +123,13 @@ class _Game(VoiceHarness):
             if refused.status not in (404, 410):
                 raise
             return
-        self.speaker = _Client(self, handler)
+        self.speaker = _FuzzVoiceClient(self, handler)
         self.clients.append(self.speaker)
         self.sweep()
 
-    def leave(self, client: _Client, code: int) -> None:
+    def disconnect(self, client: _FuzzVoiceClient, code: int) -> None:
         self.clients.remove(client)
-        client.leave(code)
+        client.disconnect(code)
 
     def next_speaker(self) -> None:
         self.speaker = self.clients[0] if self.clients else None
@@ -137,11 +137,11 @@ class _Game(VoiceHarness):
     def sweep(self) -> None:
         """Sockets that were closed answer the close frame."""
         for client in [client for client in self.clients if client.gone]:
-            self.leave(client, 1000)
+            self.disconnect(client, 1000)
         if self.speaker not in self.clients:
             self.next_speaker()
 
-    def heard(self, client: _Client, event: dict[str, Any], text: str) -> None:
+    def on_event(self, client: _FuzzVoiceClient, event: dict[str, Any], text: str) -> None:
         assert isinstance(event["type"], str), "an event without a type"
         assert isinstance(event["at_ms"], float), "an event without a time"
         if not self.numbered:
@@ -161,7 +161,7 @@ class _Game(VoiceHarness):
         """Everybody goes, and time passes."""
         self.refuse = ()
         for client in list(self.clients):
-            self.leave(client, 1006)
+            self.disconnect(client, 1006)
         self.after(FOR_EVER)
         assert not self.family.sessions(), "a session is left"
         assert self.engine.next_deadline() is None, "a timer is left"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.targets.common import same_however_cut
+from fuzz.targets.common import check_chunking_invariance
 from svc_proto.wire.connection import Role
 from svc_proto.wire.events import BinaryMessage, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
@@ -20,7 +20,7 @@ def websocket(data: bytes) -> None:
     if not data:
         return
     bits, frames = data[0], data[1:]
-    whole, _ = same_however_cut(lambda pieces: _hear(bits, pieces), frames)
+    whole, _ = check_chunking_invariance(lambda pieces: _receive_and_echo(bits, pieces), frames)
     said, heard = make_socket(bits ^ CLIENT), make_socket(bits)
     assert whole.status is None, "a socket closes, it does not raise"
     for event in whole.heard:
@@ -49,7 +49,7 @@ def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None =
     )
 
 
-def _hear(bits: int, pieces: list[bytes]) -> tuple[ConnectionOutcome, str]:
+def _receive_and_echo(bits: int, pieces: list[bytes]) -> tuple[ConnectionOutcome, str]:
     """What is heard, each message said back at once, and how it stands in the end."""
     socket = make_socket(bits)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from random import Random
 from zlib import crc32
 
-from fuzz.mutation import chunked
-from fuzz.reference_parsers import LawReader
-from fuzz.targets.differential import Both
+from fuzz.mutation import split_randomly
+from fuzz.reference_parsers import ReferenceFrameReader
+from fuzz.targets.differential import DifferentialPair
 from fuzz.targets.websocket import CLIENT, make_socket
 from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, Ping, Pong, StreamId, TextMessage
 from svc_proto.wire.limits import Limits
@@ -22,7 +22,7 @@ STRANGER = 300  # bytes of a message of one that nobody knows
 UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
 
 
-def frames(data: bytes) -> None:
+def websocket_fast_path(data: bytes) -> None:
     """Frames from a peer; where they are cut, and what is said to them, follows from the bytes."""
     if data:
         compare_frames(data[0], [data[1:]], Random(crc32(data)))
@@ -30,31 +30,31 @@ def frames(data: bytes) -> None:
 
 def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
     """Play one script to both; how many messages were heard. The pieces are cut further now and then."""
-    both = BothSockets(bits)
+    both = WebSocketPair(bits)
     if rng.random() < 0.4:
-        pieces = chunked(b"".join(pieces), rng)
+        pieces = split_randomly(b"".join(pieces), rng)
     for piece in pieces:
         if rng.random() < 0.5:
-            both.hear(piece)
+            both.feed(piece)
         else:
             both.hear_texts(piece)
         for _ in range(rng.choice((0, 1, 2, 9))):
-            both.take()
+            both.next_events()
         if rng.random() < 0.3:
             both.flush()
         if rng.random() < 0.05:
-            both.say(rng.choice(SAYINGS))
+            both.send_events(rng.choice(SAYINGS))
         if rng.random() < 0.05:
-            both.trust()
-    while both.take() is not None:
+            both.lift_limits()
+    while both.next_events() is not None:
         pass
     both.end()
-    while both.take() is not None:
+    while both.next_events() is not None:
         pass
     both.flush()
     if rng.random() < 0.5:
         both.release()
-        both.take()
+        both.next_events()
     return both.messages
 
 
@@ -68,7 +68,7 @@ SAYINGS: tuple[Event, ...] = (
 )
 
 
-class BothSockets(Both[WebSocket, WebSocket]):
+class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
     """The law and the lane of a WebSocket."""
 
     properties = ("buffered_bytes", "state")
@@ -77,7 +77,7 @@ class BothSockets(Both[WebSocket, WebSocket]):
         unknown = STRANGER if bits & UNKNOWN else None
         law, lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
         super().__init__(law, lane, STREAM)
-        setattr(law, "_reader", LawReader(bool(bits & CLIENT), law._guard))  # noqa: B010 - a stand-in
+        setattr(law, "_reader", ReferenceFrameReader(bool(bits & CLIENT), law._guard))  # noqa: B010 - a stand-in
         self.messages = 0
 
     def hear_texts(self, data: bytes) -> None:
@@ -87,7 +87,7 @@ class BothSockets(Both[WebSocket, WebSocket]):
         heard = [self.law.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]
         assert more or self.law.next_event() is None, "the lane has kept something back"
-        self.do(lambda socket: socket.must_close)
+        self.compare(lambda socket: socket.must_close)
         self.messages += len(texts)
 
     def on_event(self, event: Event) -> None:
@@ -96,4 +96,4 @@ class BothSockets(Both[WebSocket, WebSocket]):
 
     def release(self) -> None:
         """The connection is gone."""
-        self.do(lambda socket: socket.release())
+        self.compare(lambda socket: socket.release())

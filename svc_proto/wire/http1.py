@@ -185,7 +185,7 @@ class Http1Connection:
         elif self._reading is not ReadState.OVER:
             self._inbox += data
 
-    def whole(self, data: bytes) -> bytes | None:
+    def try_whole_body(self, data: bytes) -> bytes | None:
         """See `FastPathClientConnection`."""
         chunks = self._chunks
         return None if chunks is None or self._eof or self._reading is not ReadState.BODY else chunks.whole(data)

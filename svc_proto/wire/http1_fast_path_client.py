@@ -136,7 +136,7 @@ class FastPathClientConnection(Connection):
         They are not taken: whoever has no use for the piece gives them to `receive_data`.
         """
         if self._law is not None:
-            return self._law.whole(data)
+            return self._law.try_whole_body(data)
         return None if self._chunks is None else self._chunks.whole(data)
 
     def receive_eof(self) -> None:

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from fuzz.cores.driver import MOST_CHANNELS
-from fuzz.cores.script import Kind, Play
+from fuzz.cores.driver import MAX_CHANNELS
+from fuzz.cores.script import CoreScriptRun, ServiceKind
 
 WHO = st.integers(0, 255)
 WHAT = st.integers(0, 255)
@@ -20,30 +20,30 @@ WHAT = st.integers(0, 255)
 class AnyCore(RuleBasedStateMachine):
     """One service from its start to its end."""
 
-    play: Play
-    kind: Kind
+    play: CoreScriptRun
+    kind: ServiceKind
 
     @initialize(http2=st.booleans())
     def start(self, http2: bool) -> None:
-        self.play = Play(self.kind)
-        self.play.come(int(http2), 0)
-        self.play.ask(0, 0)
+        self.play = CoreScriptRun(self.kind)
+        self.play.connect(int(http2), 0)
+        self.play.send_request(0, 0)
 
     @rule(who=st.integers(0, 2), what=st.integers(0, 1))
     def come(self, who: int, what: int) -> None:
-        self.play.come(who, what)
+        self.play.connect(who, what)
 
     @rule(who=WHO, what=WHAT)
     def ask(self, who: int, what: int) -> None:
-        self.play.ask(who, what)
+        self.play.send_request(who, what)
 
     @rule(who=WHO, what=WHAT)
     def say(self, who: int, what: int) -> None:
-        self.play.say(who, what)
+        self.play.send_envelope(who, what)
 
     @rule(who=WHO, what=WHAT)
     def speak(self, who: int, what: int) -> None:
-        self.play.speak(who, what)
+        self.play.send_bytes(who, what)
 
     @rule(who=WHO, what=WHAT)
     def answer(self, who: int, what: int) -> None:
@@ -55,15 +55,15 @@ class AnyCore(RuleBasedStateMachine):
 
     @rule(who=WHO, what=WHAT)
     def take(self, who: int, what: int) -> None:
-        self.play.take(who, what)
+        self.play.drain(who, what)
 
     @rule(who=WHO, what=WHAT)
     def trickle(self, who: int, what: int) -> None:
-        self.play.trickle(who, what)
+        self.play.deliver_some(who, what)
 
     @rule(who=WHO, what=WHAT)
     def give_up(self, who: int, what: int) -> None:
-        self.play.give_up(who, what)
+        self.play.reset_stream(who, what)
 
     @rule(late=st.booleans(), what=st.integers(0, 11))
     def wait(self, late: bool, what: int) -> None:
@@ -79,7 +79,7 @@ class AnyCore(RuleBasedStateMachine):
 
     @rule(who=WHO, what=WHAT)
     def disturb(self, who: int, what: int) -> None:
-        self.play.disturb(who, what)
+        self.play.inject_noise(who, what)
 
     @rule(often=st.integers(0, 7))
     def stop(self, often: int) -> None:
@@ -88,7 +88,7 @@ class AnyCore(RuleBasedStateMachine):
     @invariant()
     def nobody_is_left_over(self) -> None:
         driver = self.play.driver
-        assert len(driver.visitors) <= MOST_CHANNELS
+        assert len(driver.accepted_peers) <= MAX_CHANNELS
         if not driver.exits:
             known = driver.engine.channel_count
             assert known >= len([peer for peer in driver.peers.values() if not peer.aborted]), "a channel is nobody's"
@@ -99,11 +99,11 @@ class AnyCore(RuleBasedStateMachine):
 
 
 class AnyRelay(AnyCore):
-    kind = Kind.RELAY
+    kind = ServiceKind.RELAY
 
 
 class AnyApi(AnyCore):
-    kind = Kind.API
+    kind = ServiceKind.API
 
 
 TestAnyRelay = AnyRelay.TestCase

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fuzz.reference_parsers import Law
+from fuzz.reference_parsers import ReferenceServerConnection
 from svc_proto.commands import Command, Level, PauseReading
 from svc_proto.engine import server_channel
 from svc_proto.engine.body_streams import ResponseWriter
@@ -25,7 +25,9 @@ Story = Callable[[ToyPlaybook], None]
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
     """Every command of a story, its logs, and when the core would look again."""
-    monkeypatch.setattr(server_channel, "FastPathServerConnection", Law if law else FastPathServerConnection)
+    monkeypatch.setattr(
+        server_channel, "FastPathServerConnection", ReferenceServerConnection if law else FastPathServerConnection
+    )
     book = open_book(limits, log_level=Level.DEBUG)
     book.logs.bugs = True
     commands: list[Command] = []

@@ -7,28 +7,28 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
-from fuzz.simulation.checks.all_checks import ROOMS, ROUND, rooms_of
-from fuzz.simulation.checks.check_context import Audit
+from fuzz.simulation.checks.all_checks import ALL_CHECKS, ROUND, select_checks
+from fuzz.simulation.checks.check_context import CheckContext
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.run import main
-from fuzz.simulation.scenario_runner import Failure, Report, play
+from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import draw
+from fuzz.simulation.script_generator import generate_script
 from svc_proto.relay.websocket.client_connection import ClientConnection
 
 SHORT = 6  # steps: two devices are paired
-KINDS = [*dict.fromkeys(ROOMS)]
+KINDS = [*dict.fromkeys(ALL_CHECKS)]
 
 
-def gone_through(name: str, seed: int) -> Report | Failure:
-    return play(Script(seed, draw(seed).steps[:SHORT], (name,)))
+def gone_through(name: str, seed: int) -> ScenarioReport | ScenarioFailure:
+    return run_script(Script(seed, generate_script(seed).steps[:SHORT], (name,)))
 
 
 @pytest.mark.full  # the worlds of each suite go through all of them
 @pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
 def test_a_room_is_as_it_should_be(name: str) -> None:
     outcome = gone_through(name, 1)
-    assert isinstance(outcome, Report), str(outcome)
+    assert isinstance(outcome, ScenarioReport), str(outcome)
     assert outcome.counts[f"audits: {name}"] == 1
 
 
@@ -45,8 +45,8 @@ def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(ClientConnection, "close_for", evict)
     outcome = gone_through("session_end", 3)
-    assert isinstance(outcome, Failure)
-    assert outcome.invariant is Invariant.AS_TOLD
+    assert isinstance(outcome, ScenarioFailure)
+    assert outcome.invariant is Invariant.AS_PREDICTED
     assert "told is" in outcome.detail
     assert "and it is" in outcome.detail
     assert "lifecycle.py" in outcome.place or "audit.py" in outcome.place
@@ -54,13 +54,13 @@ def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) 
 
 def test_each_round_of_worlds_goes_through_each_room() -> None:
     for first in (0, 7 * ROUND):
-        worlds = [rooms_of(Script(seed, ())) for seed in range(first, first + ROUND)]
-        assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ROOMS)
+        worlds = [select_checks(Script(seed, ())) for seed in range(first, first + ROUND)]
+        assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ALL_CHECKS)
 
 
 def test_worlds_can_be_asked_for_by_their_rooms() -> None:
     asked = Script(3, (), ("restart", "session_end"))
-    assert [kind.__name__ for kind in rooms_of(asked)] == ["session_end", "restart"]
+    assert [kind.__name__ for kind in select_checks(asked)] == ["session_end", "restart"]
     assert Script.from_json(asked.to_json()) == asked
     result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "restart"])
     assert result.exit_code == 0, result.output
@@ -70,6 +70,6 @@ def test_worlds_can_be_asked_for_by_their_rooms() -> None:
 
 
 def test_only_what_differs_is_told() -> None:
-    told = Audit.difference({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})
+    told = CheckContext.difference({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})
     assert told == {"b": [(1, 2)]}
-    assert Audit.difference([1], [1, 2]) == [1]
+    assert CheckContext.difference([1], [1, 2]) == [1]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.cluster.run import storm
+from fuzz.cluster.run import run_seed
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 34, 37])
 def test_a_storm_breaks_nothing(seed: int) -> None:
-    told = storm(seed)
+    told = run_seed(seed)
     assert told["told 200"] >= 10
 
 
 def test_a_storm_over_more_nodes() -> None:
-    assert storm(1, nodes=6)["told 200"] >= 10
+    assert run_seed(1, nodes=6)["told 200"] >= 10

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.cores.clients import Client
-from fuzz.cores.script import DEEDS, SPEECH, Kind, Play, perform
+from fuzz.cores.clients import CoreClient
+from fuzz.cores.script import ACTIONS, SPEECH, CoreScriptRun, ServiceKind, run_core_script
 from fuzz.corpus_paths import corpus
 from runtimes.sim.contract import ContractError
 from svc_proto.basics.entropy import uuid_stream
@@ -29,18 +29,18 @@ def test_no_two_ids_of_a_script_are_the_same() -> None:
     assert len(set(ids)) == len(ids)
 
 
-def paired(*, http2: bool = False) -> Play:
+def paired(*, http2: bool = False) -> CoreScriptRun:
     """A relay with a phone that has a token."""
-    play = Play(Kind.RELAY)
-    play.come(int(http2), 0)
-    play.ask(0, 0)
-    play.say(0, 0)
+    play = CoreScriptRun(ServiceKind.RELAY)
+    play.connect(int(http2), 0)
+    play.send_request(0, 0)
+    play.send_envelope(0, 0)
     play.answer_all(0, 0)
     return play
 
 
-def client_of(play: Play, who: int = 0) -> Client:
-    client = play.driver.visitors[who].client
+def client_of(play: CoreScriptRun, who: int = 0) -> CoreClient:
+    client = play.driver.accepted_peers[who].client
     assert client is not None
     return client
 
@@ -49,19 +49,19 @@ def client_of(play: Play, who: int = 0) -> Client:
 def test_a_phone_gets_in_and_a_command_reaches_it(http2: bool) -> None:
     play = paired(http2=http2)
     assert len(play.driver.tokens) == 1
-    play.come(int(not http2), 1)
-    play.ask(1, 7)
+    play.connect(int(not http2), 1)
+    play.send_request(1, 7)
     assert client_of(play).requests
-    play.say(0, 6)
+    play.send_envelope(0, 6)
     assert client_of(play, 1).statuses == [WELCOMED]
     play.driver.finish()
 
 
 def test_a_chat_is_answered() -> None:
-    play = Play(Kind.API)
-    play.come(0, 0)
+    play = CoreScriptRun(ServiceKind.API)
+    play.connect(0, 0)
     for what in (0, 1):  # a session, and a turn in it
-        play.ask(0, what)
+        play.send_request(0, what)
         play.answer_all(0, 0)
     (relay,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]  # which is asked for phones first
     play.driver.close(relay)
@@ -70,7 +70,7 @@ def test_a_chat_is_answered() -> None:
     for what in (4, 5, 6):
         play.driver.deliver(model, SPEECH[what])
         play.answer_all(0, 0)
-    play.take(0, 255)
+    play.drain(0, 255)
     assert client_of(play).statuses == [201, 200]
     assert b'"delta":"hi "' in client_of(play).bodies
     assert b"event: done" in client_of(play).bodies
@@ -80,22 +80,22 @@ def test_a_chat_is_answered() -> None:
 def test_terminals_and_uploads_are_reached() -> None:
     reached: set[str] = set()
     for path in corpus("core").iterdir():
-        reached |= {type(command).__name__ for command in perform(path.read_bytes()).driver.commands}
+        reached |= {type(command).__name__ for command in run_core_script(path.read_bytes()).driver.commands}
     assert {"Spawn", "CreateBlob", "WriteBlob", "Query", "Compute", "Connect", "Abort", "Cancel", "Exit"} <= reached
 
 
 def test_any_bytes_are_a_script() -> None:
     for data in (b"", b"\x00", b"\x01\x00", bytes(range(256)), b"\xff" * 99):
-        assert perform(data).driver.exits
+        assert run_core_script(data).driver.exits
 
 
 def test_every_deed_is_in_the_corpus() -> None:
     deeds = {
-        data[at] % len(DEEDS)
+        data[at] % len(ACTIONS)
         for data in (path.read_bytes() for path in corpus("core").iterdir())
         for at in range(1, len(data) - 2, 3)
     }
-    assert deeds == set(range(len(DEEDS)))
+    assert deeds == set(range(len(ACTIONS)))
 
 
 # --- planted bugs -------------------------------------------------------------------------------------------------
@@ -113,16 +113,16 @@ def test_a_logged_token_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClientConnection, "send", telling)
     play = paired()
     with pytest.raises(AssertionError, match="a secret is in a log record: pong"):
-        play.say(0, 4)
+        play.send_envelope(0, 4)
 
 
 def test_an_exception_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BridgeCommands, "answer", lambda self, *rest: 1 // 0)
     play = paired()
-    play.come(0, 1)
-    play.ask(1, 7)
+    play.connect(0, 1)
+    play.send_request(1, 7)
     with pytest.raises(AssertionError, match="a bug was logged"):
-        play.say(0, 6)
+        play.send_envelope(0, 6)
 
 
 def orders(monkeypatch: pytest.MonkeyPatch, order: Callable[[Engine, list[Any], Any], None]) -> None:
@@ -143,7 +143,7 @@ def test_a_command_to_a_channel_that_is_not_there_is_noticed(monkeypatch: pytest
 
     orders(monkeypatch, order)
     with pytest.raises(ContractError, match="no such channel"):
-        Play(Kind.API).come(0, 0)
+        CoreScriptRun(ServiceKind.API).connect(0, 0)
 
 
 def test_nonsense_for_a_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +152,11 @@ def test_nonsense_for_a_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
             commands.append(Send(fact.ch, b"nonsense\r\n\r\n"))
 
     orders(monkeypatch, order)
-    play = Play(Kind.RELAY)
-    play.come(0, 0)
-    play.ask(0, 1)
+    play = CoreScriptRun(ServiceKind.RELAY)
+    play.connect(0, 0)
+    play.send_request(0, 1)
     with pytest.raises(AssertionError, match="does not understand the core"):
-        play.take(0, 255)
+        play.drain(0, 255)
 
 
 def test_what_piles_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_what_piles_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     orders(monkeypatch, order)
     with pytest.raises(AssertionError, match="300000 bytes wait"):
-        Play(Kind.RELAY).come(2, 0)
+        CoreScriptRun(ServiceKind.RELAY).connect(2, 0)
 
 
 def test_time_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,10 +187,10 @@ def test_a_process_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_fails_is_told_once() -> None:
-    play = Play(Kind.RELAY)
-    play.come(0, 0)
-    play.ask(0, 0)
-    play.say(0, 0)
+    play = CoreScriptRun(ServiceKind.RELAY)
+    play.connect(0, 0)
+    play.send_request(0, 0)
+    play.send_envelope(0, 0)
     (op, *_) = play.driver.pending
     play.driver.fail(op, FailureKind.NO_SPACE)
     play.driver.fail(op, FailureKind.NO_SPACE)
@@ -199,11 +199,11 @@ def test_what_fails_is_told_once() -> None:
 
 
 def test_nobody_comes_when_it_is_full_or_over() -> None:
-    play = Play(Kind.RELAY)
+    play = CoreScriptRun(ServiceKind.RELAY)
     for _ in range(20):
-        play.come(0, 0)
-    assert len(play.driver.visitors) == 12
+        play.connect(0, 0)
+    assert len(play.driver.accepted_peers) == 12
     play.stop(0, 0)
-    assert play.driver.come(None, local=True) is None
+    assert play.driver.connect_client(None, local=True) is None
     play.driver.finish()
     assert play.driver.exits

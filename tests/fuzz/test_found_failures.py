@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuzz.simulation.invariants import Violation
-from fuzz.simulation.models.reference_model import Addresses
+from fuzz.simulation.models.reference_model import AddressBlockModel
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
@@ -24,7 +24,7 @@ def test_what_is_answered_in_this_moment_is_not_given_up() -> None:
 
 @pytest.mark.parametrize("sure", [True, False])
 def test_a_registration_without_an_answer_may_have_cleared_nothing(sure: bool) -> None:
-    addresses = Addresses()
+    addresses = AddressBlockModel()
     for sent in range(5):
         addresses.attempt("10.0.1.2", float(sent)).told = sent + 0.5
     addresses.forget(6.0, 8.0, sure=sure)

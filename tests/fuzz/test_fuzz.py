@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fuzz.__main__ import main
 from fuzz.atheris_driver import fuzz_guided, is_available
 from fuzz.corpus_paths import corpus, dictionary
-from fuzz.mutation import chunked, mutated, read_dictionary
+from fuzz.mutation import mutate, read_dictionary, split_randomly
 from fuzz.random_driver import fuzz_for, fuzz_inputs
 from fuzz.targets import TARGETS
 
@@ -51,7 +51,7 @@ def test_a_dictionary_is_read_as_libfuzzer_reads_it(tmp_path: Path) -> None:
 
 def test_mutations_can_be_replayed() -> None:
     seeds = [b"GET / HTTP/1.1\r\n\r\n", b"other"]
-    first, again = ([mutated(seeds[0], seeds, Random(n), [b"word"]) for n in range(50)] for _ in range(2))
+    first, again = ([mutate(seeds[0], seeds, Random(n), [b"word"]) for n in range(50)] for _ in range(2))
     assert first == again
     assert len(set(first)) > 40
     assert any(b"word" in data for data in first)
@@ -59,7 +59,7 @@ def test_mutations_can_be_replayed() -> None:
 
 def test_chunks_are_the_same_bytes() -> None:
     data = bytes(range(256)) * 20
-    pieces = chunked(data, Random(1))
+    pieces = split_randomly(data, Random(1))
     assert b"".join(pieces) == data
     assert all(pieces)
 

@@ -20,17 +20,17 @@ def test_one_script_is_played_by_its_number() -> None:
 
 def test_a_difference_is_told_with_the_number_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_path, "BATCH", 3)
-    monkeypatch.setattr(fast_path, "play_frames", lambda seed: 0)
-    monkeypatch.setattr(fast_path, "play_call", lambda seed: 0)
-    assert fast_path._batch(40)[::2] == (3, "")
+    monkeypatch.setattr(fast_path, "compare_websocket", lambda seed: 0)
+    monkeypatch.setattr(fast_path, "compare_client", lambda seed: 0)
+    assert fast_path._run_batch(40)[::2] == (3, "")
 
     def differs(seed: int) -> int:
         if seed == 41:
             raise AssertionError("the lane reads another head")
         return 1
 
-    monkeypatch.setattr(fast_path, "play", differs)
-    assert fast_path._batch(40) == (2, 1, "script 41: AssertionError('the lane reads another head')")
+    monkeypatch.setattr(fast_path, "compare_server", differs)
+    assert fast_path._run_batch(40) == (2, 1, "script 41: AssertionError('the lane reads another head')")
 
 
 def test_the_grammar_reaches_the_limits_and_past_them() -> None:

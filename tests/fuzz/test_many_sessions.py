@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.cluster.deployment import ClusterWorld
-from fuzz.cluster.invariants import BACK, Violated
+from fuzz.cluster.deployment import ClusterDeployment
+from fuzz.cluster.invariants import BACK, ClusterViolation
 from runtimes.sim.cost import HandleCost
 from svc_proto.cluster.node import LEASE
 from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
@@ -17,7 +17,7 @@ AWAY = 1.0  # s for which Redis is away
 STAYS = 3 * max(REPLY_TIMEOUT, LEASE)  # s, longer than it takes to notice that an answer or a node is missing
 
 
-def losses(world: ClusterWorld) -> int:
+def losses(world: ClusterDeployment) -> int:
     """How often nodes have lost their connection to Redis."""
     return sum(line.event == "cluster lost" for process in world.nodes for line in process.logs)
 
@@ -27,7 +27,7 @@ def restart_redis(sessions: int, cost: HandleCost) -> None:
 
     Each may read all sessions twice: when it reaches Redis, and again when the others have joined.
     """
-    world = ClusterWorld(0, NODES)
+    world = ClusterDeployment(0, NODES)
     for host in world.hosts:
         host.cost = HandleCost.NONE  # until all sessions are there
     world.start()
@@ -42,17 +42,17 @@ def restart_redis(sessions: int, cost: HandleCost) -> None:
     assert before == NODES
 
     def is_whole() -> bool:
-        return all(world.knows(n) == NODES - 1 for n in range(NODES))
+        return all(world.count_known_nodes(n) == NODES - 1 for n in range(NODES))
 
     within = BACK + 2 * sessions * cost.per_record
     world.run(lambda: is_whole() or losses(world) > before, within)
     if losses(world) == before:
         world.sim.run_for(STAYS)
     if losses(world) > before:
-        raise Violated("a node has dropped its connection to a Redis that is well")
+        raise ClusterViolation("a node has dropped its connection to a Redis that is well")
     assert is_whole()
-    phone = world.paired("P", 0, at=1)
-    call = world.command(2, phone.token, device=phone.device)
+    phone = world.pair_phone("P", 0, at=1)
+    call = world.send_command(2, phone.token, device=phone.device)
     world.run(lambda: call.over)
     assert call.status == 200
 
@@ -64,7 +64,7 @@ def test_a_few_thousand_sessions_survive_a_restart_of_redis() -> None:
 @pytest.mark.timeout(240)
 @pytest.mark.xfail(
     strict=True,
-    raises=Violated,
+    raises=ClusterViolation,
     reason="a node compares all sessions with the store in one call of `handle`; many take longer than the node waits "
     "for an answer of Redis, so it drops a connection that is well, connects, reads all sessions again, and never ends",
 )

@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzz.simulation.models.media_model import Medium, Shelf
+from fuzz.simulation.models.media_model import MediaFileModel, MediaModel
 
 
-def registered(shelf: Shelf, sent: float, told: float) -> Medium:
-    medium = shelf.put(b"", sent)
+def registered(shelf: MediaModel, sent: float, told: float) -> MediaFileModel:
+    medium = shelf.add(b"", sent)
     medium.token, medium.since.told = f"token-{sent}", told
     return medium
 
 
 def test_time_to_live_counts_from_the_registration() -> None:
-    shelf = Shelf(ttl=10.0, cap=5)
+    shelf = MediaModel(ttl=10.0, cap=5)
     medium = registered(shelf, 0.0, 1.0)
     assert shelf.must_live(medium, 8.0, 9.9)
     assert not shelf.must_live(medium, 9.0, 10.0)
     shelf.use(medium, 5.0).told = 5.5
-    assert not shelf.over_before(medium, 10.9)
-    assert shelf.over_before(medium, 11.0)
+    assert not shelf.end_reason(medium, 10.9)
+    assert shelf.end_reason(medium, 11.0)
 
 
 def test_the_least_recently_used_goes() -> None:
-    shelf = Shelf(ttl=100.0, cap=2)
+    shelf = MediaModel(ttl=100.0, cap=2)
     first = registered(shelf, 0.0, 1.0)
     for when in (2.0, 4.0):
         registered(shelf, when, when + 1.0)
-    assert shelf.over_before(first, 6.0)
-    assert not shelf.over_before(first, 4.5)
+    assert shelf.end_reason(first, 6.0)
+    assert not shelf.end_reason(first, 4.5)
     assert not shelf.must_live(first, 6.0, 7.0)
     shelf.use(first, 3.1).told = 3.5  # it was used before the last one came
-    assert not shelf.over_before(first, 6.0)
+    assert not shelf.end_reason(first, 6.0)
     assert shelf.must_live(first, 6.0, 7.0)
 
 
 def test_a_lost_answer_leaves_both_open() -> None:
-    shelf = Shelf(ttl=100.0, cap=1)
+    shelf = MediaModel(ttl=100.0, cap=1)
     first = registered(shelf, 0.0, 1.0)
-    shelf.put(b"", 2.0)
-    assert not shelf.over_before(first, 6.0)
+    shelf.add(b"", 2.0)
+    assert not shelf.end_reason(first, 6.0)
     assert not shelf.must_live(first, 6.0, 7.0)
 
 
 def test_an_outage_ends_all() -> None:
-    shelf = Shelf(ttl=100.0, cap=5, outages=[(2.0, inf)])
+    shelf = MediaModel(ttl=100.0, cap=5, outages=[(2.0, inf)])
     medium = registered(shelf, 0.0, 1.0)
     assert not shelf.must_live(medium, 3.0, 4.0)
-    assert not shelf.over_before(medium, 3.0)
+    assert not shelf.end_reason(medium, 3.0)
     shelf.outages[-1] = (2.0, 2.5)
-    assert shelf.over_before(medium, 3.0)
+    assert shelf.end_reason(medium, 3.0)
 
 
 def test_what_came_after_the_question_was_not_over_when_it_was_asked() -> None:
-    shelf = Shelf(ttl=10.0, cap=5)
-    assert not shelf.over_before(registered(shelf, 5.0, 6.0), 5.0)
+    shelf = MediaModel(ttl=10.0, cap=5)
+    assert not shelf.end_reason(registered(shelf, 5.0, 6.0), 5.0)

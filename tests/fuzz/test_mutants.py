@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzz.mutants.__main__ import main, read_equal
-from fuzz.mutants.collected_tests import Collected
-from fuzz.mutants.judge import Fate, Judge
-from fuzz.mutants.mutators import Kind, mutants_of
-from fuzz.mutants.source_tree import Tree
-from fuzz.mutants.trial_process import UnsoundError
+from fuzz.mutants.collected_tests import CollectedTests
+from fuzz.mutants.judge import Judge, MutantResult
+from fuzz.mutants.mutators import MutationKind, mutants_of
+from fuzz.mutants.source_tree import SourceTree
+from fuzz.mutants.trial_process import FailsWithoutMutantError
 from tests.fuzz.conftest import MEASURING
 
 ROOT = Path(__file__).parents[2]
@@ -55,48 +55,48 @@ FILES = {
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
     for name in MEASURING:  # what the tiny tree covers proves nothing
         monkeypatch.delenv(name, raising=False)
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    return Tree(tmp_path, "tiny")
+    return SourceTree(tmp_path, "tiny")
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def run(tree: Tree, *arguments: str) -> Result:
+def run(tree: SourceTree, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["--root", str(tree.root), "--package", tree.package, *arguments])
 
 
 @pytest.mark.parametrize(
     ("source", "kind", "after"),
     [
-        ("a == b", Kind.COMPARE, ["a != b"]),
-        ("a not in b is None", Kind.COMPARE, ["a in b is None", "a not in b is not None"]),
-        ("(a) < (b)", Kind.COMPARE, ["(a) > (b)"]),
-        ("(a) < (b)", Kind.BOUNDARY, ["(a) <= (b)"]),
-        ("1 >= 0", Kind.BOUNDARY, ["1 > 0"]),
-        ("a and (b or\n not c)", Kind.NEGATE, ["a or (b or", "a and (b and", "c)"]),
-        ("if f():\n  pass", Kind.NEGATE, ["if not (f()):"]),
-        ("[a for a in b if a]", Kind.NEGATE, ["[a for a in b if not (a)]"]),
-        ("def f():\n  return g(\n    1)", Kind.DELETE, ["pass"]),
-        ("a = 1\na += 1\nb.c = 2\nd: int = 3", Kind.DELETE, ["pass", "pass"]),
-        ("a = 1, 0.5, True, 'ü', b'', None", Kind.CONSTANT, [
+        ("a == b", MutationKind.COMPARE, ["a != b"]),
+        ("a not in b is None", MutationKind.COMPARE, ["a in b is None", "a not in b is not None"]),
+        ("(a) < (b)", MutationKind.COMPARE, ["(a) > (b)"]),
+        ("(a) < (b)", MutationKind.BOUNDARY, ["(a) <= (b)"]),
+        ("1 >= 0", MutationKind.BOUNDARY, ["1 > 0"]),
+        ("a and (b or\n not c)", MutationKind.NEGATE, ["a or (b or", "a and (b and", "c)"]),
+        ("if f():\n  pass", MutationKind.NEGATE, ["if not (f()):"]),
+        ("[a for a in b if a]", MutationKind.NEGATE, ["[a for a in b if not (a)]"]),
+        ("def f():\n  return g(\n    1)", MutationKind.DELETE, ["pass"]),
+        ("a = 1\na += 1\nb.c = 2\nd: int = 3", MutationKind.DELETE, ["pass", "pass"]),
+        ("a = 1, 0.5, True, 'ü', b'', None", MutationKind.CONSTANT, [
             "a = 2, 0.5, True, 'ü', b'', None",
             "a = 1, 1.5, True, 'ü', b'', None",
             "a = 1, 0.5, False, 'ü', b'', None",
             "a = 1, 0.5, True, 'mutant', b'', None",
             "a = 1, 0.5, True, 'ü', b'mutant', None",
         ]),
-        ("f(a, (b), c=d)", Kind.SWAP, ["f(b, (a), c=d)"]),
-        ("max(a, b)\nisinstance(a, b)\nf(a, a)\nf(*a, b)", Kind.SWAP, []),
+        ("f(a, (b), c=d)", MutationKind.SWAP, ["f(b, (a), c=d)"]),
+        ("max(a, b)\nisinstance(a, b)\nf(a, a)\nf(*a, b)", MutationKind.SWAP, []),
     ],
 )  # fmt: skip
-def test_each_kind(source: str, kind: Kind, after: list[str]) -> None:
+def test_each_kind(source: str, kind: MutationKind, after: list[str]) -> None:
     assert [each.after for each in mutants_of("m", source.encode()) if each.kind is kind] == after
 
 
@@ -126,7 +126,7 @@ def test_a_mutant_is_the_same_wherever_its_lines_are() -> None:
     assert len({each.id for each in twice}) == len(twice) == 4
 
 
-def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: Tree) -> None:
+def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: SourceTree) -> None:
     sample = tiny.sample(6, 1)
     assert sample == tiny.sample(6, 1) == tiny.sample(100, 1)[:6]
     assert sample != tiny.sample(6, 2)
@@ -136,7 +136,7 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: Tree) -> N
 
 
 @pytest.mark.timeout(300)  # twenty-odd processes, one after another on a busy machine
-def test_what_becomes_of_them(tiny: Tree) -> None:
+def test_what_becomes_of_them(tiny: SourceTree) -> None:
     """One survives: nothing tries the limit itself. The tree is as before."""
     before = everything(tiny.root)
     result = run(tiny, "--count", "100", "--jobs", "2")
@@ -153,7 +153,7 @@ def test_what_becomes_of_them(tiny: Tree) -> None:
         "return False": ["constant", "killed by its room", few],
         "RATE = 8": ["constant", "killed by a story", "tests/loops/test_day.py::test_a_day[sim]"],
     }
-    (survivor,) = [each for each in tiny.mutants("shop.till") if each.kind is Kind.BOUNDARY]
+    (survivor,) = [each for each in tiny.mutants("shop.till") if each.kind is MutationKind.BOUNDARY]
     assert result.stdout.endswith(
         "\ntiny/shop/till.py:5: in may: boundary\n  - if count > LIMIT:\n  + if count >= LIMIT:\n"
         f"  again: python -m fuzz.mutants --only {survivor.id}\n"
@@ -163,15 +163,17 @@ def test_what_becomes_of_them(tiny: Tree) -> None:
     assert everything(tiny.root) == before
 
 
-def test_what_no_test_notices_may_be_refused_by_its_types(tiny: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_no_test_notices_may_be_refused_by_its_types(
+    tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     lamp = "def lit(watts: int, name: str) -> str:\n    return name * watts\n\n\nlit(2, 'x')\n"
     (tiny.root / "tiny/street/lamp.py").write_text(lamp)
     (tiny.root / "tests/street/test_lamp.py").write_text("def test_nothing():\n    pass\n")
     judge = Judge(tiny, str(tmp_path_factory.mktemp("compiled")))
     told = {each.kind: judge.judge(each) for each in tiny.mutants("street.lamp")}
-    assert told[Kind.CONSTANT].fate is Fate.SURVIVED
-    assert told[Kind.SWAP].fate is Fate.TYPES
-    assert 'Argument 1 to "lit" has incompatible type "str"' in told[Kind.SWAP].by
+    assert told[MutationKind.CONSTANT].fate is MutantResult.SURVIVED
+    assert told[MutationKind.SWAP].fate is MutantResult.TYPES
+    assert 'Argument 1 to "lit" has incompatible type "str"' in told[MutationKind.SWAP].by
 
 
 DRAWER = """\
@@ -225,7 +227,7 @@ def test_second(three):
 
 @pytest.mark.timeout(300)
 def test_what_was_called_before_a_test_is_missed_by_it_too(
-    tiny: Tree, tmp_path_factory: pytest.TempPathFactory
+    tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Whether a test file was imported, an earlier test filled a cache, or several have a fixture in common."""
     (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
@@ -233,26 +235,29 @@ def test_what_was_called_before_a_test_is_missed_by_it_too(
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
     compiled = str(tmp_path_factory.mktemp("compiled"))
     mutants = tiny.mutants("shop.drawer")
-    with closing(Collected(tiny, compiled, jobs=1)) as collected:
+    with closing(CollectedTests(tiny, compiled, jobs=1)) as collected:
         judge = Judge(tiny, compiled, narrow=True, collected=collected)
         assert {(judge.judge(each).by, each.after) for each in mutants} == {
             ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
         }
-        assert {judge.judge(each).fate for each in tiny.mutants("shop.till")} == {Fate.ROOM, Fate.SURVIVED}
+        assert {judge.judge(each).fate for each in tiny.mutants("shop.till")} == {
+            MutantResult.ROOM,
+            MutantResult.SURVIVED,
+        }
 
 
-def test_a_mutant_that_is_not_there(tiny: Tree) -> None:
+def test_a_mutant_that_is_not_there(tiny: SourceTree) -> None:
     for name in ("shop.till:00000000", "shop.cellar:00000000"):
         assert f"there is no mutant {name}" in run(tiny, "--only", name).stderr
 
 
-def test_tests_that_fail_anyway_prove_nothing(tiny: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tests_that_fail_anyway_prove_nothing(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
     (mutant, *_) = tiny.mutants("shop.till")
     compiled = str(tmp_path_factory.mktemp("compiled"))
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    raise ValueError\n")
-    with pytest.raises(UnsoundError, match="::test_nothing"):
+    with pytest.raises(FailsWithoutMutantError, match="::test_nothing"):
         Judge(tiny, compiled).judge(mutant)
-    with pytest.raises(UnsoundError, match="the time limit"):
+    with pytest.raises(FailsWithoutMutantError, match="the time limit"):
         Judge(tiny, compiled, limit=0.0).judge(mutant)
     (tiny.root / "tests/shop/test_till.py").write_text("from tiny import nothing\n")
     assert "the tests cannot be collected" in run(tiny, "--count", "1").stderr
@@ -261,4 +266,4 @@ def test_tests_that_fail_anyway_prove_nothing(tiny: Tree, tmp_path_factory: pyte
 @pytest.mark.parametrize(("key", "why"), read_equal().items(), ids=lambda each: each[0] if len(each) == 4 else "")
 def test_what_is_explained_is_still_there(key: tuple[str, str, str, str], why: str) -> None:
     assert why.endswith(".")
-    assert key in [each.key for each in Tree(ROOT).mutants(key[0])]
+    assert key in [each.key for each in SourceTree(ROOT).mutants(key[0])]

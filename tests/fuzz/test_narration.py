@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.simulation.actors.status_reporters import Reports
+from fuzz.simulation.actors.status_reporters import StatusReporters
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.narration import in_words, sentence, story
-from fuzz.simulation.scenario_runner import Failure, Report, play
+from fuzz.simulation.narration import describe_step, in_words, narrate
+from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import (
     STEP_KINDS,
@@ -41,7 +41,7 @@ MASKED_HELLO = b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"  # RFC 6455 secti
 
 def test_every_kind_of_step_is_described() -> None:
     for kind in STEP_KINDS.values():
-        words = sentence(kind.of(1.0, 1, 2, 3.0))
+        words = describe_step(kind.of(1.0, 1, 2, 3.0))
         assert words, kind
         assert "{" not in words, kind
 
@@ -55,7 +55,7 @@ def test_every_kind_of_step_is_described() -> None:
     ],
 )
 def test_a_step_in_words(step: Step, words: str) -> None:
-    assert sentence(step) == words
+    assert describe_step(step) == words
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
         TraceRecord(1002.0, "relay#1", Send(CH, b'Bearer key-1 {"session_token":"0123456789"} ' + b"x" * 500)),
         TraceRecord(1003.0, "relay#1", facts.Sent(CH, 544)),
     ]
-    lines = story(records, [(1003.0, "7. socket 3 is left")], {"key-1": "the API's key"}, 1000.0).splitlines()
+    lines = narrate(records, [(1003.0, "7. socket 3 is left")], {"key-1": "the API's key"}, 1000.0).splitlines()
     assert lines[0].startswith(
         '     2.000 s  relay#1   channel 4: send 544 bytes: Bearer [the API\'s key] {"session_token":"..."}'
     )
@@ -107,13 +107,13 @@ def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
 
 
 def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Reports, path: str) -> None:
+    def broken(self: StatusReporters, path: str) -> None:
         raise ValueError("this is broken")
 
-    monkeypatch.setattr(Reports, "_inspect", broken)
+    monkeypatch.setattr(StatusReporters, "_inspect", broken)
     steps = (RegisterCode.of(0.5), PairDevice.of(1.0), InspectServer.of(2.0, 3), PairDevice.of(3.0))
-    outcome = play(Script(1, steps))
-    assert isinstance(outcome, Failure)
+    outcome = run_script(Script(1, steps))
+    assert isinstance(outcome, ScenarioFailure)
     assert outcome.invariant is Invariant.NO_BUG
     assert outcome.at == 2.0
     assert "ValueError: this is broken" in outcome.detail
@@ -129,9 +129,9 @@ def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.
 
 def test_the_whole_story_of_a_world_is_told_if_it_is_asked_for() -> None:
     script = Script(1, (RegisterCode.of(0.5), PairDevice.of(1.0)))
-    brief, whole = play(script), play(script, trace=True)
-    assert isinstance(brief, Report)
-    assert isinstance(whole, Report)
+    brief, whole = run_script(script), run_script(script, trace=True)
+    assert isinstance(brief, ScenarioReport)
+    assert isinstance(whole, ScenarioReport)
     assert brief.digest == whole.digest
     assert brief.story == ""
     lines = whole.story.splitlines()

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.reference_parsers import Law, LawCall, LawReader, alone
-from fuzz.simulation.scenario_runner import Report, play_seed
+from fuzz.reference_parsers import (
+    ReferenceClientConnection,
+    ReferenceFrameReader,
+    ReferenceServerConnection,
+    without_fast_paths,
+)
+from fuzz.simulation.scenario_runner import ScenarioReport, run_seed
 from svc_proto.engine import client_channel, server_channel
 from svc_proto.wire import websocket
 
@@ -13,12 +18,12 @@ from svc_proto.wire import websocket
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, *range(2, 20)))])
 def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
     before = vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]
-    lanes = play_seed(seed)
-    with alone():
-        assert vars(server_channel)["PlainConnection"] is Law
-        assert vars(client_channel)["PlainCall"] is LawCall
-        assert vars(websocket)["FrameReader"] is LawReader
-        laws = play_seed(seed)
-    assert isinstance(lanes, Report)
+    lanes = run_seed(seed)
+    with without_fast_paths():
+        assert vars(server_channel)["PlainConnection"] is ReferenceServerConnection
+        assert vars(client_channel)["PlainCall"] is ReferenceClientConnection
+        assert vars(websocket)["FrameReader"] is ReferenceFrameReader
+        laws = run_seed(seed)
+    assert isinstance(lanes, ScenarioReport)
     assert lanes == laws
     assert (vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]) == before

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import svc_proto
-from fuzz.simulation.deployment import World
+from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Violation
-from fuzz.simulation.leak_check import KEPT, Rest
-from fuzz.simulation.resource_accounting import Closings, check_api, check_relay, check_windows
+from fuzz.simulation.leak_check import KEPT, LeakCheck
+from fuzz.simulation.resource_accounting import ClosingSockets, check_api, check_relay, check_windows
 from fuzz.simulation.script import Script
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.media_registry import MediaRegistry
@@ -24,38 +24,38 @@ IN_LINES = re.MULTILINE | re.DOTALL
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(Script(1, ()))
+def world() -> Deployment:
+    world = Deployment(Script(1, ()))
     world.sim.run_for(5.0)
-    assert world.all_up
+    assert world.are_programs_up
     return world
 
 
-def _the_active_phone_has_left(world: World) -> None:
+def _the_active_phone_has_left(world: Deployment) -> None:
     world.relay_service.phones._active = "nobody"
 
 
-def _a_phone_has_no_socket(world: World) -> None:
+def _a_phone_has_no_socket(world: Deployment) -> None:
     world.relay_service.clients.clear()
 
 
-def _a_session_is_not_ended(world: World) -> None:
+def _a_session_is_not_ended(world: Deployment) -> None:
     sessions, engine = world.relay_service.sessions, world.relay_service.engine
     sessions.create(Moment(0.0, engine.now.wall - 100.0), bytes, ttl=60.0)
 
 
-def _a_medium_is_not_ended(world: World) -> None:
+def _a_medium_is_not_ended(world: Deployment) -> None:
     registry = MediaRegistry(ttl=-10.0, cap=5)
     registry.register(world.relay_service.engine.now, bytes, path="/a", content_type="a/b", file_name=None, size=1)
     world.relay_service.media.registry = registry
 
 
-def _an_upload_is_not_counted(world: World) -> None:
+def _an_upload_is_not_counted(world: Deployment) -> None:
     relay = world.relay_service
     relay.media.register("/a", content_type="a/b", file_name=None, size=1, owner="somebody")
 
 
-def _an_upload_has_no_token(world: World) -> None:
+def _an_upload_has_no_token(world: Deployment) -> None:
     world.relay_service.media.uploads._owned["token"] = MediaUpload("/a", "somebody", 0)
 
 
@@ -71,28 +71,28 @@ def _an_upload_has_no_token(world: World) -> None:
     ],
     ids=lambda spoil: spoil.__name__.strip("_"),
 )
-def test_what_is_wrong_at_the_relay_is_found(world: World, spoil: Callable[[World], None]) -> None:
+def test_what_is_wrong_at_the_relay_is_found(world: Deployment, spoil: Callable[[Deployment], None]) -> None:
     check_relay(world.relay_service, clock_was_set=False)
     spoil(world)
     with pytest.raises(Violation, match="BOOKS"):
         check_relay(world.relay_service, clock_was_set=False)
 
 
-def test_a_clock_that_was_set_is_noticed_within_the_hour(world: World) -> None:
+def test_a_clock_that_was_set_is_noticed_within_the_hour(world: Deployment) -> None:
     _a_session_is_not_ended(world)
     check_relay(world.relay_service, clock_was_set=True)
 
 
-def test_a_slot_that_nobody_has_is_found(world: World) -> None:
+def test_a_slot_that_nobody_has_is_found(world: Deployment) -> None:
     check_api(world.api_service)
     world.api_service.runs.registry._slots = 1
     with pytest.raises(Violation, match="1 slots are taken"):
         check_api(world.api_service)
 
 
-def test_a_socket_that_is_not_gone_is_found(world: World) -> None:
+def test_a_socket_that_is_not_gone_is_found(world: Deployment) -> None:
     relay = world.relay_service
-    closings, now = Closings(), relay.engine.now.mono
+    closings, now = ClosingSockets(), relay.engine.now.mono
     closings.check(relay.engine, now)
     (client,) = relay.clients.values()
     client.socket.close(1000)
@@ -102,12 +102,12 @@ def test_a_socket_that_is_not_gone_is_found(world: World) -> None:
         closings.check(relay.engine, now + 11.0)
 
 
-def test_windows_of_a_quiet_relay_are_whole(world: World) -> None:
+def test_windows_of_a_quiet_relay_are_whole(world: Deployment) -> None:
     check_windows(world.relay_service.engine)
 
 
-def test_what_is_left_when_all_have_gone_is_found(world: World) -> None:
-    rest = Rest(world)
+def test_what_is_left_when_all_have_gone_is_found(world: Deployment) -> None:
+    rest = LeakCheck(world)
     rest.check()
     relay: Relay = world.relay_service
     relay.sessions.create(relay.engine.now, bytes)  # is kept, and says so
@@ -117,8 +117,8 @@ def test_what_is_left_when_all_have_gone_is_found(world: World) -> None:
         rest.check()
 
 
-def test_a_record_and_a_file_without_an_owner_are_found(world: World) -> None:
-    rest = Rest(world)
+def test_a_record_and_a_file_without_an_owner_are_found(world: Deployment) -> None:
+    rest = LeakCheck(world)
     world.home.store.sessions["hash"] = {"token_prefix": "abcdefgh", "expires_at": "never"}
     with pytest.raises(Violation, match="abcdefgh is stored"):
         rest.check()

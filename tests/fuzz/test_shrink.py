@@ -6,16 +6,16 @@ from itertools import count
 
 import pytest
 
-from fuzz.simulation.scenario_runner import Failure, play
+from fuzz.simulation.scenario_runner import ScenarioFailure, run_script
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import draw
+from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.shrink import shrink, smaller
 from fuzz.steps import CutConnection, Fault, KillProgram, PairDevice, RefuseSessionRecord, SendCommand, Step
 from svc_proto.machines import auth_rate_limiter
 
 
 def test_a_failure_is_made_smaller() -> None:
-    script = draw(1)
+    script = generate_script(1)
     culprit = next(step for step in script.steps if isinstance(step, SendCommand))
     small = shrink(script, lambda smaller: culprit in smaller.steps)
     assert small.steps == (culprit,)
@@ -57,7 +57,7 @@ def test_long_pauses_go_and_the_order_stays() -> None:
 
 
 def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
-    script, tried = draw(1), list[Script]()
+    script, tried = generate_script(1), list[Script]()
 
     def fails(smaller: Script) -> bool:
         tried.append(smaller)
@@ -74,6 +74,6 @@ def test_no_script_is_tried_twice_and_none_is_when_the_time_is_over() -> None:
 @pytest.mark.full
 def test_a_world_that_fails_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth_rate_limiter, "MAX_FAILURES", 6)
-    failure = play(draw(1))
-    assert isinstance(failure, Failure)
+    failure = run_script(generate_script(1))
+    assert isinstance(failure, ScenarioFailure)
     assert len(smaller(failure, 80).script.steps) <= 12

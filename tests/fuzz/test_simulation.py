@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fuzz.simulation.deployment import World
+from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.run import Total, main, replay_command
-from fuzz.simulation.scenario_runner import Failure, Report, play, play_seed
+from fuzz.simulation.run import RunSummary, main, replay_command
+from fuzz.simulation.scenario_runner import ScenarioFailure, ScenarioReport, run_script, run_seed
 from fuzz.simulation.script import Script
-from fuzz.simulation.script_generator import draw
-from fuzz.simulation.transition_coverage import never_walked, watch
+from fuzz.simulation.script_generator import generate_script
+from fuzz.simulation.transition_coverage import start_counting, untaken
 from fuzz.steps import STEP_KINDS, Fault
 from svc_proto.machines.pairing_codes import PairingCodes
 from tests.fuzz.conftest import MEASURING, unmeasured_pool
-from tests.fuzz.unreached_transitions import MOST_UNWALKED, is_out_of_reach
+from tests.fuzz.unreached_transitions import MAX_UNTAKEN, is_out_of_reach
 
 SHORT_WORLDS, WORLDS = 20, 300
 LEAST = 60.0  # virtual s of each world
@@ -29,20 +29,20 @@ LEAST = 60.0  # virtual s of each world
 @pytest.mark.short
 @pytest.mark.parametrize("seed", range(SHORT_WORLDS))
 def test_a_world_holds(seed: int) -> None:
-    outcome = play_seed(seed)
-    assert isinstance(outcome, Report), f"{outcome}\n  replay: {replay_command(outcome.script)}"
+    outcome = run_seed(seed)
+    assert isinstance(outcome, ScenarioReport), f"{outcome}\n  replay: {replay_command(outcome.script)}"
     assert outcome.seconds >= LEAST
 
 
 @pytest.mark.timeout(1_500)
 def test_the_worlds_of_many_seeds_hold() -> None:
     seeds = range(WORLDS)
-    total = Total()
-    failures: list[Failure] = []
+    total = RunSummary()
+    failures: list[ScenarioFailure] = []
     digests: dict[int, str] = {}
-    with unmeasured_pool(watch) as pool:
-        for outcome in pool.imap_unordered(play_seed, seeds, chunksize=4):
-            if isinstance(outcome, Failure):
+    with unmeasured_pool(start_counting) as pool:
+        for outcome in pool.imap_unordered(run_seed, seeds, chunksize=4):
+            if isinstance(outcome, ScenarioFailure):
                 failures.append(outcome)
             else:
                 assert outcome.seconds >= LEAST
@@ -61,12 +61,12 @@ def test_the_worlds_of_many_seeds_hold() -> None:
         *("allowed by hand", "questions that lost the relay"),
     )
     assert all(total.counts.get(name, 0) >= len(seeds) // 300 for name in rare), [total.counts.get(n) for n in rare]
-    unwalked = [row for row in never_walked(total.rows) if not is_out_of_reach(row)]
-    assert len(unwalked) <= MOST_UNWALKED, unwalked
+    unwalked = [row for row in untaken(total.rows) if not is_out_of_reach(row)]
+    assert len(unwalked) <= MAX_UNTAKEN, unwalked
     assert not [row for row in total.rows if is_out_of_reach(row)]
     assert len(set(digests.values())) == len(seeds)
-    here = play_seed(seeds[0])  # a world repeats itself, whichever process plays it
-    assert isinstance(here, Report)
+    here = run_seed(seeds[0])  # a world repeats itself, whichever process plays it
+    assert isinstance(here, ScenarioReport)
     assert here.digest == digests[seeds[0]]
 
 
@@ -74,7 +74,7 @@ def test_the_worlds_of_many_seeds_hold() -> None:
 def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
     program = (
-        f"from fuzz.simulation.scenario_runner import play_seed\nprint(*(play_seed(seed).digest for seed in {seeds}))"
+        f"from fuzz.simulation.scenario_runner import run_seed\nprint(*(run_seed(seed).digest for seed in {seeds}))"
     )
     environment = {name: value for name, value in os.environ.items() if name not in MEASURING}
     children = [
@@ -92,25 +92,25 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
 
 
 def test_every_deed_is_drawn() -> None:
-    drawn = {type(step) for seed in range(200) for step in draw(seed).steps}
+    drawn = {type(step) for seed in range(200) for step in generate_script(seed).steps}
     assert drawn == set(STEP_KINDS.values())
 
 
 def test_some_worlds_have_no_faults() -> None:
-    faults = [draw(seed).faults for seed in range(100)]
+    faults = [generate_script(seed).faults for seed in range(100)]
     assert 10 < faults.count(0) < 60
 
 
 def test_a_script_is_text() -> None:
-    script = draw(3)
+    script = generate_script(3)
     assert Script.from_json(script.to_json()) == script
 
 
 def test_any_step_can_be_left_out() -> None:
-    script = draw(5)
+    script = generate_script(5)
     for start in (0, 1, 2, 3):
         fewer = Script(script.seed, script.steps[start::4])
-        assert isinstance(play(fewer), Report)
+        assert isinstance(run_script(fewer), ScenarioReport)
 
 
 def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuzz.simulation.run.NEWS_EVERY", 0.0)
+    monkeypatch.setattr("fuzz.simulation.run.PROGRESS_INTERVAL", 0.0)
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0
     lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
@@ -141,8 +141,8 @@ def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pyt
 
 
 def test_half_of_the_hosts_speak_http2() -> None:
-    worlds = [World(Script(seed, ())) for seed in range(20)]
-    modern = [world.is_modern(host) for world in worlds for host in (world.home, world.agent, *world.devices)]
+    worlds = [Deployment(Script(seed, ())) for seed in range(20)]
+    modern = [world.speaks_http2(host) for world in worlds for host in (world.home, world.agent, *world.devices)]
     assert 0.3 * len(modern) < sum(modern) < 0.7 * len(modern)
 
 

@@ -7,8 +7,8 @@ from functools import cache
 
 from fuzz.simulation.script import Script
 from fuzz.simulation.script_generator import ALWAYS, KINDS, WEIGHTS
-from fuzz.simulation.script_generator import draw as draw_anew
-from fuzz.simulation.swarm import CALM, STORM, Swarm, swarm
+from fuzz.simulation.script_generator import generate_script as draw_anew
+from fuzz.simulation.swarm import HEAVY_FAULTS, SLOW_PACE, SwarmConfig, swarm_config
 from fuzz.steps import INDEX, STEP_KINDS, GuessCredentials, PairDevice, RegisterCode, Step
 
 SEEDS = range(300)
@@ -19,8 +19,8 @@ def draw(seed: int) -> Script:
     return draw_anew(seed)
 
 
-def of(seed: int) -> Swarm[type[Step]]:
-    return swarm(seed, KINDS, ALWAYS)
+def of(seed: int) -> SwarmConfig[type[Step]]:
+    return swarm_config(seed, KINDS, ALWAYS)
 
 
 def test_a_world_is_what_its_seed_says() -> None:
@@ -61,16 +61,20 @@ def test_what_is_overdone_happens_more_often() -> None:
 
 
 def test_a_world_without_anything_to_do_does_what_is_ordinary() -> None:
-    nothing = Swarm[type[Step]](CALM, tuple(STEP_KINDS.values()), {}, (1,), (1,))
+    nothing = SwarmConfig[type[Step]](SLOW_PACE, tuple(STEP_KINDS.values()), {}, (1,), (1,))
     assert nothing.weights(WEIGHTS) == WEIGHTS
 
 
 def test_calm_worlds_are_long_and_stormy_ones_are_short() -> None:
-    ends = {pace: [draw(seed).steps[-1].at for seed in SEEDS if of(seed).pace is pace] for pace in (CALM, STORM)}
+    ends = {
+        pace: [draw(seed).steps[-1].at for seed in SEEDS if of(seed).pace is pace] for pace in (SLOW_PACE, HEAVY_FAULTS)
+    }
     typical = {pace: sorted(times)[len(times) // 2] for pace, times in ends.items()}
-    assert typical[CALM] > 5 * typical[STORM]
-    faults = {pace: [draw(seed).faults for seed in SEEDS if of(seed).pace is pace] for pace in (CALM, STORM)}
-    assert sum(faults[STORM]) > 5 * sum(faults[CALM])
+    assert typical[SLOW_PACE] > 5 * typical[HEAVY_FAULTS]
+    faults = {
+        pace: [draw(seed).faults for seed in SEEDS if of(seed).pace is pace] for pace in (SLOW_PACE, HEAVY_FAULTS)
+    }
+    assert sum(faults[HEAVY_FAULTS]) > 5 * sum(faults[SLOW_PACE])
 
 
 def test_in_some_worlds_few_people_do_everything() -> None:

@@ -33,7 +33,7 @@ def test_a_process_that_watches_counts_the_rows_that_it_walks() -> None:
 def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
     assert step(MEDIA_TABLE, MediaState.NONE, MediaTrigger.REGISTER) is MediaState.REGISTERED
     assert type(MEDIA_TABLE) is dict
-    assert transition_coverage.taken() == {}
+    assert transition_coverage.drain_counts() == {}
 
 
 def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with() -> None:
@@ -53,7 +53,7 @@ def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with()
 def test_what_was_never_walked_is_told_by_table() -> None:
     walked = dict.fromkeys(transition_coverage.all_rows(), 1)
     del walked["machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT"]
-    lines = transition_coverage.told(walked).splitlines()
+    lines = transition_coverage.format_report(walked).splitlines()
     assert lines[0] == f"rows walked: {len(walked)} of {len(walked) + 1}"
     place = lines.index("      never: REGISTERED, EVICT")
     assert lines[place - 1].split() == ["machines.media_registry.MEDIA_TABLE", "2", "of", "3"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 from attrs import frozen
 
-from fuzz.simulation.access_matrix import AUTH, CHANNEL_DOORS, GRANT, IN, RELAY_DOORS, doors, place
+from fuzz.simulation.access_matrix import AUTH, CHANNEL_ACCESS, GRANT, IN, RELAY_ACCESS, example_path, expected_access
 from svc_proto.engine.router import RouteKind
 from svc_proto.relay.service import Relay
 from svc_proto.relay.websocket.message_dispatch import CHANNEL_HANDLERS
@@ -51,7 +51,7 @@ def callers(world: World) -> dict[str, Caller]:
 
 def met(world: World, caller: Caller, route: str) -> str:
     """What a caller meets on a route of the relay."""
-    method, path = place(route)
+    method, path = example_path(route)
     if KINDS[route] is RouteKind.WEBSOCKET:
         try:
             world.websocket(path, peer=caller.peer, headers=caller.headers).wire.close()
@@ -104,11 +104,13 @@ def answer_on(socket: Ws) -> str:
 
 
 def test_every_route_is_here() -> None:
-    assert sorted(doors(RELAY_DOORS, "program")) == sorted(KINDS)
+    assert sorted(expected_access(RELAY_ACCESS, "program")) == sorted(KINDS)
 
 
 def test_every_channel_is_here() -> None:
-    assert {message.partition(" ")[0] for message in doors(CHANNEL_DOORS, "program")} == set(CHANNEL_HANDLERS)
+    assert {message.partition(" ")[0] for message in expected_access(CHANNEL_ACCESS, "program")} == set(
+        CHANNEL_HANDLERS
+    )
 
 
 @pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal
@@ -116,15 +118,15 @@ def test_the_doors_of_the_relay(world: World) -> None:
     world.start_relay()
     known = callers(world)
     for name, caller in known.items():
-        expected = doors(RELAY_DOORS, name)
+        expected = expected_access(RELAY_ACCESS, name)
         assert {route: met(world, caller, route) for route in expected} == expected, name
-        expected = doors(CHANNEL_DOORS, name)
+        expected = expected_access(CHANNEL_ACCESS, name)
         assert heard(world, caller, expected) == expected, name
 
 
 def test_another_user_of_this_host(world: World) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
-    expected = doors(RELAY_DOORS, "other_user")
+    expected = expected_access(RELAY_ACCESS, "other_user")
     assert {route: met(world, Caller(), route) for route in expected} == expected
-    expected = doors(CHANNEL_DOORS, "other_user")
+    expected = expected_access(CHANNEL_ACCESS, "other_user")
     assert heard(world, Caller(), expected) == expected

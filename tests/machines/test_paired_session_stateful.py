@@ -11,7 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fuzz.simulation.models.grant_model import NOTHING, OPEN, Policy, Terms, Wish, paired, patched, refusal
+from fuzz.simulation.models.grant_model import (
+    NOTHING,
+    OPEN,
+    GrantPolicy,
+    GrantTerms,
+    RequestedTerms,
+    paired,
+    patched,
+    refusal,
+)
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import PairedSession, SessionState, session_record
@@ -22,8 +31,8 @@ from tests.machines.fixed_inputs import at, source
 DAY = 86_400.0
 SPANS = st.sampled_from((0.0, 1.0, 60.0, DAY, 7 * DAY, 30 * DAY, 90 * DAY))
 GRANTS = st.dictionaries(st.sampled_from(("chat", "bridge", "terminal", "tui")), st.none() | SPANS, max_size=3)
-WISHES = st.builds(Wish, st.none() | SPANS, st.none() | GRANTS)
-POLICIES = st.sampled_from((OPEN, OPEN, Policy(7 * DAY), Policy(reduce_only=True)))
+WISHES = st.builds(RequestedTerms, st.none() | SPANS, st.none() | GRANTS)
+POLICIES = st.sampled_from((OPEN, OPEN, GrantPolicy(7 * DAY), GrantPolicy(reduce_only=True)))
 
 
 class SessionAgainstAModel(RuleBasedStateMachine):
@@ -42,24 +51,24 @@ class SessionAgainstAModel(RuleBasedStateMachine):
     def wall(self) -> float:
         return at(self.now).wall
 
-    def _pair(self, wish: Wish, policy: Policy) -> None:
+    def _pair(self, wish: RequestedTerms, policy: GrantPolicy) -> None:
         self.sessions = PairedSessionRegistry()
         self.token, self.session = self.sessions.create(
             at(self.now), self.entropy, ttl=wish.ttl, preset=wish.grants, max_ttl=policy.max_ttl
         )
         self.state, self.policy = "Active", policy
-        self.terms: Terms = paired(wish, policy, self.wall)
+        self.terms: GrantTerms = paired(wish, policy, self.wall)
         self.named, self.withheld = {*(wish.grants or ())}, _withheld(wish)
 
     @rule(wish=WISHES, policy=POLICIES)
-    def pair(self, wish: Wish, policy: Policy) -> None:
+    def pair(self, wish: RequestedTerms, policy: GrantPolicy) -> None:
         if self.state != "Active":
             self._pair(wish, policy)
 
     @rule(wish=WISHES, by_operator=st.booleans())
-    def patch(self, wish: Wish, by_operator: bool) -> None:
+    def patch(self, wish: RequestedTerms, by_operator: bool) -> None:
         self._look_up()
-        policy = Policy(self.policy.max_ttl) if by_operator else self.policy
+        policy = GrantPolicy(self.policy.max_ttl) if by_operator else self.policy
         setting = SessionPolicy.REDUCE_ONLY if policy.reduce_only else SessionPolicy.OPEN
         patch = partial(
             self.sessions.patch,
@@ -149,7 +158,7 @@ class SessionAgainstAModel(RuleBasedStateMachine):
         assert self.session.state is SessionState(self.state)
 
 
-def _withheld(wish: Wish) -> set[str]:
+def _withheld(wish: RequestedTerms) -> set[str]:
     return {channel for channel, span in (wish.grants or {}).items() if span is None}
 
 

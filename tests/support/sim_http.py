@@ -506,7 +506,7 @@ class ServerSideConnection:
         self._body = bytearray()
         end.adopt(self)
 
-    def asked(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """Handle a complete request."""
         raise NotImplementedError
 
@@ -549,7 +549,7 @@ class ServerSideConnection:
                 case RequestData(data=piece):
                     self._body += piece
                 case RequestEnd():
-                    self.asked(bytes(self._body))
+                    self.on_request(bytes(self._body))
                 case _:
                     pass
 
@@ -570,5 +570,5 @@ class _ScriptedConnection(ServerSideConnection):
         super().__init__(end)
         self._server = server
 
-    def asked(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         self._server.asked(self, body)

@@ -105,7 +105,7 @@ class DialogueRun:
             case "sends_bytes":
                 client.send_binary(b"\x00")
             case "leaves":
-                client.leave(int(words[0]) if words else 1006)
+                client.disconnect(int(words[0]) if words else 1006)
             case "stops_reading":
                 client.writable = False
             case "reads":

@@ -113,7 +113,7 @@ class VoiceTestClient:
         """Send what is no text."""
         self._book.within(lambda: self._handler.on_binary(data))
 
-    def leave(self, code: int = 1006) -> None:
+    def disconnect(self, code: int = 1006) -> None:
         """The socket closes."""
         self._book.within(lambda: self._handler.on_closed(code, ""))
 

@@ -23,7 +23,7 @@ def test_a_message_that_is_too_large(rig: VoiceHarness, letter: str) -> None:
     assert client.closed == 1009
     client.send_event("session.close")  # is not heard any more
     client.send_binary(b"")
-    client.leave(1009)
+    client.disconnect(1009)
     rig.attach(rig.output, answer).send_event("session.resume", resume_token=answer["resume_token"])
     assert rig.output.sessions()[0].attached
 

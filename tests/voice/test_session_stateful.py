@@ -68,14 +68,14 @@ class Resuming(RuleBasedStateMachine):
     @rule()
     def the_socket_breaks(self) -> None:
         """What was on its way is gone."""
-        self.client.leave(1006)
+        self.client.disconnect(1006)
         self.lost = True
 
     @rule(seconds=st.sampled_from([0.01, 1.0, 5.0]), told=st.booleans())
     def come_back(self, seconds: float, told: bool) -> None:
         """The phone opens another socket and resumes, whether or not the relay knows that the old one is dead."""
         if not self.lost and not told:
-            self.client.leave(1006)
+            self.client.disconnect(1006)
         self.rig.after(seconds)
         event, audio = self.cursor()
         self.client, self.lost = self.rig.attach(self.rig.output, self.answer), False
@@ -135,7 +135,7 @@ class Resuming(RuleBasedStateMachine):
         """In the end the phone leaves, and nothing is left."""
         if hasattr(self, "rig"):
             if not self.lost:
-                self.client.leave(1000)
+                self.client.disconnect(1000)
             self.rig.after(31.0)
             assert self.rig.puppet.stopped
             assert len(self.rig.output.sessions()) == 0

@@ -64,7 +64,7 @@ def test_a_stub_session_from_the_first_to_the_last_word(rig: VoiceHarness) -> No
     known |= {"wav": known["log"].replace(".jsonl", ".wav"), "peak": first["peak_level"], "rms": first["rms_level"]}
     assert told == yaml.safe_load(Template(OUTPUT).substitute(known))
 
-    client.leave(1000)
+    client.disconnect(1000)
     lines = rig.log(answer)
     about = ("voice.output.session.created", "voice.output.session.closed")
     assert [line["type"] for line in lines] == [about[0], *(event["type"] for event in events), about[1]]

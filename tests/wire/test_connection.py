@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.reference_parsers import Law
+from fuzz.reference_parsers import ReferenceServerConnection
 from svc_proto.wire.connection import Connection, Role, ServerConnection
 from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.http1 import Http1Connection
@@ -25,7 +25,7 @@ def test_http1_is_a_connection(role: Role) -> None:
 
 
 def test_a_connection_of_a_server_may_have_everything_event_by_event() -> None:
-    connection: ServerConnection = Law(limits=DEFAULT_LIMITS, entropy=seeded())
+    connection: ServerConnection = ReferenceServerConnection(limits=DEFAULT_LIMITS, entropy=seeded())
     request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     assert connection.receive_simple_request(request) is None
     assert connection.idle

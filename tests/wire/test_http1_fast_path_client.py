@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.fast_path import play_call
-from fuzz.targets.differential import MisusedError
-from fuzz.targets.http1_client_fast_path import BothCalls, call
+from fuzz.fast_path import compare_client
+from fuzz.targets.differential import LocalMisuseError
+from fuzz.targets.http1_client_fast_path import ClientPair, http1_client_fast_path
 from svc_proto.wire.events import (
     Event,
     Headers,
@@ -31,65 +31,65 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nServer: x\r\n\r\n"
 WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
-def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> BothCalls:
+def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
     """Both have said a request."""
-    both = BothCalls(DEFAULT_LIMITS)
-    both.say(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
+    both = ClientPair(DEFAULT_LIMITS)
+    both.send_events(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
     both.flush()
     return both
 
 
-def rest(both: BothCalls) -> list[Event]:
-    return list(iter(both.take, None))
+def rest(both: ClientPair) -> list[Event]:
+    return list(iter(both.next_events, None))
 
 
 @given(st.integers(0, 2**40))
 def test_calls_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
-    play_call(seed)
+    compare_client(seed)
 
 
 @given(st.binary(max_size=80))
 def test_any_answer_is_the_same_to_both(data: bytes) -> None:
-    call(data)
+    http1_client_fast_path(data)
 
 
 def test_chunks_as_they_come() -> None:
     both = asked()
-    both.hear(HEAD + b"2\r\nok\r\n")
+    both.feed(HEAD + b"2\r\nok\r\n")
     assert both.lane.has_partial_head
     assert rest(both) == [
         ResponseHead(ONE, 200, Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
         ResponseData(ONE, b"ok"),
     ]
-    both.hear(b"3\r\nab")
+    both.feed(b"3\r\nab")
     assert both.lane.buffered_bytes == 5
-    both.hear(b"c\r\n0\r\n\r\n")
+    both.feed(b"c\r\n0\r\n\r\n")
     assert rest(both) == [ResponseData(ONE, b"abc"), ResponseEnd(ONE)]
     assert both.lane.must_close
-    both.hear(b"more")
+    both.feed(b"more")
     both.end()
-    both.say(RequestEnd(ONE))
+    both.send_events(RequestEnd(ONE))
     assert both.lane._law is None
 
 
 def test_an_answer_in_one_piece() -> None:
     both = asked()
-    both.hear(WHOLE)
+    both.feed(WHOLE)
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
     assert both.lane._law is None
     empty = asked()
-    empty.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    empty.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert [type(event) for event in rest(empty)] == [ResponseHead, ResponseEnd]
     assert empty.lane._law is None
 
 
 def test_a_body_is_said_in_pieces() -> None:
-    both = BothCalls(DEFAULT_LIMITS)
-    both.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"Content-Length", b"4")))))
-    both.say(RequestData(ONE, b"abc"), RequestData(ONE, b""))
+    both = ClientPair(DEFAULT_LIMITS)
+    both.send_events(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"Content-Length", b"4")))))
+    both.send_events(RequestData(ONE, b"abc"), RequestData(ONE, b""))
     assert both.flush().endswith(b"Content-Length: 4\r\n\r\nabc")
-    both.say(RequestData(ONE, b"d"), RequestEnd(ONE))
-    both.hear(WHOLE)
+    both.send_events(RequestData(ONE, b"d"), RequestEnd(ONE))
+    both.feed(WHOLE)
     rest(both)
     assert both.lane._law is None
 
@@ -97,10 +97,10 @@ def test_a_body_is_said_in_pieces() -> None:
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
 def test_what_comes_behind_an_answer_in_one_piece_is_the_law(taken: int) -> None:
     both = asked()
-    both.hear(WHOLE)
-    both.take(taken)
-    both.hear(b"x")
-    both.take(4)
+    both.feed(WHOLE)
+    both.next_events(taken)
+    both.feed(b"x")
+    both.next_events(4)
     assert (both.lane._law is None) is (taken == 3)
 
 
@@ -114,17 +114,17 @@ def test_what_comes_behind_an_answer_in_one_piece_is_the_law(taken: int) -> None
 )
 def test_the_law_goes_on_with_a_body_in_chunks(more: bytes, last: Event) -> None:
     both = asked()
-    both.hear(HEAD + b"3\r\nabc\r\n")
+    both.feed(HEAD + b"3\r\nabc\r\n")
     assert len(rest(both)) == 2
-    both.hear(more)
+    both.feed(more)
     both.end()
     assert rest(both)[-1] == last
 
 
 def test_a_malformed_body_is_the_same_error() -> None:
     both = asked()
-    both.hear(HEAD + b"x\r\n")
-    both.take(3)
+    both.feed(HEAD + b"x\r\n")
+    both.next_events(3)
     assert both.lane.must_close
     assert both.lane._law is None
 
@@ -147,10 +147,10 @@ def test_a_malformed_body_is_the_same_error() -> None:
 )
 def test_an_answer_that_is_not_plain_is_the_law(answer: bytes) -> None:
     both = asked()
-    both.hear(answer)
+    both.feed(answer)
     rest(both)
     assert both.lane._law is not None
-    both.trust()
+    both.lift_limits()
     both.lane.release()
 
 
@@ -170,16 +170,16 @@ def test_an_answer_that_is_not_plain_is_the_law(answer: bytes) -> None:
     ],
 )
 def test_a_request_that_is_not_plain_is_the_law(fields: tuple[tuple[bytes, bytes], ...]) -> None:
-    both = BothCalls(DEFAULT_LIMITS)
-    with suppress(MisusedError):
-        both.say(RequestHead(ONE, "GET", "/", Headers(fields)))
+    both = ClientPair(DEFAULT_LIMITS)
+    with suppress(LocalMisuseError):
+        both.send_events(RequestHead(ONE, "GET", "/", Headers(fields)))
         both.flush()
     assert both.lane._law is not None
 
 
 def test_a_head_alone_is_asked_by_the_law() -> None:
     both = asked(method="HEAD")
-    both.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    both.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseEnd]
 
 
@@ -195,34 +195,38 @@ def test_a_head_alone_is_asked_by_the_law() -> None:
     ],
 )
 def test_what_may_not_be_said_is_the_law(event: Event) -> None:
-    both = BothCalls(DEFAULT_LIMITS)
-    with suppress(MisusedError):
-        both.say(event)
+    both = ClientPair(DEFAULT_LIMITS)
+    with suppress(LocalMisuseError):
+        both.send_events(event)
     late = asked()
-    with suppress(MisusedError):
-        late.say(event)
-    early = BothCalls(DEFAULT_LIMITS)
-    early.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab"))
-    with suppress(MisusedError):
-        early.say(event)
+    with suppress(LocalMisuseError):
+        late.send_events(event)
+    early = ClientPair(DEFAULT_LIMITS)
+    early.send_events(
+        RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab")
+    )
+    with suppress(LocalMisuseError):
+        early.send_events(event)
 
 
 def test_trailers_and_an_early_answer_are_the_law() -> None:
-    both = BothCalls(DEFAULT_LIMITS)
-    both.say(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab"))
-    both.hear(WHOLE)
+    both = ClientPair(DEFAULT_LIMITS)
+    both.send_events(
+        RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab")
+    )
+    both.feed(WHOLE)
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
     assert both.lane._law is not None
 
 
 def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
-    both = BothCalls(DEFAULT_LIMITS)
+    both = ClientPair(DEFAULT_LIMITS)
     assert both.lane.idle
     assert not both.lane.paused
-    both.trust()
+    both.lift_limits()
     both.lane.release()
-    both.hear(b"")
-    assert both.take(1) is None
+    both.feed(b"")
+    assert both.next_events(1) is None
     assert both.lane._law is None
 
 
@@ -230,17 +234,17 @@ def test_a_read_that_is_one_piece_of_the_body() -> None:
     """It is looked at, by the law too, and nothing is taken."""
     chunk = b"2\r\nok\r\n"
     both = asked()
-    assert (both.lane.try_whole_body(chunk), both.law.whole(chunk)) == (None, None)  # there is no head
-    both.hear(HEAD)
+    assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk)) == (None, None)  # there is no head
+    both.feed(HEAD)
     rest(both)
-    assert (both.lane.try_whole_body(chunk), both.law.whole(chunk), both.lane._law) == (b"ok", b"ok", None)
+    assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk), both.lane._law) == (b"ok", b"ok", None)
     both.lane._obey()
     assert both.lane.try_whole_body(chunk) == b"ok"
-    both.hear(chunk)
+    both.feed(chunk)
     assert (both.lane.try_whole_body(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
     both.end()
-    assert both.law.whole(chunk) is None
+    assert both.law.try_whole_body(chunk) is None
     over = asked()
-    over.hear(HEAD + b"0\r\n\r\n")
+    over.feed(HEAD + b"0\r\n\r\n")
     rest(over)
-    assert (over.lane.try_whole_body(chunk), over.law.whole(chunk)) == (None, None)
+    assert (over.lane.try_whole_body(chunk), over.law.try_whole_body(chunk)) == (None, None)

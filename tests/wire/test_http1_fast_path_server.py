@@ -10,9 +10,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.fast_path import play
-from fuzz.targets.differential import MisusedError
-from fuzz.targets.http1_server_fast_path import DATE, JSON, BothServers, lane
+from fuzz.fast_path import compare_server
+from fuzz.targets.differential import LocalMisuseError
+from fuzz.targets.http1_server_fast_path import DATE, JSON, ServerPair, http1_server_fast_path
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Role, ServerConnection
 from svc_proto.wire.events import (
@@ -55,16 +55,16 @@ def plain_server(limits: Limits = DEFAULT_LIMITS) -> FastPathServerConnection:
 
 @given(st.integers(0, 2**40))
 def test_traffic_that_is_nearly_plain_is_the_same_to_both(seed: int) -> None:
-    play(seed)
+    compare_server(seed)
 
 
 @given(st.binary(max_size=200) | st.lists(st.sampled_from([GET, POST, CHUNKED, UPGRADE, EXPECTING])).map(b"".join))
 def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
-    lane(data)
+    http1_server_fast_path(data)
 
 
 def test_the_scripts_have_messages_of_the_lane_alone() -> None:
-    assert sum(play(seed) for seed in range(40)) > 5
+    assert sum(compare_server(seed) for seed in range(40)) > 5
 
 
 # --- a whole turn ---
@@ -138,7 +138,7 @@ def test_many_fields_are_not_kept(fields: bytes, kept: bool) -> None:
     ],
 )
 def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     assert both.hear_request(GET.replace(b"GET", method))
     assert both.answer(ONE, status, (JSON,), b"ok")
     both.hear_request(GET)
@@ -162,12 +162,12 @@ def test_a_request_can_be_told_again(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [GET, POST])
 def test_events_are_told_as_by_any_connection(data: bytes) -> None:
-    both = BothServers(DEFAULT_LIMITS)
-    both.hear(data)
+    both = ServerPair(DEFAULT_LIMITS)
+    both.feed(data)
     assert both.lane.buffered_bytes == len(data)
     assert both.lane.has_partial_head
     for _ in range(4):
-        both.take(1)
+        both.next_events(1)
     assert both.answer(ONE, 200, (), b"ok")
 
 
@@ -229,19 +229,19 @@ NOT_PLAIN = [
 
 @pytest.mark.parametrize("data", PLAIN)
 def test_plain(data: bytes) -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     assert both.hear_request(data)
     assert both.answer(ONE, 200, (), b"")
 
 
 @pytest.mark.parametrize("data", NOT_PLAIN)
 def test_not_plain(data: bytes) -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     assert not both.hear_request(data)
-    both.take(5)
+    both.next_events(5)
     both.answer(ONE, 200, (), b"")
     both.end()
-    both.take(5)
+    both.next_events(5)
 
 
 def test_the_limits_of_a_head_are_the_law() -> None:
@@ -260,13 +260,13 @@ def test_the_limits_of_a_head_are_the_law() -> None:
 
 
 def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     for data in (GET, CHUNKED, POST, GET + POST, GET):
         assert both.hear_request(data) is (data in (GET, POST))
-        both.take(5)
+        both.next_events(5)
         both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
         if data == GET + POST:
-            both.take(5)
+            both.next_events(5)
             both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
     assert both.alone == 3
     assert both.lane._law is None
@@ -274,46 +274,46 @@ def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
 
 
 def test_bytes_behind_a_message_wait_for_its_answer() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     assert both.lane.receive_simple_request(POST) is None
-    both.hear(POST)
+    both.feed(POST)
     assert both.lane.paused
     assert not both.answer(ONE, 200, (), b"ok")
-    both.take(3)
+    both.next_events(3)
     both.answer(TWO, 200, (), b"ok")
     assert both.hear_request(GET)
 
 
 def test_a_blank_line_is_remembered_between_two_messages() -> None:
-    both = BothServers(DEFAULT_LIMITS)
-    both.hear(CHUNKED)
-    both.take(5)
+    both = ServerPair(DEFAULT_LIMITS)
+    both.feed(CHUNKED)
+    both.next_events(5)
     both.answer(ONE, 200, (), b"")
-    both.hear(b"\r\n")
-    both.take(1)
+    both.feed(b"\r\n")
+    both.next_events(1)
     assert both.lane.idle
-    both.hear(b"\r\n" + GET)
-    both.take(1)
+    both.feed(b"\r\n" + GET)
+    both.next_events(1)
     assert both.lane.next_event() is None
 
 
 def test_an_answer_in_pieces_is_the_law() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(POST)
-    both.say(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
+    both.send_events(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
     assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
     assert not both.lane.idle
-    both.say(ResponseData(ONE, b"k"), ResponseEnd(ONE))
+    both.send_events(ResponseData(ONE, b"k"), ResponseEnd(ONE))
     assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.lane.idle
     assert both.hear_request(POST)
 
 
 def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(POST, begin_only=True)
     assert not both.answer(ONE, 401, (), b"no")
-    both.take(2)
+    both.next_events(2)
     assert both.lane.idle
     assert both.hear_request(GET)
     assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that one is over
@@ -345,19 +345,19 @@ def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple
     assert connection.data_to_send() == b""
     assert not connection.idle
     if 200 <= status <= 999:
-        both = BothServers(DEFAULT_LIMITS)
+        both = ServerPair(DEFAULT_LIMITS)
         both.hear_request(GET)
-        with suppress(MisusedError):  # both say no, in the same words
+        with suppress(LocalMisuseError):  # both say no, in the same words
             both.answer(ONE, status, fields, b"ok")
 
 
 def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     named = (b"X-Svc-Run-Id", b"1")
     both.hear_request(GET)
     assert both.answer(ONE, 200, (named,), b"ok")
     both.hear_request(GET)
-    both.say(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
+    both.send_events(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
     assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert both.lane._law is None
 
@@ -370,27 +370,27 @@ def test_no_answer_without_a_request() -> None:
 
 
 def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
     both.hear_request(b"GET / HTTP/9.9\r\n\r\n")
-    both.take(1)
+    both.next_events(1)
     both.stream = 0
-    both.say(ResponseHead(ZERO, 505), ResponseEnd(ZERO))
+    both.send_events(ResponseHead(ZERO, 505), ResponseEnd(ZERO))
     both.flush()
     assert both.lane.must_close
 
 
 def test_a_websocket_is_the_law() -> None:
-    both = BothServers(DEFAULT_LIMITS)
+    both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
     both.hear_request(UPGRADE)
-    both.take(2)
-    both.say(AcceptWebSocket(TWO))
-    both.trust()
+    both.next_events(2)
+    both.send_events(AcceptWebSocket(TWO))
+    both.lift_limits()
     both.hear_request(TEXT_HI)
-    assert both.take(1) == TextMessage(TWO, "hi")
+    assert both.next_events(1) == TextMessage(TWO, "hi")
     both.lane.release()
     assert both.lane.next_event() is None
 
@@ -414,15 +414,15 @@ def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
 DATED = Headers(((b"date", DATE), JSON))
 
 
-def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> BothServers:
-    both = BothServers(DEFAULT_LIMITS)
-    both.hear(data)
-    both.take(4)
-    both.say(ResponseHead(ONE, status, headers))
+def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) -> ServerPair:
+    both = ServerPair(DEFAULT_LIMITS)
+    both.feed(data)
+    both.next_events(4)
+    both.send_events(ResponseHead(ONE, status, headers))
     return both
 
 
-def obeyed(both: BothServers) -> bool:
+def obeyed(both: ServerPair) -> bool:
     """Whether the law is in charge."""
     return both.lane._law is not None
 
@@ -430,9 +430,9 @@ def obeyed(both: BothServers) -> bool:
 def test_an_answer_in_chunks_is_the_lanes() -> None:
     both = streaming(POST)
     assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
-    both.say(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
+    both.send_events(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
     assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
-    both.say(ResponseEnd(ONE))
+    both.send_events(ResponseEnd(ONE))
     assert both.flush() == b"0\r\n\r\n"
     assert both.lane.idle
     assert not obeyed(both)
@@ -454,10 +454,10 @@ def test_an_answer_in_chunks_is_the_lanes() -> None:
     ],
 )
 def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Headers, status: int) -> None:
-    with suppress(MisusedError):
+    with suppress(LocalMisuseError):
         both = streaming(data, headers, status)
         assert obeyed(both)
-        both.say(ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+        both.send_events(ResponseData(ONE, b"ok"), ResponseEnd(ONE))
         both.flush()
 
 
@@ -465,29 +465,29 @@ def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Hea
 @pytest.mark.parametrize(
     "what",
     [
-        lambda both: both.hear(GET),
+        lambda both: both.feed(GET),
         lambda both: both.end(),
-        lambda both: both.say(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
-        lambda both: both.say(ResponseData(TWO, b"ok")),
-        lambda both: both.say(AcceptWebSocket(ONE)),
+        lambda both: both.send_events(ResponseEnd(ONE, Headers(((b"x-a", b"b"),)))),
+        lambda both: both.send_events(ResponseData(TWO, b"ok")),
+        lambda both: both.send_events(AcceptWebSocket(ONE)),
     ],
 )
-def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[BothServers], object], said: int) -> None:
+def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[ServerPair], object], said: int) -> None:
     both = streaming()
     for _ in range(said):
-        both.say(ResponseData(ONE, b"ok"))
+        both.send_events(ResponseData(ONE, b"ok"))
     if said:
         both.flush()
     what(both)
     both.flush()
-    with suppress(MisusedError):
-        both.say(ResponseData(ONE, b"more"), ResponseEnd(ONE))
-    both.take(3)
+    with suppress(LocalMisuseError):
+        both.send_events(ResponseData(ONE, b"more"), ResponseEnd(ONE))
+    both.next_events(3)
     both.flush()
 
 
 def test_a_second_head_within_chunks_is_a_mistake_of_ours() -> None:
     both = streaming()
     assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
-    with pytest.raises(MisusedError):
-        both.say(ResponseHead(ONE, 200, DATED))
+    with pytest.raises(LocalMisuseError):
+        both.send_events(ResponseHead(ONE, 200, DATED))

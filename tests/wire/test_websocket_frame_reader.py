@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wsproto.frame_protocol import Frame, Opcode, ParseFailed
 
-from fuzz.fast_path import play_frames
-from fuzz.reference_parsers import LawReader
+from fuzz.fast_path import compare_websocket
+from fuzz.reference_parsers import ReferenceFrameReader
 from fuzz.targets.websocket import CLIENT, DEFLATE
-from fuzz.targets.websocket_fast_path import BothSockets, frames
+from fuzz.targets.websocket_fast_path import WebSocketPair, websocket_fast_path
 from svc_proto.wire.events import Event
 from svc_proto.wire.websocket_deflate import DeflateParameters, InflateGuard
 from svc_proto.wire.websocket_frame_reader import FrameReader
@@ -27,7 +27,7 @@ def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
     return FrameReader(client, InflateGuard(LIMIT, DeflateParameters() if deflate else None))
 
 
-def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
+def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
     """What comes of the bytes, cut so; a broken rule is the last of it."""
     found: list[Frame | str] = []
     for piece in cut(data, sizes):
@@ -42,12 +42,12 @@ def read(frames: FrameReader | LawReader, data: bytes, sizes: Cuts = WHOLE) -> l
 
 @given(st.integers(0, 2**40))
 def test_conversations_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
-    play_frames(seed)
+    compare_websocket(seed)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
-    frames(data)
+    websocket_fast_path(data)
 
 
 PLAIN = [
@@ -143,7 +143,7 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
     plain = frame(0x82, b"x")
     for sizes in ([1_000_000], [1], [3]):
         frames = reader()
-        law = LawReader(False, InflateGuard(LIMIT, None))
+        law = ReferenceFrameReader(False, InflateGuard(LIMIT, None))
         assert read(frames, plain + data + plain, sizes) == read(law, plain + data + plain, sizes)
         assert frames._law is not None
 
@@ -151,7 +151,7 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
 @pytest.mark.parametrize("at", range(2, 15))
 def test_a_length_that_none_can_be_is_refused_before_the_mask_is_there(at: int) -> None:
     data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
-    frames, law = reader(deflate=True), LawReader(False, InflateGuard(LIMIT, DeflateParameters()))
+    frames, law = reader(deflate=True), ReferenceFrameReader(False, InflateGuard(LIMIT, DeflateParameters()))
     assert read(frames, data) == read(law, data)
 
 
@@ -165,11 +165,11 @@ def test_it_lets_go_of_what_has_come(data: bytes) -> None:
 
 @pytest.mark.parametrize("bits", [0, CLIENT, DEFLATE])
 def test_both_sockets_can_be_let_go_of_in_the_middle(bits: int) -> None:
-    both = BothSockets(bits)
-    both.hear(frame(0x81, b"hello", masked=not bits & CLIENT)[:-1])
-    both.take()
+    both = WebSocketPair(bits)
+    both.feed(frame(0x81, b"hello", masked=not bits & CLIENT)[:-1])
+    both.next_events()
     both.release()
-    assert not isinstance(both.take(), Event)
+    assert not isinstance(both.next_events(), Event)
 
 
 @pytest.mark.parametrize("client", [False, True])

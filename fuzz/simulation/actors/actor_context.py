@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from attrs import define, field
 
-from fuzz.simulation.deployment import LOCAL, REMOTE, World
+from fuzz.simulation.deployment import LOCAL, REMOTE, Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import Spans
-from fuzz.simulation.models.reference_model import Code, Session, violated
+from fuzz.simulation.models.reference_model import CodeModel, SessionModel, violated
 from fuzz.simulation.resource_accounting import RECHECK
 from fuzz.simulation.servers.speech_server import NUMBER
 from runtimes.sim.process import SimProcess
@@ -19,16 +19,16 @@ from tests.support.sim_http import Pairs, RequestClient, WebSocketClient
 
 __all__ = [
     "BOUNDARY",
-    "ENDED_WITHIN",
+    "END_TIMEOUT",
     "RECHECK",
     "GRANTS",
     "LATE",
-    "Crowd",
+    "ActorContext",
     "Deeds",
     "PHONE",
-    "Device",
+    "SignedInDevice",
     "SignIn",
-    "nothing",
+    "no_further_checks",
     "task_of",
 ]
 
@@ -49,7 +49,7 @@ GRANTS: tuple[Spans | None, ...] = (
 )
 
 
-ENDED_WITHIN = 20.0  # s in which a socket is gone whose session is over, on a sound connection
+END_TIMEOUT = 20.0  # s in which a socket is gone whose session is over, on a sound connection
 PHONE = "android"  # the surface of what is a phone as soon as it is welcomed
 LATE = 5.0  # s after which nothing may be under way any more there
 SERVED = range(200, 300)
@@ -69,37 +69,37 @@ class SignIn:
 
 
 @define(eq=False)
-class Device:
+class SignedInDevice:
     """A socket of a session, and how it behaves."""
 
     name: str
     talker: WebSocketClient
-    session: Session
+    session: SessionModel
     sign_in: SignIn
     sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
     left: float | None = None  # when its socket was over
 
-    def respond(self, request_id: str, mark: str, *, stray: bool = False) -> None:
+    def send_result(self, request_id: str, mark: str, *, stray: bool = False) -> None:
         """Say of a command that it is done, with the mark that it had, also where it was another phone's."""
         result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
         self.talker.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result})
 
 
-class Crowd:
+class ActorContext:
     """Everybody."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Deployment) -> None:
         self.world = world
-        self.codes: list[Code] = []
-        self.sessions: list[Session] = []
-        self.open: list[Device] = []
+        self.codes: list[CodeModel] = []
+        self.sessions: list[SessionModel] = []
+        self.open: list[SignedInDevice] = []
         self.sign_ins: dict[str, list[SignIn]] = {}  # of those that may be phones, by the name of the device
-        self.listeners: list[Callable[[Device, dict[str, Any]], None]] = []  # of what a device is told
-        self.on_join: list[Callable[[Device], None]] = []  # of who was welcomed
+        self.listeners: list[Callable[[SignedInDevice, dict[str, Any]], None]] = []  # of what a device is told
+        self.on_join: list[Callable[[SignedInDevice], None]] = []  # of who was welcomed
         self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
         self._numbers = 0
 
-    def number(self) -> int:
+    def next_number(self) -> int:
         """A fresh one."""
         self._numbers += 1
         return self._numbers
@@ -109,49 +109,49 @@ class Crowd:
         """Monotonic seconds."""
         return self.world.sim.now
 
-    def session(self, who: int) -> Session:
+    def pick_session(self, who: int) -> SessionModel:
         """One of them; there is one at least."""
         return self.sessions[who % len(self.sessions)]
 
     @property
-    def phones(self) -> list[Device]:
+    def phones(self) -> list[SignedInDevice]:
         """Sockets of what is a phone as soon as it is welcomed."""
         return [device for device in self.open if device.session.surface == PHONE]
 
-    def heard(self, device: Device, message: dict[str, Any]) -> None:
+    def on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         """A device was told something."""
-        self._check_told(device, message)
+        self._check_device_message(device, message)
         if message.get("type") != "bridge.command":  # which may hold what its caller put in
-            self.world.refuse_secrets(device.talker.text, f"a message to {device.name}")
+            self.world.check_no_secrets(device.talker.text, f"a message to {device.name}")
         for listener in self.listeners:
             listener(device, message)
 
-    def refused(self, session: Session | None, sent: float) -> None:
+    def on_token_refused(self, session: SessionModel | None, sent: float) -> None:
         """A token was not accepted."""
-        if session is not None and self.surely_lives(session):
+        if session is not None and self.must_be_alive(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 
-    def denied(self, session: Session, status: int, grant: str, sent: float) -> None:
+    def on_grant_denied(self, session: SessionModel, status: int, grant: str, sent: float) -> None:
         """A route that wants a grant has answered."""
         if status == 401:
-            self.refused(session, sent)
-        if status == 403 and self.surely_holds(session, grant):
+            self.on_token_refused(session, sent)
+        if status == 403 and self.must_have_grant(session, grant):
             violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
 
-    def surely_lives(self, session: Session) -> bool:
+    def must_be_alive(self, session: SessionModel) -> bool:
         """Whether its token must be accepted."""
         session.stored = session.stored and self.world.is_stored(session.prefix)
         return session.surely_lives(self.world.wall.highest(self.now))
 
-    def surely_holds(self, session: Session, grant: str) -> bool:
+    def must_have_grant(self, session: SessionModel, grant: str) -> bool:
         """Whether it must be let in where that grant is wanted."""
-        return self.surely_lives(session) and session.surely_holds(grant, self.world.wall.highest(self.now))
+        return self.must_be_alive(session) and session.surely_holds(grant, self.world.wall.highest(self.now))
 
-    def surely_held(self, session: Session, grant: str) -> bool:
+    def must_have_had_grant(self, session: SessionModel, grant: str) -> bool:
         """Whether that has been so from its beginning."""
-        return self.surely_lives(session) and session.surely_held(grant, self.world.wall.highest(self.now))
+        return self.must_be_alive(session) and session.surely_held(grant, self.world.wall.highest(self.now))
 
-    def over_by(self, session: Session) -> float | None:
+    def latest_end(self, session: SessionModel) -> float | None:
         """By when the relay had to know that a session is over; None while it may live.
 
         A timer ends what expires, and looks at the wall clock once an hour at least in case that was stepped.
@@ -164,48 +164,48 @@ class Crowd:
         begun = self.world.wall.steps[0][0]
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
-    def outlived(self, session: Session, slack: float, since: float = -inf) -> float:
+    def seconds_past_end(self, session: SessionModel, slack: float, since: float = -inf) -> float:
         """For how many s a session has been over; 0 while it may live, and for `slack` s from then, or from `since`."""
-        over = self.over_by(session)
+        over = self.latest_end(session)
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """No socket outlives its session."""
         for device in self.open:
-            late = self.outlived(device.session, ENDED_WITHIN)
-            if late and self._is_heard(device):
+            late = self.seconds_past_end(device.session, END_TIMEOUT)
+            if late and self._is_observed(device):
                 violated(Invariant.SOCKETS_ENDED, f"{device.name} is open {late:.0f} s after the end of its session")
 
-    def _check_told(self, device: Device, message: dict[str, Any]) -> None:
-        late = self.outlived(device.session, LATE)
-        if late and message.get("type") != "error" and self._is_heard(device):
+    def _check_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
+        late = self.seconds_past_end(device.session, LATE)
+        if late and message.get("type") != "error" and self._is_observed(device):
             violated(Invariant.SOCKETS_ENDED, f"{device.name} is told {message!r:.100} {late:.0f} s after its session")
 
-    def _is_heard(self, device: Device) -> bool:
-        return self.world.relay.alive and self.world.is_sound(device.talker)
+    def _is_observed(self, device: SignedInDevice) -> bool:
+        return self.world.relay.alive and self.world.is_unaffected(device.talker)
 
     def check_allowed(self, task: int, where: str) -> None:
         """Something was done that has to be allowed first."""
         if task not in self.allowed:
             violated(Invariant.CONFIRMED, f"{where}: task {task} was done, and nobody has allowed it")
 
-    def ask(
-        self, by: Session | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
+    def request(
+        self, by: SessionModel | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
     ) -> None:
         """A call by a session's agent, or by the operator."""
         if by is None:
-            self.local(method, path, body, done, headers)
+            self.request_as_operator(method, path, body, done, headers)
         else:
-            self.remote(method, path, body, by, done, headers)
+            self.request_as_agent(method, path, body, by, done, headers)
 
-    def local(self, method: str, path: str, body: object, done: Told, more: Pairs | None = None) -> None:
+    def request_as_operator(self, method: str, path: str, body: object, done: Told, more: Pairs | None = None) -> None:
         """A call of the operator, on the home itself."""
         world = self.world
-        headers = {**world.shown_here(), **(more or {})}
-        world.call(world.home, LOCAL, method, path, headers=headers, body=body, done=done)
+        headers = {**world.local_headers(), **(more or {})}
+        world.request(world.home, LOCAL, method, path, headers=headers, body=body, done=done)
 
-    def remote(
-        self, method: str, path: str, body: object, session: Session | None, done: Told, more: Pairs | None = None
+    def request_as_agent(
+        self, method: str, path: str, body: object, session: SessionModel | None, done: Told, more: Pairs | None = None
     ) -> None:
         """A call of an agent elsewhere, with a session's token or with none. A body of bytes is a form."""
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
@@ -220,7 +220,7 @@ class Crowd:
             done(caller)
 
         fields = {**headers, **(more or {})}
-        self.world.call(self.world.agent, REMOTE, method, path, headers=fields, body=body, done=answered)
+        self.world.request(self.world.agent, REMOTE, method, path, headers=fields, body=body, done=answered)
 
 
 def task_of(text: str) -> int:
@@ -229,5 +229,5 @@ def task_of(text: str) -> int:
     return int(found[1]) if found else 0
 
 
-def nothing(caller: RequestClient) -> None:
+def no_further_checks(caller: RequestClient) -> None:
     """Only the common checks."""

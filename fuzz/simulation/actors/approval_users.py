@@ -13,10 +13,10 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, nothing
-from fuzz.simulation.actors.chat_clients import Chats, each_event
+from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.actors.chat_clients import ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Chat, violated
+from fuzz.simulation.models.reference_model import ChatModel, violated
 from fuzz.simulation.servers.model_server import TOKENS
 from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from tests.support.sim_http import RequestClient
@@ -24,16 +24,16 @@ from tests.support.sim_http import RequestClient
 WORDS = ("red", "green", "blue")  # notes of a chat, which are wanted again and again
 SAID = ("once", "deny", "session", "once")  # by name, in turns
 LAPSES = 55.0  # s that a question surely waits for its answer
-TOLD_WITHIN = 5.0  # s from an answer that was taken to the news of it
+EVENT_TIMEOUT = 5.0  # s from an answer that was taken to the news of it
 SETTLED = 2.5  # s after a question in which an answer for all may not have meant it
 ROUNDS = 3  # of the model, in a run that goes on to its end
 
 
 @define(eq=False)
-class _Run:
+class _ApprovalRun:
     """A run that asks, as its reader sees it."""
 
-    chat: Chat
+    chat: ChatModel
     style: int
     outages: int
     pause: float
@@ -45,10 +45,10 @@ class _Run:
     told: dict[str, str] = field(factory=dict)  # and what came of it
 
 
-class Notes:
+class ApprovalUsers:
     """The steps of those who are asked."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
         # a model that leaves behind a round's last words has not said what the round had taken
@@ -61,13 +61,15 @@ class Notes:
         if chat is None:
             return
         chat.runs += 1
-        run = _Run(chat, step.answer % 8, self.world.outages, step.seconds)
+        run = _ApprovalRun(chat, step.answer % 8, self.world.outages, step.seconds)
         first = step.answer // 8 % len(WORDS)
         text = f"notes: run {self.chats.number()} #{WORDS[first]} {WORDS[first - 1]}"
         body = {"input": text, "session_id": chat.id, "stream": True}
-        run.reader = self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))
+        run.reader = self.chats.request(
+            "POST", "/v1/runs", body, no_further_checks, each_event(partial(self._on_event, run))
+        )
 
-    def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
+    def _on_event(self, run: _ApprovalRun, event: str, data: dict[str, Any]) -> None:
         run.id = data.get("run_id", run.id)
         identity, now = str(data.get("call_id")), self.world.sim.now
         match event:
@@ -76,7 +78,7 @@ class Notes:
                 run.asked[identity] = now, str(json.loads(data["command"].partition(" ")[2])["content"])
                 run.open.append(identity)
                 if len(run.open) == 2:
-                    self.world.sim.after(SETTLED + run.pause, lambda: self._say(run))
+                    self.world.sim.after(SETTLED + run.pause, lambda: self._answer_open(run))
             case "approval.responded":
                 self._responded(run, identity, str(data["choice"]), now)
             case "tool.started" if data["tool"] == "memory":
@@ -88,14 +90,14 @@ class Notes:
 
     # --- what is said ---
 
-    def _say(self, run: _Run) -> None:
+    def _answer_open(self, run: _ApprovalRun) -> None:
         first, last = (run.open[0], run.open[-1]) if len(run.open) == 2 else ("", "")
         if not first:
             return
         match run.style:
             case 0 | 1 | 2:  # each by its name, the last one first
                 self._answer(run, {"choice": SAID[run.style], "call_id": last}, [last])
-                self.world.sim.after(0.5, lambda: self._look(run, first))
+                self.world.sim.after(0.5, lambda: self._check_run_status(run, first))
                 self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "deny", "call_id": first}, [first]))
             case 3 | 4:  # no, and then yes
                 self._answer(run, {"choice": "deny"}, [first])
@@ -107,7 +109,7 @@ class Notes:
             case _:
                 pass  # nothing at all
 
-    def _answer(self, run: _Run, body: dict[str, object], meant: list[str]) -> None:
+    def _answer(self, run: _ApprovalRun, body: dict[str, object], meant: list[str]) -> None:
         for identity in meant:
             run.meant[identity] = str(body["choice"])
             if body["choice"] == "session":
@@ -118,19 +120,19 @@ class Notes:
                 run.meant.update(dict.fromkeys(meant, ""))
             else:
                 told = self.world.sim.now
-                self.world.sim.after(TOLD_WITHIN, lambda: self._check_told(run, meant, told))
+                self.world.sim.after(EVENT_TIMEOUT, lambda: self._check_told(run, meant, told))
 
-        self.chats.ask("POST", f"/v1/runs/{run.id}/approval", body, done)
+        self.chats.request("POST", f"/v1/runs/{run.id}/approval", body, done)
 
-    def _check_told(self, run: _Run, meant: list[str], since: float) -> None:
+    def _check_told(self, run: _ApprovalRun, meant: list[str], since: float) -> None:
         """An answer that was taken is an answer, for each that was meant."""
-        if run.reader is None or run.reader.over or not self.world.quiet_since(since):
+        if run.reader is None or run.reader.over or not self.world.is_fault_free_since(since):
             return
         missing = [identity for identity in meant if identity not in run.told]
         if missing:
             violated(Invariant.CONFIRMED, f"{meant} were answered, and {missing} wait on")
 
-    def _look(self, run: _Run, waits: str) -> None:
+    def _check_run_status(self, run: _ApprovalRun, waits: str) -> None:
         """While one question is open the run waits for an answer, and says which."""
 
         def done(caller: RequestClient) -> None:
@@ -143,11 +145,11 @@ class Notes:
             ):
                 violated(Invariant.CONFIRMED, f"{waits} waits for an answer, and its run is {view['status']}: {shown}")
 
-        self.chats.ask("GET", f"/v1/runs/{run.id}", None, done)
+        self.chats.request("GET", f"/v1/runs/{run.id}", None, done)
 
     # --- what comes of it ---
 
-    def _responded(self, run: _Run, identity: str, choice: str, now: float) -> None:
+    def _responded(self, run: _ApprovalRun, identity: str, choice: str, now: float) -> None:
         asked, _ = run.asked[identity]
         run.told[identity] = choice
         if identity in run.open:
@@ -159,7 +161,7 @@ class Notes:
             violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and {meant} was said")
         self.world.count(f"notes: {choice}")
 
-    def _kept(self, run: _Run, identity: str, note: str) -> None:
+    def _kept(self, run: _ApprovalRun, identity: str, note: str) -> None:
         if identity in run.asked and run.told.get(identity) not in ("once", "session"):
             violated(Invariant.CONFIRMED, f"the note {note!r} is kept, and {run.told.get(identity)} was said")
         if identity not in run.asked and (run.chat.id, note) not in self._remembered:

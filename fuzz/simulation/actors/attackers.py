@@ -9,12 +9,12 @@ import json
 
 from attrs import field, frozen
 
-from fuzz.simulation.access_matrix import CALLERS, IN, RELAY_DOORS, place
-from fuzz.simulation.actors.actor_context import Crowd, Deeds
-from fuzz.simulation.actors.pairing_devices import Pairing
+from fuzz.simulation.access_matrix import CLIENT_KINDS, IN, RELAY_ACCESS, example_path
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds
+from fuzz.simulation.actors.pairing_devices import PairingDevices
 from fuzz.simulation.deployment import LOCAL, REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Code, violated
+from fuzz.simulation.models.reference_model import CodeModel, violated
 from fuzz.steps import GuessCredentials, GuessFromDevice, SendGarbage, Step, TryRoutes
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import Pairs, RawBytesClient, RequestClient
@@ -35,7 +35,7 @@ GARBAGE = (
 PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of those who take their time
 SOON, BLOCKED_BY = (0.1, 0.3), 6  # the same of those who do not; and guesses after which an address is blocked
 NO_TOKEN = "00000000-0000-4000-8000-000000000000"
-ROUTES = {route.strip(): met.split() for met, routes in RELAY_DOORS.values() for route in routes.split(",")}
+ROUTES = {route.strip(): met.split() for met, routes in RELAY_ACCESS.values() for route in routes.split(",")}
 DOORS_TRIED = 4  # by each step, next to each other
 EVIL = ("POST /pairing/register", "GET /bridge/activity", "GET /relay/info")
 TURNED_AWAY = (401, 403)
@@ -43,7 +43,7 @@ NO_WORD = (0, 408, 503)  # nothing was said, or the relay was about to go
 
 
 @frozen
-class _Way:
+class _AttackRoute:
     """How somebody comes: as which caller of the table, what he says, and from this host or not.
 
     A `version` of HTTP/1 is written out; with `opens` it is a WebSocket that is asked for.
@@ -63,28 +63,28 @@ UPGRADE = {
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 WAYS = (
-    _Way("proxy", {"host": "evil.example:8767"}),  # a name that was made to point here
-    _Way("local_page", {"origin": "https://evil.example"}),
-    _Way("proxy", {"x-forwarded-for": "203.0.113.9"}),
-    _Way("proxy", {"forwarded": "for=203.0.113.9"}),
-    _Way("stranger", here=False),
-    _Way("local_page", {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}),
-    _Way("local_page", {"sec-fetch-site": "cross-site"}),
-    _Way("lan_page", {"origin": "http://10.0.3.1"}, here=False),
-    _Way("revoked", here=False),
-    _Way("revoked", {"via": "1.1 caddy"}),
-    _Way("proxy", version="1.0"),  # the shortest block of nginx's manual
-    _Way("proxy", {"connection": "upgrade"}, version="1.1"),  # and the next one
-    _Way("local_page", {**UPGRADE, "origin": "http://localhost:3000"}, version="1.1", opens=True),
-    _Way("lan_page", {**UPGRADE, "origin": "http://10.0.3.1"}, here=False, version="1.1", opens=True),
+    _AttackRoute("proxy", {"host": "evil.example:8767"}),  # a name that was made to point here
+    _AttackRoute("local_page", {"origin": "https://evil.example"}),
+    _AttackRoute("proxy", {"x-forwarded-for": "203.0.113.9"}),
+    _AttackRoute("proxy", {"forwarded": "for=203.0.113.9"}),
+    _AttackRoute("stranger", here=False),
+    _AttackRoute("local_page", {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}),
+    _AttackRoute("local_page", {"sec-fetch-site": "cross-site"}),
+    _AttackRoute("lan_page", {"origin": "http://10.0.3.1"}, here=False),
+    _AttackRoute("revoked", here=False),
+    _AttackRoute("revoked", {"via": "1.1 caddy"}),
+    _AttackRoute("proxy", version="1.0"),  # the shortest block of nginx's manual
+    _AttackRoute("proxy", {"connection": "upgrade"}, version="1.1"),  # and the next one
+    _AttackRoute("local_page", {**UPGRADE, "origin": "http://localhost:3000"}, version="1.1", opens=True),
+    _AttackRoute("lan_page", {**UPGRADE, "origin": "http://10.0.3.1"}, here=False, version="1.1", opens=True),
 )
-OTHER_USER = _Way("other_user")  # where the local secret is asked for, and he has none
+OTHER_USER = _AttackRoute("other_user")  # where the local secret is asked for, and he has none
 
 
-class Strangers:
+class Attackers:
     """The steps of those who belong to nobody."""
 
-    def __init__(self, crowd: Crowd, pairing: Pairing) -> None:
+    def __init__(self, crowd: ActorContext, pairing: PairingDevices) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._pairing = pairing
@@ -103,7 +103,7 @@ class Strangers:
         """A device guesses until its address is blocked; its token is good all the same, and lifts no block."""
         if not self.crowd.sessions:
             return
-        session, sim = self.crowd.session(step.session), self.world.sim
+        session, sim = self.crowd.pick_session(step.session), self.world.sim
         host = sim.hosts[session.owner]
         self._guess_again(host, BLOCKED_BY, 2, SOON)
         sim.after(4.0, lambda: self._pairing.reconnect(session))
@@ -115,10 +115,10 @@ class Strangers:
             talker = self._pairing.sign_in(host, {"session_token": stolen[left % len(stolen)].token})
         elif kind % 3 == 1:
             used = [code for code in self.crowd.codes if code.uses]
-            code = used[left % len(used)] if used else Code("ZZZZZZ", self.crowd.now, uses=1)
+            code = used[left % len(used)] if used else CodeModel("ZZZZZZ", self.crowd.now, uses=1)
             talker = self._pairing.sign_in(host, {"pairing_code": code.word}, code=code)
         else:
-            talker = self._pairing.sign_in(host, {"pairing_code": f"Z{self.crowd.number():05}"})
+            talker = self._pairing.sign_in(host, {"pairing_code": f"Z{self.crowd.next_number():05}"})
         if left > 1:
             pause = self.world.rng.uniform(*pauses)
             self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind, pauses))
@@ -133,7 +133,7 @@ class Strangers:
         self.world.sim.after(20.0, lambda: self._threw(thrower))
 
     def _threw(self, thrower: RawBytesClient) -> None:
-        self.world.refuse_secrets(thrower.heard.decode("latin-1"), "the answer to garbage")
+        self.world.check_no_secrets(thrower.heard.decode("latin-1"), "the answer to garbage")
         if b" 200 " in thrower.heard[:16] or b" 500 " in thrower.heard[:16]:
             violated(Invariant.STATUS, f"garbage was answered {bytes(thrower.heard)!r:.100}")
         thrower.hang_up(reset=True)
@@ -144,7 +144,7 @@ class Strangers:
         for number in range(DOORS_TRIED):
             self._try_door(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
 
-    def _try_door(self, way: _Way, which: int) -> None:
+    def _try_door(self, way: _AttackRoute, which: int) -> None:
         routes = EVIL if which % 4 == 0 else list(ROUTES)
         route = routes[which % len(routes)]
         headers = dict(way.headers)
@@ -159,12 +159,12 @@ class Strangers:
 
         world, here = self.world, way.here
         host = world.home if here else world.attackers[which % len(world.attackers)]
-        method, path = place(route)
-        world.call(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
+        method, path = example_path(route)
+        world.request(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
 
-    def _forward(self, way: _Way, route: str, headers: dict[str, str]) -> None:
+    def _forward(self, way: _AttackRoute, route: str, headers: dict[str, str]) -> None:
         """A proxy on the relay's host speaks for somebody, or a browser opens a WebSocket there."""
-        method, path = place("GET /ws" if way.opens else route)
+        method, path = example_path("GET /ws" if way.opens else route)
         target = LOCAL if way.here else REMOTE
         host = self.world.home if way.here else self.world.attackers[0]
         body = _body(method)
@@ -178,13 +178,13 @@ class Strangers:
 
         self.world.sim.after(20.0, over)
 
-    def _check(self, way: _Way, route: str, status: int) -> None:
+    def _check(self, way: _AttackRoute, route: str, status: int) -> None:
         """What the table of doors says of such a caller; and nothing at all, if something is broken."""
-        expected = ROUTES[route][CALLERS.index(way.caller)]
+        expected = ROUTES[route][CLIENT_KINDS.index(way.caller)]
         met = str(status) if status in TURNED_AWAY else IN
         self.world.count(f"{way.caller} turned away" if met != IN else f"{way.caller} let in")
         if met != expected and status not in NO_WORD:
-            violated(Invariant.DOORS, f"{way.caller} got {status} from {route}, and the table says {expected}")
+            violated(Invariant.ACCESS, f"{way.caller} got {status} from {route}, and the table says {expected}")
 
     def _dead_token(self) -> str:
         dead = [session.token for session in self.crowd.sessions if session.revoked is not None]

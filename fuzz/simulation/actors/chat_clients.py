@@ -9,27 +9,27 @@ from typing import Any
 
 from attrs import frozen
 
-from fuzz.simulation.actors.actor_context import Deeds, nothing
-from fuzz.simulation.deployment import API, API_KEY, World
+from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.deployment import API, API_KEY, Deployment
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Chat, Turn, violated
+from fuzz.simulation.models.reference_model import ChatModel, TurnModel, violated
 from fuzz.steps import DeleteChat, ReadChatSlowly, SendChatMessage, Step, StopRun
 from svc_proto.api.chat.records import Message
 from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import Pairs, RequestClient
 
-MANNERS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
+BEHAVIORS = ("plain", "plain", "plain", "tool", "tool", "refuse", "break", "nonsense", "hang", "lose")
 FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
-MOST_CHATS = 4
+MAX_CHATS = 4
 DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
-STOPPED_WITHIN = 20.0  # s from the end of a chat to that of its model's work
+STOP_TIMEOUT = 20.0  # s from the end of a chat to that of its model's work
 REMEMBERED = 300_000  # characters of a chat that a model is surely given
 GONE = "session_not_found"
 SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
-TOLD_WITHIN = 30.0  # s from the end of a model's connection to that of the turn
+END_TIMEOUT = 30.0  # s from the end of a model's connection to that of the turn
 KNOWN = (
     *FIRST,
     "assistant.delta",
@@ -45,13 +45,13 @@ KNOWN = (
 )
 
 
-class Chats:
+class ChatClients:
     """The steps that concern the API."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Deployment) -> None:
         self.world = world
-        self.chats: list[Chat] = []
-        self.turns: list[Turn] = []
+        self.chats: list[ChatModel] = []
+        self.turns: list[TurnModel] = []
         self.runs: list[str] = []  # in the order in which people heard of them
         self.reading: dict[str, RequestClient] = {}  # by question, who wants to hear the answer
         self._heard: dict[RequestClient, float] = {}  # who reads a stream, and when something came last
@@ -59,7 +59,9 @@ class Chats:
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
         self.deeds: dict[type[Step], Deeds] = {
-            SendChatMessage: lambda step: self._chat(step, MANNERS[step.manner % len(MANNERS)], leave=step.leave_after),
+            SendChatMessage: lambda step: self._chat(
+                step, BEHAVIORS[step.manner % len(BEHAVIORS)], leave=step.leave_after
+            ),
             ReadChatSlowly: self._chat_slowly,
             StopRun: self._stop,
             DeleteChat: self._delete,
@@ -71,18 +73,18 @@ class Chats:
 
         def done(caller: RequestClient) -> None:
             if caller.status == 201:
-                self.chats.append(Chat(str(caller.answer.json["id"])))
+                self.chats.append(ChatModel(str(caller.answer.json["id"])))
 
-        self.ask("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
+        self.request("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
-    def pick(self, who: int) -> Chat | None:
+    def pick(self, who: int) -> ChatModel | None:
         """One of the chats that are there."""
-        if self._asked < MOST_CHATS and (not self.chats or who % 4 == 0):
+        if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]
         return there[who % len(there)] if there else None
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -93,7 +95,7 @@ class Chats:
     ) -> RequestClient:
         """Ask the API something."""
         world, fields = self.world, {"authorization": f"Bearer {API_KEY}", **(headers or {})}
-        return world.call(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
+        return world.request(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
 
     # --- turns ---------------------------------------------------------------------------------------------------
 
@@ -112,7 +114,7 @@ class Chats:
         if leave:
             self.world.sim.after(leave, lambda: caller.hang_up(reset=step.chat % 2 == 1))
         if dawdle:
-            self.world.sim.after(0.05, lambda: self.world.slow_down(caller, dawdle))
+            self.world.sim.after(0.05, lambda: self.world.pause_reading_for(caller, dawdle))
 
     def _chat_slowly(self, step: ReadChatSlowly) -> None:
         if step.length % 2:
@@ -120,13 +122,13 @@ class Chats:
         else:
             self._chat(step, "murmur", dawdle=max(step.seconds, DEAF))
 
-    def turn(self, chat: Chat, manner: str) -> RequestClient:
+    def turn(self, chat: ChatModel, manner: str) -> RequestClient:
         """Ask something and read the stream."""
         manner = chat.allowed(manner)
-        turn = Turn(chat, f"{manner}: question {self.number()}")
+        turn = TurnModel(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
         self.turns.append(turn)
-        take = each_event(partial(self._told, turn))
+        take = each_event(partial(self._on_event, turn))
 
         def piece(data: bytes) -> None:
             self._heard[caller] = self.world.sim.now
@@ -137,11 +139,11 @@ class Chats:
             if caller.status == 200:
                 self._finished(turn)
 
-        caller = self.ask("POST", f"/api/sessions/{chat.id}/chat/stream", {"message": turn.text}, done, piece)
+        caller = self.request("POST", f"/api/sessions/{chat.id}/chat/stream", {"message": turn.text}, done, piece)
         self.reading[turn.text] = caller
         return caller
 
-    def _told(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
+    def _on_event(self, turn: TurnModel, event: str, data: dict[str, Any]) -> None:
         if "message" in data and "type" in data and event not in KNOWN:  # an error before the stream began
             return
         self._check_place(turn, event, data)
@@ -169,7 +171,7 @@ class Chats:
             case _:
                 pass
 
-    def _check_place(self, turn: Turn, event: str, data: dict[str, Any]) -> None:
+    def _check_place(self, turn: TurnModel, event: str, data: dict[str, Any]) -> None:
         """It is the next of this stream, and of no other."""
         if event not in KNOWN:
             violated(Invariant.STREAM, f"the event {event}")
@@ -180,7 +182,7 @@ class Chats:
         if data["session_id"] != turn.chat.id or turn.run_id not in ("", data["run_id"]):
             violated(Invariant.OWN_BYTES, f"{event} of another session or run in the stream of {turn.text!r}")
 
-    def _completed(self, turn: Turn, data: dict[str, Any]) -> None:
+    def _completed(self, turn: TurnModel, data: dict[str, Any]) -> None:
         self.world.count("turns told")
         turn.content = data["content"]
         if turn.content != "".join(turn.said):
@@ -190,7 +192,7 @@ class Chats:
         if not turn.content or turn.chat.deleting:
             return
         rows = self.rows(turn.chat.id)
-        told = [_Row(row.id, row.role, str(row.content), row.run_id, bool(row.tool_calls)) for row in rows]
+        told = [_RowModel(row.id, row.role, str(row.content), row.run_id, bool(row.tool_calls)) for row in rows]
         if problem := _compared(turn, told):
             violated(Invariant.STORED, problem)
 
@@ -214,7 +216,7 @@ class Chats:
         assert rows is None or isinstance(rows, tuple)
         return rows or ()
 
-    def _finished(self, turn: Turn) -> None:
+    def _finished(self, turn: TurnModel) -> None:
         if turn.events[-len(LAST[0]) :] != LAST[0] and turn.events[-len(LAST[1]) :] != LAST[1]:
             violated(Invariant.STREAM, f"the stream of {turn.text!r} ended with {turn.events[-3:]}")
 
@@ -223,7 +225,7 @@ class Chats:
     def _stop(self, step: StopRun) -> None:
         runs = self.runs
         if runs:
-            self.ask("POST", f"/v1/runs/{runs[-1 - step.run % min(3, len(runs))]}/stop", {}, nothing)
+            self.request("POST", f"/v1/runs/{runs[-1 - step.run % min(3, len(runs))]}/stop", {}, no_further_checks)
 
     def _delete(self, step: DeleteChat) -> None:
         if self.chats:
@@ -234,29 +236,34 @@ class Chats:
                 chat.deleted = chat.deleted or caller.status == 204
                 if caller.status == 204:
                     told = self.world.sim.now
-                    self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(chat, told))
+                    self.world.sim.after(STOP_TIMEOUT, lambda: self._check_stopped(chat, told))
 
-            self.ask("DELETE", f"/api/sessions/{chat.id}", None, done)
+            self.request("DELETE", f"/api/sessions/{chat.id}", None, done)
 
-    def _check_stopped(self, chat: Chat, since: float) -> None:
+    def _check_stopped(self, chat: ChatModel, since: float) -> None:
         """What was asked before its chat was deleted is answered no more."""
         for text in self.world.upstream.questions:
             asked = any(turn.text == text for turn in chat.turns) and self.world.upstream.newest[text] < since
-            if asked and self.world.quiet_since(since):
+            if asked and self.world.is_fault_free_since(since):
                 violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """Whose model has broken off some time ago, and was not asked again, is told so."""
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():
-            if now > when + SILENT and self.world.quiet_since(when) and self.world.is_sound(reader) and not reader.slow:
+            if (
+                now > when + SILENT
+                and self.world.is_fault_free_since(when)
+                and self.world.is_unaffected(reader)
+                and not reader.slow
+            ):
                 violated(Invariant.ONE_END, f"nothing has come on {reader.path} for {now - when:.0f} s")
-        while broken and broken[0][0] + TOLD_WITHIN <= now:
+        while broken and broken[0][0] + END_TIMEOUT <= now:
             when, question = broken.pop(0)
             caller = self.reading.get(question)
             if caller is None or caller.over or self.world.upstream.newest[question] > when:
                 continue
-            if self.world.quiet_since(when):
+            if self.world.is_fault_free_since(when):
                 violated(Invariant.ONE_END, f"{question!r} goes on {now - when:.0f} s after its model broke off")
 
     # --- in the end ----------------------------------------------------------------------------------------------
@@ -265,9 +272,9 @@ class Chats:
         """Ask for the messages of every chat, and compare them with what was told."""
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a run that arrives late makes its session anew
-                self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
+                self.request("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
             elif not chat.deleting:
-                self.ask("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
+                self.request("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
 
 
 def each_event(told: Callable[[str, dict[str, Any]], None]) -> Callable[[bytes], None]:
@@ -287,7 +294,7 @@ def _gone(caller: RequestClient) -> None:
 
 
 class _Comparison:
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: ChatModel) -> None:
         self._chat = chat
 
     def __call__(self, caller: RequestClient) -> None:
@@ -295,7 +302,8 @@ class _Comparison:
             violated(Invariant.RECOVERY, f"the messages of a chat: {caller.status}")
         messages = caller.answer.json["messages"]
         rows = [
-            _Row(row["id"], row["role"], row["content"], row["run_id"], bool(row.get("tool_calls"))) for row in messages
+            _RowModel(row["id"], row["role"], row["content"], row["run_id"], bool(row.get("tool_calls")))
+            for row in messages
         ]
         said = [row.content for row in rows if row.role == "user"]
         for turn in self._chat.turns:
@@ -312,7 +320,7 @@ class _Comparison:
 
 
 @frozen
-class _Row:
+class _RowModel:
     id: str
     role: str
     content: str
@@ -320,7 +328,7 @@ class _Row:
     calls: bool  # it calls tools
 
 
-def _compared(turn: Turn, rows: list[_Row]) -> str:
+def _compared(turn: TurnModel, rows: list[_RowModel]) -> str:
     """What is wrong with the stored answer of a turn; empty when nothing is.
 
     Each round of the model has a row of its own, and the last one the id of the turn. A turn that was stopped before or

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import define
 
 from fuzz.simulation.actors.actor_context import Deeds
-from fuzz.simulation.actors.chat_clients import Chats
+from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.steps import ForkChat, Step
@@ -13,18 +13,18 @@ from tests.support.sim_http import RequestClient
 
 
 @define(eq=False)
-class _Copy:
+class _Fork:
     id: str
     title: str
 
 
-class Branches:
+class ChatForkers:
     """The steps that concern copies."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        self._copies: list[_Copy] = []
+        self._copies: list[_Fork] = []
         self.deeds: dict[type[Step], Deeds] = {ForkChat: self._fork}
 
     def _fork(self, step: ForkChat) -> None:
@@ -34,26 +34,26 @@ class Branches:
         copies = self._copies
         if copies and step.copy % 3 == 0:
             gone = copies.pop(0)
-            self.chats.ask("DELETE", f"/api/sessions/{gone.id}", None, lambda caller: self._make(chat.id))
+            self.chats.request("DELETE", f"/api/sessions/{gone.id}", None, lambda caller: self._request_fork(chat.id))
         else:
-            self._make(copies[-1].id if copies and step.copy % 3 == 1 else chat.id)
+            self._request_fork(copies[-1].id if copies and step.copy % 3 == 1 else chat.id)
 
-    def _make(self, source: str) -> None:
-        before, there = self._said(source), [copy.title for copy in self._copies]
+    def _request_fork(self, source: str) -> None:
+        before, there = self._message_texts(source), [copy.title for copy in self._copies]
 
         def done(caller: RequestClient) -> None:
             if caller.status != 201:
                 return
             self.world.count("chats forked")
-            copy = _Copy(str(caller.answer.json["id"]), str(caller.answer.json["title"]))
-            said, after = self._said(copy.id), self._said(source)
+            copy = _Fork(str(caller.answer.json["id"]), str(caller.answer.json["title"]))
+            said, after = self._message_texts(copy.id), self._message_texts(source)
             if after and not (said[: len(before)] == before and said == after[: len(said)]):
                 violated(Invariant.STORED, f"a copy holds {said!r:.150}, and its source {after!r:.150}")
             if copy.title in there:
                 violated(Invariant.STORED, f"two copies are called {copy.title!r}")
             self._copies.append(copy)
 
-        self.chats.ask("POST", f"/api/sessions/{source}/fork", {}, done)
+        self.chats.request("POST", f"/api/sessions/{source}/fork", {}, done)
 
-    def _said(self, session_id: str) -> list[str]:
+    def _message_texts(self, session_id: str) -> list[str]:
         return [str(row.content) for row in self.chats.rows(session_id)]

@@ -11,8 +11,8 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, Told, nothing
-from fuzz.simulation.actors.chat_clients import MANNERS, Chats
+from fuzz.simulation.actors.actor_context import Deeds, Told, no_further_checks
+from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.steps import RepeatCompletion, RequestCompletion, Step
@@ -25,7 +25,7 @@ BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does 
 
 
 @define(eq=False)
-class _Question:
+class _CompletionQuestion:
     """What is asked, and everybody who asks it."""
 
     text: str
@@ -42,49 +42,55 @@ class _Question:
         return not self.text.startswith(BROKEN)
 
 
-class Askers:
+class CompletionClients:
     """The steps that concern completions."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
         self.deeds: dict[type[Step], Deeds] = {RequestCompletion: self._complete, RepeatCompletion: self._repeat}
 
     def _complete(self, step: RequestCompletion) -> None:
-        manner = MANNERS[step.manner % len(MANNERS)]
-        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        manner = BEHAVIORS[step.manner % len(BEHAVIORS)]
+        question = _CompletionQuestion(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
         if step.callers % 4 == 3:
-            self._ask(question, stream=True, leave=step.seconds if step.callers % 8 == 7 else 0.0)
+            self._send_completion(question, stream=True, leave=step.seconds if step.callers % 8 == 7 else 0.0)
             return
         if step.callers % 4 < 2:
             question.key = f"key {question.text}"
-        self._ask(question, leave=step.seconds if step.callers % 8 < 5 else 0.0)
+        self._send_completion(question, leave=step.seconds if step.callers % 8 < 5 else 0.0)
         if question.key:
-            self.world.sim.after(step.seconds / 4, lambda: self._ask(question))
+            self.world.sim.after(step.seconds / 4, lambda: self._send_completion(question))
 
     def _repeat(self, step: RepeatCompletion) -> None:
         """Asks, and asks the same again some time after the answer: what failed is tried again, what did not is not."""
         manner = REPEATED[step.manner % len(REPEATED)]
-        question = _Question(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
+        question = _CompletionQuestion(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
         question.key = f"key {question.text}"
         question.again = 0.1 + step.seconds
-        self._ask(question)
+        self._send_completion(question)
 
-    def _ask_again(self, question: _Question, outages: int) -> None:
+    def _ask_again(self, question: _CompletionQuestion, outages: int) -> None:
         sent = self.world.sim.now
         failed = not question.kept
 
         def done(caller: RequestClient) -> None:
             self.world.count("asked again with one key")
             asked = self.world.upstream.newest.get(question.text, sent) >= sent
-            known = caller.status in (200, 500, 502) and outages == self.world.outages and self.world.quiet_since(sent)
+            known = (
+                caller.status in (200, 500, 502)
+                and outages == self.world.outages
+                and self.world.is_fault_free_since(sent)
+            )
             if known and question.text not in self.world.upstream.forsaken and asked is not failed:
                 so = "and the model was asked again" if asked else "after it had failed, and the model was not asked"
                 violated(Invariant.ONE_ANSWER, f"{question.text!r} was asked again with one key, {so}")
 
-        self._ask(question, told=done)
+        self._send_completion(question, told=done)
 
-    def _ask(self, question: _Question, *, stream: bool = False, leave: float = 0.0, told: Told = nothing) -> None:
+    def _send_completion(
+        self, question: _CompletionQuestion, *, stream: bool = False, leave: float = 0.0, told: Told = no_further_checks
+    ) -> None:
         said: list[dict[str, Any]] = []
         decoder = EventStreamDecoder()
 
@@ -105,13 +111,13 @@ class Askers:
 
         headers = {"idempotency-key": question.key} if question.key else {}
         body = {"model": "sim", "messages": [{"role": "user", "content": question.text}], "stream": stream}
-        caller = self.chats.ask("POST", "/v1/chat/completions", body, done, piece, headers)
+        caller = self.chats.request("POST", "/v1/chat/completions", body, done, piece, headers)
         question.callers.append(caller)
         self.chats.reading.setdefault(question.text, caller)
         if leave:
-            self.world.sim.after(leave, lambda: self._leave(question, caller))
+            self.world.sim.after(leave, lambda: self._disconnect(question, caller))
 
-    def _leave(self, question: _Question, caller: RequestClient) -> None:
+    def _disconnect(self, question: _CompletionQuestion, caller: RequestClient) -> None:
         if caller.over:
             return
         question.left.append(caller)
@@ -120,12 +126,12 @@ class Askers:
             since = self.world.sim.now
             self.world.sim.after(GIVEN_UP, lambda: self._check_given_up(question, since))
 
-    def _check_given_up(self, question: _Question, since: float) -> None:
+    def _check_given_up(self, question: _CompletionQuestion, since: float) -> None:
         waits = [caller for caller in question.callers if not caller.over]
-        if not waits and self.world.quiet_since(since) and question.text in self.world.upstream.questions:
+        if not waits and self.world.is_fault_free_since(since) and question.text in self.world.upstream.questions:
             violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
 
-    def _answered(self, question: _Question, caller: RequestClient) -> None:
+    def _answered(self, question: _CompletionQuestion, caller: RequestClient) -> None:
         answer = caller.answer.json
         if caller.status == 200:
             self.world.count("completions")
@@ -139,7 +145,7 @@ class Askers:
         elif caller.status not in (408, 429, 503) and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} got {caller.status} {caller.answer.body!r:.200}")
 
-    def _streamed(self, question: _Question, said: list[dict[str, Any]], caller: RequestClient) -> None:
+    def _streamed(self, question: _CompletionQuestion, said: list[dict[str, Any]], caller: RequestClient) -> None:
         choices = [chunk["choices"][0] for chunk in said if chunk.get("choices")]
         reasons = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
         if len({chunk["id"] for chunk in said if "id" in chunk}) > 1 or len(reasons) != 1:
@@ -148,14 +154,14 @@ class Askers:
             violated(Invariant.STREAM, f"the stream of {question.text!r} ended with {caller.answer.body[-80:]!r}")
         self._check(question, "".join(choice["delta"].get("content") or "" for choice in choices), reasons[0])
 
-    def _check(self, question: _Question, content: str, reason: str) -> None:
+    def _check(self, question: _CompletionQuestion, content: str, reason: str) -> None:
         whole = content.strip() == f"You said {question.text}"
         if reason == "stop" and question.text.startswith("plain:") and not whole:
             violated(Invariant.OWN_BYTES, f"{question.text!r} was answered {content!r:.100}")
         if reason != "stop" and self._is_well(question):
             violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")
 
-    def _is_well(self, question: _Question) -> bool:
+    def _is_well(self, question: _CompletionQuestion) -> bool:
         """Whether nothing has kept the model from saying it."""
         forsaken = question.text in self.world.upstream.forsaken
-        return question.is_plain and not forsaken and self.world.quiet_since(question.sent)
+        return question.is_plain and not forsaken and self.world.is_fault_free_since(question.sent)

@@ -7,38 +7,40 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from fuzz.simulation.actors.actor_context import LATE, Crowd, Deeds, Device
-from fuzz.simulation.actors.phone_presence import Phones
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.phone_presence import PhonePresence
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import COMMAND_TIME, Command, Session, violated
+from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel, violated
 from fuzz.steps import AnswerForeignCommand, SendCommand, Step
 from svc_proto.phone.service import PhoneState
 from tests.support.sim_http import RequestClient
 
-REPORTS_WITHIN = 40.0  # s, of the reference phone, which does so every 30 s
+REPORT_TIMEOUT = 40.0  # s, of the reference phone, which does so every 30 s
 LEAVES = 5  # one in so many callers
 MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2
 
 
-class Control:
+class DeviceControlActors:
     """The steps that concern commands to phones."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.phones = Phones(crowd)
-        self._commands: dict[str, Command] = {}
-        self._waiting: dict[Command, RequestClient] = {}
-        self._phone_of: dict[Command, Device] = {}  # of those that have reached one
+        self.phones = PhonePresence(crowd)
+        self._commands: dict[str, CommandModel] = {}
+        self._waiting: dict[CommandModel, RequestClient] = {}
+        self._phone_of: dict[CommandModel, SignedInDevice] = {}  # of those that have reached one
         self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
         self.choices: list[float] = []  # when the operator has asked for another phone
-        self._active: tuple[Device, float] | None = None  # which phone was selected, and when that was told
+        self._active: tuple[SignedInDevice, float] | None = None  # which phone was selected, and when that was told
         self._online_since = crowd.now  # of the reference phone
         self.late: list[float] = []  # s after which the next commands that are not ours are answered
-        self.others: list[Callable[[Device, dict[str, Any]], bool]] = []  # who knows of commands that are not ours
+        self.others: list[
+            Callable[[SignedInDevice, dict[str, Any]], bool]
+        ] = []  # who knows of commands that are not ours
         self._strays: list[int] = []  # who will answer a command that it was not sent
-        crowd.listeners.append(self._heard)
+        crowd.listeners.append(self._on_device_message)
         self.deeds: dict[type[Step], Deeds] = {
             SendCommand: self._command,
             AnswerForeignCommand: self._stray,
@@ -47,17 +49,17 @@ class Control:
     def _command(self, step: SendCommand) -> None:
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.session)
+        session = self.crowd.pick_session(step.session)
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
         caller = self.command(session, step.route, selectors[step.route % len(selectors)])
         if step.route % LEAVES == 0:  # who has called does not wait
             self.world.sim.after(step.patience / 20, lambda: caller.hang_up(reset=step.route % 2 == 1))
 
-    def command(self, session: Session, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
+    def command(self, session: SessionModel, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
         """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
         world = self.world
-        mark = f"mark-{self.crowd.number()}"
-        command = Command(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
+        mark = f"mark-{self.crowd.next_number()}"
+        command = CommandModel(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
         command.reference = world.phone_service.state is PhoneState.ONLINE
         command.secret = f"hush-{mark}-hush"
         self._commands[mark] = command
@@ -71,12 +73,12 @@ class Control:
             query = f"&device={quote(selector)}" if selector else ""
             method, path = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}"
         headers, done = {"authorization": f"Bearer {session.token}"}, partial(self._commanded, command)
-        caller = world.call(world.agent, REMOTE, method, path, headers=headers, body=body, done=done)
+        caller = world.request(world.agent, REMOTE, method, path, headers=headers, body=body, done=done)
         if not caller.over:
             self._waiting[command] = caller
         return caller
 
-    def select(self, device: Device) -> None:
+    def select(self, device: SignedInDevice) -> None:
         """The operator says which phone is meant where none is named."""
         self._active = None
         self.choices.append(self.crowd.now)
@@ -85,18 +87,18 @@ class Control:
             if caller.status == 200 and self._active is None:
                 self._active = device, self.crowd.now
 
-        self.crowd.local("POST", "/bridge/select-active", {"device": device.session.device}, done)
+        self.crowd.request_as_operator("POST", "/bridge/select-active", {"device": device.session.device}, done)
 
     @property
-    def all_commands(self) -> Iterable[Command]:
+    def all_commands(self) -> Iterable[CommandModel]:
         """That anybody has sent."""
         return self._commands.values()
 
-    def by_request(self, request_id: str) -> Command | None:
+    def by_request(self, request_id: str) -> CommandModel | None:
         """The command that some phone was sent under that name."""
         return self._commands.get(self._known.get(request_id, ""))
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """Nobody waits for a phone whose session is over, and no user is asked for nobody."""
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
@@ -109,31 +111,31 @@ class Control:
     def _look_at_reference(self) -> None:
         """A phone that is there reports at least twice a minute (wire bridge 1.3)."""
         world, now = self.world, self.crowd.now
-        if world.phone_service.state is not PhoneState.ONLINE or not world.relay_up:
+        if world.phone_service.state is not PhoneState.ONLINE or not world.is_relay_up:
             self._online_since = now
         online = min(now, max(self._online_since, world.shaken, world.faulted))
         known = world.relay_service.phones._phones.get("reference")
         silent = now - max(online, known.reported_at or 0.0) if known is not None else 0.0
-        if silent > REPORTS_WITHIN:
+        if silent > REPORT_TIMEOUT:
             violated(Invariant.REPORTED, f"the reference phone has reported nothing for {silent:.0f} s")
 
-    def _check_settled(self, command: Command, caller: RequestClient) -> None:
-        late = self.crowd.outlived(command.caller, LATE, command.sent)
-        if late and self.world.relay_up and self.world.is_sound(caller):
+    def _check_settled(self, command: CommandModel, caller: RequestClient) -> None:
+        late = self.crowd.seconds_past_end(command.caller, LATE, command.sent)
+        if late and self.world.is_relay_up and self.world.is_unaffected(caller):
             so = f"got {caller.status}" if caller.over else "still waits"
-            violated(Invariant.SETTLED, f"{command.mark} {so} {late:.0f} s after the end of its session")
+            violated(Invariant.RESOLVED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
-    def _check_lost(self, command: Command, caller: RequestClient) -> None:
+    def _check_lost(self, command: CommandModel, caller: RequestClient) -> None:
         """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
         world, phone = self.world, self._phone_of.get(command)
         if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
             return
-        sound = world.is_sound(phone.talker) and world.is_sound(caller)
-        if sound and world.relay_up and world.quiet_since(command.sent):
+        sound = world.is_unaffected(phone.talker) and world.is_unaffected(caller)
+        if sound and world.is_relay_up and world.is_fault_free_since(command.sent):
             late = self.crowd.now - phone.left
-            violated(Invariant.SETTLED, f"{command.mark} waits for {phone.name}, which left {late:.0f} s ago")
+            violated(Invariant.RESOLVED, f"{command.mark} waits for {phone.name}, which left {late:.0f} s ago")
 
-    def _commanded(self, command: Command, caller: RequestClient) -> None:
+    def _commanded(self, command: CommandModel, caller: RequestClient) -> None:
         self._waiting.pop(command, None)
         self._phone_of.pop(command, None)
         session, status = command.caller, caller.status
@@ -143,7 +145,7 @@ class Control:
         if status not in (401, 429, 503) and dead:
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} was answered {status} after its end")
         if status == 401:
-            self.crowd.refused(session, command.sent)
+            self.crowd.on_token_refused(session, command.sent)
         elif status not in (429, 503):
             self._check_settled(command, caller)
         answer = caller.answer.json
@@ -162,7 +164,7 @@ class Control:
             late = command.answered[who] - command.reached[who]
             violated(Invariant.IN_TIME, f"{command.mark} was answered by the phone after {late:.1f} s, and accepted")
 
-    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+    def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("type") != "bridge.command":
             return
         payload = message["payload"]
@@ -192,21 +194,21 @@ class Control:
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name}, which holds no bridge grant")
         if device.session.revoked is not None and device.session.revoked < command.sent:
             violated(Invariant.SOCKETS_ENDED, f"{command.mark} reached {device.name}, whose session was revoked")
-        if self.crowd.outlived(command.caller, LATE) and self.world.is_sound(device.talker):
+        if self.crowd.seconds_past_end(command.caller, LATE) and self.world.is_unaffected(device.talker):
             violated(Invariant.LIVE_GRANT, f"{command.mark} reached {device.name} after the end of its session")
         self._behave(device, request_id, command)
 
-    def _heard_of_others(self, device: Device, payload: dict[str, Any]) -> None:
+    def _heard_of_others(self, device: SignedInDevice, payload: dict[str, Any]) -> None:
         """The agent of the API, or one that speaks MCP: its session is not known here."""
         request_id = str(payload["request_id"])
         if any(knows(device, payload) for knows in self.others):
             return
         if self.late:
-            self.world.sim.after(self.late.pop(), lambda: device.respond(request_id, ""))
+            self.world.sim.after(self.late.pop(), lambda: device.send_result(request_id, ""))
         else:
-            device.respond(request_id, "")
+            device.send_result(request_id, "")
 
-    def _behave(self, device: Device, request_id: str, command: Command) -> None:
+    def _behave(self, device: SignedInDevice, request_id: str, command: CommandModel) -> None:
         rng = self.world.rng
         mood = rng.random()
         if self._strays:
@@ -217,9 +219,9 @@ class Control:
 
         def answer() -> None:
             command.answered.setdefault(device.name, self.crowd.now)
-            device.respond(request_id, command.mark)
+            device.send_result(request_id, command.mark)
             if mood > 0.9:  # twice
-                device.respond(request_id, f"again {command.mark}")
+                device.send_result(request_id, f"again {command.mark}")
 
         self.world.sim.after(delay, answer)
 
@@ -232,7 +234,7 @@ class Control:
             request_id = list(victim.sent)[-1]
             self._answer_for(victim, step.socket, request_id, victim.sent[request_id])
 
-    def _answer_for(self, victim: Device, who: int, request_id: str, mark: str) -> None:
+    def _answer_for(self, victim: SignedInDevice, who: int, request_id: str, mark: str) -> None:
         device = self.crowd.open[who % len(self.crowd.open)]
         if device is not victim:
-            device.respond(request_id, mark, stray=True)
+            device.send_result(request_id, mark, stray=True)

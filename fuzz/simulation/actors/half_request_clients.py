@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from fuzz.simulation.actors.actor_context import SERVED, Crowd
+from fuzz.simulation.actors.actor_context import SERVED, ActorContext
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from tests.support.sim_http import RawBytesClient
 
 CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # with a body to wait for
@@ -15,17 +15,17 @@ GIVES_UP = 20.0  # s after the rest
 LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # a file of the host, and how many bytes it has
 
 
-class Dawdlers:
+class HalfRequestClients:
     """They call by HTTP/1.1, where a body can be said in halves."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
-    def begin(self, session: Session, which: int, after: float) -> None:
+    def begin(self, session: SessionModel, which: int, after: float) -> None:
         """Begin a call; what is left of it follows after so many seconds."""
         world, path = self.world, CALLS[which % len(CALLS)]
-        body = json.dumps({"text": f"late-{self.crowd.number()}", "x": 1, "y": 1}).encode()
+        body = json.dumps({"text": f"late-{self.crowd.next_number()}", "x": 1, "y": 1}).encode()
         head = f"POST {path} HTTP/1.1\r\nhost: {REMOTE.authority}\r\nauthorization: Bearer {session.token}\r\n"
         said = f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
         rest: list[float] = []
@@ -47,14 +47,14 @@ class Dawdlers:
 
         world.sim.after(after, go_on)
 
-    def download(self, session: Session, after: float) -> None:
+    def download(self, session: SessionModel, after: float) -> None:
         """Ask for a large file, and read it after so many seconds, when the session may have come to its end."""
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))
         head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
         reader = RawBytesClient(world.agent, REMOTE, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
         reader.read_slowly(True)
-        world.keep(reader)
+        world.add_client(reader)
 
         def read(since: float) -> None:
             before = len(reader.heard)  # somebody whose network was slow has read on when it was well again

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds
-from fuzz.simulation.actors.chat_clients import Chats
-from fuzz.simulation.actors.device_control import Control
-from fuzz.simulation.actors.mcp_chat_clients import Inquirers
-from fuzz.simulation.actors.mcp_drivers import Drivers
-from fuzz.simulation.actors.mcp_tool_users import Toolers
-from fuzz.simulation.actors.oauth_clients import Guests
-from fuzz.simulation.actors.session_owners import Owners
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds
+from fuzz.simulation.actors.chat_clients import ChatClients
+from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.mcp_chat_clients import McpChatClients
+from fuzz.simulation.actors.mcp_drivers import McpDrivers
+from fuzz.simulation.actors.mcp_tool_users import McpToolUsers
+from fuzz.simulation.actors.oauth_clients import OAuthClients
+from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.steps import Step
 
 
-class Mcp:
+class McpActors:
     """All of them."""
 
-    def __init__(self, crowd: Crowd, control: Control, owners: Owners, chats: Chats, post_note: Deeds) -> None:
-        self._guests = Guests(crowd, owners)
-        self._drivers = Drivers(crowd, control, owners, self._guests, post_note)
-        self._inquirers = Inquirers(chats)
-        self._toolers = Toolers(chats)
+    def __init__(
+        self,
+        crowd: ActorContext,
+        control: DeviceControlActors,
+        owners: SessionOwners,
+        chats: ChatClients,
+        post_note: Deeds,
+    ) -> None:
+        self._guests = OAuthClients(crowd, owners)
+        self._drivers = McpDrivers(crowd, control, owners, self._guests, post_note)
+        self._inquirers = McpChatClients(chats)
+        self._toolers = McpToolUsers(chats)
         self.deeds: dict[type[Step], Deeds] = {
             **self._guests.deeds,
             **self._drivers.deeds,

@@ -10,64 +10,64 @@ import json
 from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import Deeds
-from fuzz.simulation.actors.chat_clients import Chats
+from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.deployment import API, API_KEY
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.mcp_client import Asked, McpClient, Message, Place, Talk
-from fuzz.simulation.models.reference_model import Chat, violated
+from fuzz.simulation.mcp_client import McpClientSession, McpEndpoint, Message, PendingMcpRequest, SimMcpClient
+from fuzz.simulation.models.reference_model import ChatModel, violated
 from fuzz.steps import AskAgentByMcp, Step
 
 ANSWERED = 120.0  # s in which a turn with a quick model has an answer
-STOPPED_WITHIN = 2.0  # s in which a model works no more for who has changed his mind: it would not be done by then
+STOP_TIMEOUT = 2.0  # s in which a model works no more for who has changed his mind: it would not be done by then
 WORDS = 36  # of a question that takes the model some four seconds to say again
-MOST_TALKS = 3
+MAX_SESSIONS = 3
 WAYS = 12
 WAITING = "waiting"  # what progress says when there is nothing to say
 
 
 @define(eq=False)
-class _Inquiry:
+class _AgentCall:
     text: str
-    chat: Chat | None
-    talk: Talk
+    chat: ChatModel | None
+    talk: McpClientSession
     sent: float
-    asked: Asked | None = None
+    asked: PendingMcpRequest | None = None
     notes: list[str] = field(factory=list)
 
 
-class Inquirers:
+class McpChatClients:
     """The steps of those who ask."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        self.client = McpClient(self.world, Place(self.world.home, API, lambda: API_KEY))
+        self.client = SimMcpClient(self.world, McpEndpoint(self.world.home, API, lambda: API_KEY))
         self.deeds: dict[type[Step], Deeds] = {AskAgentByMcp: self._step}
 
     def _step(self, step: AskAgentByMcp) -> None:
         talks = [talk for talk in self.client.talks if not talk.ending and talk.server is self.world.api]
-        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
+        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MAX_SESSIONS):
             self.client.open(self.world.api, lambda talk: self._act(talk, step))
         else:
             self._act(talks[step.action // WAYS % len(talks)], step)
 
-    def _act(self, talk: Talk, step: AskAgentByMcp) -> None:
+    def _act(self, talk: McpClientSession, step: AskAgentByMcp) -> None:
         sim, way = self.world.sim, step.action % WAYS
         chat = self.chats.pick(step.chat) if way % 2 else None
         match way:
             case 0 | 1:
-                self._ask(talk, "plain", chat)
+                self._call_agent(talk, "plain", chat)
             case 2 | 3:
-                self._ask(talk, "tool", chat)
+                self._call_agent(talk, "tool", chat)
             case 4 | 5:  # who has changed his mind
-                given_up = self._ask(talk, "plain", chat, WORDS)
+                given_up = self._call_agent(talk, "plain", chat, WORDS)
                 sim.after(0.3 + step.seconds / 4, lambda: self._cancel(given_up))
             case 6 | 7:  # who is cut off, and comes back for the rest
-                asked = self._ask(talk, "plain", chat, WORDS).asked
+                asked = self._call_agent(talk, "plain", chat, WORDS).asked
                 assert asked is not None
-                sim.after(1.0 + step.seconds / 4, lambda: talk.leave(asked, 0.5 + step.seconds / 2))
+                sim.after(1.0 + step.seconds / 4, lambda: talk.disconnect_request(asked, 0.5 + step.seconds / 2))
             case 8:  # whose session ends
-                ended = self._ask(talk, "plain", chat, WORDS)
+                ended = self._call_agent(talk, "plain", chat, WORDS)
                 sim.after(0.3 + step.seconds / 4, lambda: self._end(ended))
             case 9:  # two ask at once, by the same number
                 for _ in range(2):
@@ -76,18 +76,18 @@ class Inquirers:
                 if chat is not None:
                     self._read(talk, chat)
 
-    def _ask_once(self, talk: Talk) -> None:
-        self._ask(talk, "plain", None)
+    def _ask_once(self, talk: McpClientSession) -> None:
+        self._call_agent(talk, "plain", None)
 
-    def _ask(self, talk: Talk, manner: str, chat: Chat | None, words: int = 0) -> _Inquiry:
+    def _call_agent(self, talk: McpClientSession, manner: str, chat: ChatModel | None, words: int = 0) -> _AgentCall:
         number = self.chats.number()
         more = " ".join(f"w{number}-{place}" for place in range(words))
-        inquiry = _Inquiry(f"{manner}: inquiry {number} {more}".strip(), chat, talk, self.world.sim.now)
+        inquiry = _AgentCall(f"{manner}: inquiry {number} {more}".strip(), chat, talk, self.world.sim.now)
         given: dict[str, object] = {"message": inquiry.text}
         if chat is not None:
             chat.runs += 1
             given["session"] = chat.id
-        inquiry.asked = talk.ask(
+        inquiry.asked = talk.request(
             "tools/call",
             {"name": "ask", "arguments": given},
             lambda message: self._answered(inquiry, message),
@@ -96,11 +96,11 @@ class Inquirers:
         self.world.sim.after(ANSWERED, lambda: self._check_answered(inquiry))
         return inquiry
 
-    def _noted(self, inquiry: _Inquiry, text: str) -> None:
+    def _noted(self, inquiry: _AgentCall, text: str) -> None:
         if text != WAITING:
             inquiry.notes.append(text)
 
-    def _answered(self, inquiry: _Inquiry, message: Message) -> None:
+    def _answered(self, inquiry: _AgentCall, message: Message) -> None:
         result = message.get("result", {})
         if result.get("isError") is not False:
             return
@@ -115,43 +115,43 @@ class Inquirers:
         if inquiry.text.startswith("plain:") and not said.startswith(told):
             violated(Invariant.STREAM, f"{inquiry.text!r:.60} was told as {told!r:.100}, and is {said!r:.100}")
 
-    def _check_answered(self, inquiry: _Inquiry) -> None:
+    def _check_answered(self, inquiry: _AgentCall) -> None:
         """A quick model's answer is there, unless something was broken or the chat had others in line."""
         asked, talk = inquiry.asked, inquiry.talk
         assert asked is not None
         gone = asked.answered is not None or asked.cancelled is not None or talk.ending
         if gone or inquiry.chat is not None or talk.server is not self.world.api:
             return
-        if self.world.quiet_since(inquiry.sent) and not self.world.upstream.trouble:
+        if self.world.is_fault_free_since(inquiry.sent) and not self.world.upstream.trouble:
             late = self.world.sim.now - inquiry.sent
             violated(Invariant.IN_TIME, f"{inquiry.text!r:.60} has no answer by MCP after {late:.0f} s")
 
-    def _cancel(self, inquiry: _Inquiry) -> None:
+    def _cancel(self, inquiry: _AgentCall) -> None:
         assert inquiry.asked is not None
         inquiry.talk.cancel(inquiry.asked)
-        self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(inquiry))
+        self.world.sim.after(STOP_TIMEOUT, lambda: self._check_stopped(inquiry))
 
-    def _end(self, inquiry: _Inquiry) -> None:
+    def _end(self, inquiry: _AgentCall) -> None:
         inquiry.talk.end()
-        self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(inquiry))
+        self.world.sim.after(STOP_TIMEOUT, lambda: self._check_stopped(inquiry))
 
-    def _check_stopped(self, inquiry: _Inquiry) -> None:
+    def _check_stopped(self, inquiry: _AgentCall) -> None:
         """The model works no more for who has said that he wants no answer."""
         asked = inquiry.asked
         assert asked is not None
         known = inquiry.talk.ended if asked.cancelled is None else asked.cancelled
         if (
             known is None
-            or known + STOPPED_WITHIN / 2 > self.world.sim.now
+            or known + STOP_TIMEOUT / 2 > self.world.sim.now
             or asked.answered is not None
-            or not self.world.quiet_since(inquiry.sent)
+            or not self.world.is_fault_free_since(inquiry.sent)
         ):
             return
         if inquiry.text in self.world.upstream.questions:
             violated(Invariant.CANCELLED, f"the model still answers {inquiry.text!r:.60}, which nobody waits for")
         self.world.count("inquiries given up")
 
-    def _read(self, talk: Talk, chat: Chat) -> None:
+    def _read(self, talk: McpClientSession, chat: ChatModel) -> None:
         """A chat as a resource is what was stored, at its beginning or its end."""
         uri, before = f"chat://sessions/{chat.id}", self._stored(chat)
 
@@ -164,9 +164,9 @@ class Inquirers:
                 violated(Invariant.STORED, f"{uri} says {said!r:.200}")
             self.world.count("chats read by MCP")
 
-        talk.ask("resources/read", {"uri": uri}, read)
+        talk.request("resources/read", {"uri": uri}, read)
 
-    def _stored(self, chat: Chat) -> list[str]:
+    def _stored(self, chat: ChatModel) -> list[str]:
         return [str(row.content or "") for row in self.chats.rows(chat.id)]
 
 

@@ -13,20 +13,20 @@ from typing import Any
 
 from attrs import define
 
-from fuzz.simulation.actors.actor_context import LATE, Crowd, Deeds, Device
-from fuzz.simulation.actors.device_control import Control
-from fuzz.simulation.actors.oauth_clients import ACT, READ, Guest, Guests
-from fuzz.simulation.actors.session_owners import Owners
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.oauth_clients import ACT, READ, OAuthClientModel, OAuthClients
+from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.mcp_client import Asked, McpClient, Message, Place, Talk
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.mcp_client import McpClientSession, McpEndpoint, Message, PendingMcpRequest, SimMcpClient
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import DrivePhone, PostNotification, Step
 
 ANSWERED = 45.0  # s in which a call that only looks has an answer
 STREAMED = 6.0  # s after which an answer that has not come is a stream
 BUSY = 7.0  # s that a phone takes at least for what others wait behind
-MOST_TALKS = 3  # of one caller
+MAX_SESSIONS = 3  # of one caller
 WAYS = 16
 MARK = re.compile(r"drive-\d+!")
 NOTES, DEVICES = "phone://notifications", "phone://devices"
@@ -37,42 +37,49 @@ TOOLS = {"look": "phone_find_nodes", "act": "phone_type", "send": "phone_call"}
 class _Driver:
     """Who calls: what let him in, and his sessions of MCP."""
 
-    session: Session
-    client: McpClient
-    guest: Guest | None
+    session: SessionModel
+    client: SimMcpClient
+    guest: OAuthClientModel | None
 
 
 @define(eq=False)
-class _Call:
+class _DriverCall:
     """One call of a tool."""
 
     mark: str
     kind: str
     driver: _Driver
-    talk: Talk
+    talk: McpClientSession
     sent: float
     delay: float  # s that its phone takes
-    asked: Asked | None = None
+    asked: PendingMcpRequest | None = None
     heard: float | None = None  # when a phone was told
     allowed: float | None = None  # when its caller's user said yes
 
 
-class Drivers:
+class McpDrivers:
     """The steps of those who drive."""
 
-    def __init__(self, crowd: Crowd, control: Control, owners: Owners, guests: Guests, post_note: Deeds) -> None:
+    def __init__(
+        self,
+        crowd: ActorContext,
+        control: DeviceControlActors,
+        owners: SessionOwners,
+        guests: OAuthClients,
+        post_note: Deeds,
+    ) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._owners = owners
         self._guests = guests
         self._post_note = post_note
-        self._drivers: dict[Session, _Driver] = {}
-        self._calls: dict[str, _Call] = {}
-        control.others.append(self._heard)
+        self._drivers: dict[SessionModel, _Driver] = {}
+        self._calls: dict[str, _DriverCall] = {}
+        control.others.append(self._on_command)
         self.deeds: dict[type[Step], Deeds] = {DrivePhone: self._step}
 
     @property
-    def talks(self) -> list[Talk]:
+    def talks(self) -> list[McpClientSession]:
         """All sessions of MCP that there ever were."""
         return [talk for driver in self._drivers.values() for talk in driver.client.talks]
 
@@ -81,7 +88,7 @@ class Drivers:
         if driver is None:
             return
         talks = [talk for talk in driver.client.talks if not talk.ending and talk.server is self.world.relay]
-        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MOST_TALKS):
+        if not talks or (step.action // WAYS % 3 == 0 and len(talks) < MAX_SESSIONS):
             driver.client.open(self.world.relay, lambda talk: self._act(driver, talk, step))
         else:
             self._act(driver, talks[step.action // WAYS % len(talks)], step)
@@ -92,14 +99,14 @@ class Drivers:
         guest = inside[who // 3 % len(inside)] if inside and who % 3 else None
         if guest is None and not self.crowd.sessions:
             return None
-        session = self.crowd.session(who // 3) if guest is None else guest.session
+        session = self.crowd.pick_session(who // 3) if guest is None else guest.session
         assert session is not None
         if session not in self._drivers:
-            place = Place(self.world.agent, REMOTE, lambda: session.token if guest is None else guest.access)
-            self._drivers[session] = _Driver(session, McpClient(self.world, place, elicits=True), guest)
+            place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token if guest is None else guest.access)
+            self._drivers[session] = _Driver(session, SimMcpClient(self.world, place, elicits=True), guest)
         return self._drivers[session]
 
-    def _act(self, driver: _Driver, talk: Talk, step: DrivePhone) -> None:
+    def _act(self, driver: _Driver, talk: McpClientSession, step: DrivePhone) -> None:
         sim, amount = self.world.sim, step.seconds
         match step.action % WAYS:
             case 0 | 1:
@@ -109,7 +116,7 @@ class Drivers:
                 call = self._call(driver, talk, "look", BUSY + 2 * amount)
                 assert call.asked is not None
                 asked = call.asked
-                sim.after(STREAMED + amount, lambda: talk.leave(asked, 1.0 + amount))
+                sim.after(STREAMED + amount, lambda: talk.disconnect_request(asked, 1.0 + amount))
             case 4 | 5 | 6:  # one that waits behind another when its caller is not let in any more
                 self._queue(driver, talk)
                 self._owners_answer(driver, step)
@@ -149,22 +156,22 @@ class Drivers:
             self._guests.renew(guest)
         self.world.sim.after(later, lambda: self._owners.revoke(driver.session, None))
 
-    def _queue(self, driver: _Driver, talk: Talk) -> _Call:
+    def _queue(self, driver: _Driver, talk: McpClientSession) -> _DriverCall:
         """What acts is done in order: the second of two waits."""
         self._call(driver, talk, "act", BUSY)
         return self._call(driver, talk, "act", 0.1)
 
-    def _twins(self, driver: _Driver, talk: Talk, delay: float) -> None:
+    def _twins(self, driver: _Driver, talk: McpClientSession, delay: float) -> None:
         for kind in ("look", "look"):
             self._call(driver, talk, kind, delay)
 
-    def _call(self, driver: _Driver, talk: Talk, kind: str, delay: float) -> _Call:
-        mark = f"drive-{self.crowd.number()}!"
-        call = self._calls[mark] = _Call(mark, kind, driver, talk, self.crowd.now, delay)
+    def _call(self, driver: _Driver, talk: McpClientSession, kind: str, delay: float) -> _DriverCall:
+        mark = f"drive-{self.crowd.next_number()}!"
+        call = self._calls[mark] = _DriverCall(mark, kind, driver, talk, self.crowd.now, delay)
         given = {"number": mark} if kind == "send" else {"text": mark}
         if phones := self.crowd.phones:
             given["device"] = phones[len(self._calls) % len(phones)].session.device
-        call.asked = talk.ask(
+        call.asked = talk.request(
             "tools/call",
             {"name": TOOLS[kind], "arguments": given},
             lambda message: self._answered(call, message),
@@ -176,7 +183,7 @@ class Drivers:
 
     # --- what comes of a call ---
 
-    def _heard(self, device: Device, payload: dict[str, Any]) -> bool:
+    def _on_command(self, device: SignedInDevice, payload: dict[str, Any]) -> bool:
         """A phone is told to do something: whether that is ours."""
         body = payload.get("body") or {}
         call = self._calls.get(str(body.get("text") or body.get("number")))
@@ -195,8 +202,8 @@ class Drivers:
             )
         if driver.session.lacks(grant, self.world.wall, call.sent, now):
             violated(Invariant.LIVE_GRANT, f"{call.mark} of {driver.session.prefix}, which holds no {grant}")
-        sound = self.world.is_sound(device.talker)
-        if sound and (late := self.crowd.outlived(driver.session, LATE)):
+        sound = self.world.is_unaffected(device.talker)
+        if sound and (late := self.crowd.seconds_past_end(driver.session, LATE)):
             violated(Invariant.LIVE_GRANT, f"{call.mark} is done {late:.0f} s after the end of what let its caller in")
         asked, ended = call.asked, call.talk.ended
         if sound and asked is not None and asked.cancelled is not None and now > asked.cancelled + LATE:
@@ -205,20 +212,20 @@ class Drivers:
             violated(Invariant.AFTER_END, f"{call.mark} is done after the end of its session of MCP")
         if call.kind == "send" and call.allowed is None:
             violated(Invariant.CONFIRMED, f"{call.mark} is sent, and nobody has allowed it")
-        self.world.sim.after(call.delay, lambda: device.respond(str(payload["request_id"]), call.mark))
+        self.world.sim.after(call.delay, lambda: device.send_result(str(payload["request_id"]), call.mark))
         return True
 
-    def _asked(self, call: _Call, message: Message) -> None:
+    def _asked(self, call: _DriverCall, message: Message) -> None:
         """Its caller's user is asked: he says yes, no, or nothing."""
         if message["method"] != "elicitation/create" or call.mark not in message["params"]["message"]:
             violated(Invariant.OWN_ANSWER, f"{call.mark} is asked {message!r:.200}")
-        word = ("accept", "decline", "")[self.crowd.number() % 3]
+        word = ("accept", "decline", "")[self.crowd.next_number() % 3]
         if word == "accept":
             call.allowed = self.crowd.now
         if word:
-            call.talk.say({"id": message["id"], "result": {"action": word, "content": {}}})
+            call.talk.send({"id": message["id"], "result": {"action": word, "content": {}}})
 
-    def _answered(self, call: _Call, message: Message) -> None:
+    def _answered(self, call: _DriverCall, message: Message) -> None:
         marks = MARK.findall(str(message))
         if [mark for mark in marks if mark != call.mark]:
             violated(Invariant.OWN_ANSWER, f"{call.mark} was answered {message!r:.200}")
@@ -230,7 +237,7 @@ class Drivers:
         if driver.session.is_dead(self.world.wall, call.sent, self.crowd.now):
             violated(Invariant.DEAD_TOKEN, f"{call.mark} was answered, and its caller was not let in any more")
 
-    def _note(self, driver: _Driver, talk: Talk, step: DrivePhone) -> None:
+    def _note(self, driver: _Driver, talk: McpClientSession, step: DrivePhone) -> None:
         """A phone posts a notification, and who has subscribed to that is told, when he listens again."""
         if not self.crowd.open:
             return
@@ -242,29 +249,29 @@ class Drivers:
             watches = talk.watching.get(NOTES, inf) < sent and self._is_let_in(driver, talk)
             if not watches or listener is None or listener.over or listener.began + LATE > self.crowd.now:
                 return
-            said = device in self.crowd.open and self.crowd.surely_lives(device.session)
-            sound = self.world.is_sound(listener) and self.world.is_sound(device.talker)
+            said = device in self.crowd.open and self.crowd.must_be_alive(device.session)
+            sound = self.world.is_unaffected(listener) and self.world.is_unaffected(device.talker)
             told = any(when >= sent and uri == NOTES for when, uri in talk.updates)
-            if said and sound and not told and self.world.quiet_since(sent):
+            if said and sound and not told and self.world.is_fault_free_since(sent):
                 violated(Invariant.IN_TIME, f"{driver.session.prefix} watches {NOTES}, and was told of none")
 
         self.world.sim.after(step.seconds + 2 * LATE, check)
 
-    def _is_let_in(self, driver: _Driver, talk: Talk) -> bool:
+    def _is_let_in(self, driver: _Driver, talk: McpClientSession) -> bool:
         """Whether its session surely is there."""
         guest, session = driver.guest, driver.session
-        if talk.ending or talk.server is not self.world.relay or not self.world.relay_up:
+        if talk.ending or talk.server is not self.world.relay or not self.world.is_relay_up:
             return False
-        return self.crowd.surely_held(session, ACT) if guest is None else self._guests.is_sure(guest)
+        return self.crowd.must_have_had_grant(session, ACT) if guest is None else self._guests.is_sure(guest)
 
-    def _check_answered(self, call: _Call) -> None:
+    def _check_answered(self, call: _DriverCall) -> None:
         """Who surely may ask, and was not cut off for good, has an answer."""
         asked = call.asked
         assert asked is not None
         over = asked.answered is not None or asked.cancelled is not None
-        if not over and self._is_let_in(call.driver, call.talk) and self.world.quiet_since(call.sent):
+        if not over and self._is_let_in(call.driver, call.talk) and self.world.is_fault_free_since(call.sent):
             violated(Invariant.IN_TIME, f"{call.mark} has no answer after {self.crowd.now - call.sent:.0f} s")
 
-    def _try_door(self, talk: Talk, other: _Driver | None) -> None:
+    def _try_door(self, talk: McpClientSession, other: _Driver | None) -> None:
         if other is not None and other.client is not talk.client:
-            other.client.try_door(talk)
+            other.client.try_foreign_session(talk)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz.simulation.actors.actor_context import LATE, Crowd, Deeds
-from fuzz.simulation.actors.device_control import Control
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds
+from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.mcp_client import CUTS, Asked, McpClient, Place, Talk
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.mcp_client import CUTS, McpClientSession, McpEndpoint, PendingMcpRequest, SimMcpClient
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import Step, UseMcp
 from tests.support.sim_http import RequestClient
 
@@ -23,14 +23,14 @@ STREAMED = 6.0  # s after which an answer that has not come is a stream
 PING: Mapping[str, object] = {"name": "phone_ping", "arguments": {}}
 
 
-class Agents:
+class McpPingers:
     """The steps of those who speak MCP."""
 
-    def __init__(self, crowd: Crowd, control: Control) -> None:
+    def __init__(self, crowd: ActorContext, control: DeviceControlActors) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self.control = control
-        self._clients: dict[Session, McpClient] = {}
+        self._clients: dict[SessionModel, SimMcpClient] = {}
         self.deeds: dict[type[Step], Deeds] = {UseMcp: self._step}
 
     @property
@@ -38,17 +38,17 @@ class Agents:
         """Whether there ever was a session of MCP."""
         return any(client.talks for client in self._clients.values())
 
-    def client(self, session: Session) -> McpClient:
+    def client(self, session: SessionModel) -> SimMcpClient:
         """The agent with the token of a session."""
         if session not in self._clients:
-            place = Place(self.world.agent, REMOTE, lambda: session.token)
-            self._clients[session] = McpClient(self.world, place)
+            place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token)
+            self._clients[session] = SimMcpClient(self.world, place)
         return self._clients[session]
 
     def _step(self, step: UseMcp) -> None:
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.session)
+        session = self.crowd.pick_session(step.session)
         client = self.client(session)
         mine = [talk for talk in client.talks if not talk.ending]
         if not mine or step.action % 9 == 0:
@@ -56,7 +56,7 @@ class Agents:
         else:
             self._act(session, mine[step.action // 9 % len(mine)], step)
 
-    def _act(self, session: Session, talk: Talk, step: UseMcp) -> None:
+    def _act(self, session: SessionModel, talk: McpClientSession, step: UseMcp) -> None:
         match step.action % 9:
             case 0 | 1 | 2 | 3:
                 self._call(session, talk, step.seconds, leaves=step.action % 2 == 1)
@@ -65,15 +65,15 @@ class Agents:
             case 4 | 5:
                 self.listen(session, talk)
             case 6:
-                other = self.crowd.session(step.action)
+                other = self.crowd.pick_session(step.action)
                 if other is not session:
-                    self.client(other).try_door(talk)
+                    self.client(other).try_foreign_session(talk)
             case 7:
                 talk.end()
             case _:
-                talk.ask("tools/list", {}, lambda message: None)
+                talk.request("tools/list", {}, lambda message: None)
 
-    def listen(self, session: Session, talk: Talk) -> None:
+    def listen(self, session: SessionModel, talk: McpClientSession) -> None:
         """Hear what the server says by itself; whoever listened before hears no more."""
         before = talk.listener
 
@@ -83,7 +83,7 @@ class Agents:
 
         def check_replaced(before: RequestClient) -> None:
             took = listener.head is not None and listener.head.status == 200
-            both = took and not before.over and self.world.is_sound(before)
+            both = took and not before.over and self.world.is_unaffected(before)
             if both and self._is_there(session, talk, before.began):
                 violated(Invariant.STREAM, "two listen to one session of MCP")
 
@@ -91,56 +91,61 @@ class Agents:
         if before is not None:
             self.world.sim.after(2 * LATE, lambda: check_replaced(before))
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """Who listens hears the end of what let him in."""
         for session, client in self._clients.items():
-            over = self.crowd.over_by(session)
+            over = self.crowd.latest_end(session)
             for talk in client.talks:
                 listener = talk.listener
                 if listener is None or listener.over or over is None:
                     continue
                 is_late = self.crowd.now > max(over, talk.used) + 2 * LATE
-                if is_late and self.world.relay_up and self.world.is_sound(listener) and listener.head is not None:
+                if (
+                    is_late
+                    and self.world.is_relay_up
+                    and self.world.is_unaffected(listener)
+                    and listener.head is not None
+                ):
                     since = f"{self.crowd.now - over:.0f} s after its end"
-                    violated(Invariant.SETTLED, f"{session.prefix} listens by MCP {since}")
+                    violated(Invariant.RESOLVED, f"{session.prefix} listens by MCP {since}")
 
-    def is_able(self, session: Session) -> bool:
+    def is_able(self, session: SessionModel) -> bool:
         """Whether it surely may have sessions of MCP, and always might."""
         highest = self.world.wall.highest(self.crowd.now)
-        return self.crowd.surely_lives(session) and session.surely_held("bridge", highest)
+        return self.crowd.must_be_alive(session) and session.surely_held("bridge", highest)
 
     # --- steps ---
 
-    def _call(self, session: Session, talk: Talk, patience: float, *, leaves: bool) -> None:
+    def _call(self, session: SessionModel, talk: McpClientSession, patience: float, *, leaves: bool) -> None:
         """Have a phone answer after so long; who leaves comes back for the rest."""
         self.control.late.append(3.0 * patience)
-        asked = talk.ask("tools/call", PING, lambda message: self.world.count("calls by MCP"))
+        asked = talk.request("tools/call", PING, lambda message: self.world.count("calls by MCP"))
         until = ANSWERED
         if leaves:
-            self.world.sim.after(STREAMED + patience, lambda: self._leave(talk, asked))
+            self.world.sim.after(STREAMED + patience, lambda: self._disconnect(talk, asked))
             until += STREAMED + patience
         self.world.sim.after(until, lambda: self._check_answered(session, talk, asked))
 
-    def _leave(self, talk: Talk, asked: Asked) -> None:
+    def _disconnect(self, talk: McpClientSession, asked: PendingMcpRequest) -> None:
         if asked.stream:
-            talk.leave(asked, 1.0)
+            talk.disconnect_request(asked, 1.0)
 
-    def _give_up(self, talk: Talk) -> None:
+    def _give_up(self, talk: McpClientSession) -> None:
         """Ask for something that takes time, leave, and stay away."""
         self.control.late.insert(0, STREAMED)
-        asked = talk.ask("tools/call", PING, lambda message: None)
+        asked = talk.request("tools/call", PING, lambda message: None)
         asked.cuts = CUTS
         caller = asked.caller
         assert caller is not None
         self.world.sim.after(0.5, lambda: caller.hang_up(reset=True))
 
-    def _check_answered(self, session: Session, talk: Talk, asked: Asked) -> None:
-        there = self._is_there(session, talk, asked.sent) and self.world.quiet_since(asked.sent)
+    def _check_answered(self, session: SessionModel, talk: McpClientSession, asked: PendingMcpRequest) -> None:
+        there = self._is_there(session, talk, asked.sent) and self.world.is_fault_free_since(asked.sent)
         if asked.answered is None and there:
             late = self.crowd.now - asked.sent
             violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
 
-    def _is_there(self, session: Session, talk: Talk, since: float) -> bool:
+    def _is_there(self, session: SessionModel, talk: McpClientSession, since: float) -> bool:
         """Whether its session of MCP surely is."""
-        there = talk.server is self.world.relay and self.world.relay_up and since < talk.used + IDLE
+        there = talk.server is self.world.relay and self.world.is_relay_up and since < talk.used + IDLE
         return there and not talk.ending and self.is_able(session)

@@ -12,12 +12,12 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, nothing
-from fuzz.simulation.actors.chat_clients import Chats, each_event
+from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.actors.chat_clients import ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Chat, violated
-from fuzz.simulation.servers.mcp_servers import ASKING, SERVERS, Toolshed
-from fuzz.simulation.servers.mcp_tool_behavior import HOWS, STRAY
+from fuzz.simulation.models.reference_model import ChatModel, violated
+from fuzz.simulation.servers.mcp_servers import ASKING, SERVERS, SimMcpServers
+from fuzz.simulation.servers.mcp_tool_behavior import BEHAVIORS, STRAY
 from fuzz.steps import Step, UseToolServers
 
 OVER = 120.0  # s in which a run with such calls has ended, whatever the servers do
@@ -29,7 +29,7 @@ ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 
 @define(eq=False)
-class _Use:
+class _ToolUse:
     """One call that the model is to make."""
 
     mark: str
@@ -41,27 +41,27 @@ class _Use:
 
 
 @define(eq=False)
-class _Run:
+class _ToolRun:
     text: str
-    chat: Chat
+    chat: ChatModel
     sent: float
     word: str
     pause: float
     outages: int
     id: str = ""
     end: str = ""
-    uses: list[_Use] = field(factory=list)
+    uses: list[_ToolUse] = field(factory=list)
 
 
-class Toolers:
+class McpToolUsers:
     """The steps of those whose agent has such tools."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        self._uses: dict[str, _Use] = {}
-        self._runs: dict[str, _Run] = {}
-        self.shed = Toolshed(self.world, self._heard)
+        self._uses: dict[str, _ToolUse] = {}
+        self._runs: dict[str, _ToolRun] = {}
+        self.shed = SimMcpServers(self.world, self._on_tool_call)
         self.world.upstream.on_question.append(self._judge)
         self.deeds: dict[type[Step], Deeds] = {UseToolServers: self._begin}
 
@@ -72,24 +72,24 @@ class Toolers:
             return
         chat.runs += 1
         number, word = self.chats.number(), SAYS[step.tools % len(SAYS)]
-        run = _Run("", chat, self.world.sim.now, word, step.seconds, self.world.outages)
+        run = _ToolRun("", chat, self.world.sim.now, word, step.seconds, self.world.outages)
         few = 1 + step.tools // 3 % 3
         pieces = [f"use: run {number} "]
         for place in range(few):
             kind = step.tools // 9 + place
             server, tool = [*SERVERS][kind % len(SERVERS)], TOOLS[kind // 3 % len(TOOLS)]
-            how = HOWS[(step.tools // 54 + 7 * place) % len(HOWS)]
-            use = _Use(f"use-{number}{place}!", f"mcp_{server}_{tool}", how, allowed=False)
+            how = BEHAVIORS[(step.tools // 54 + 7 * place) % len(BEHAVIORS)]
+            use = _ToolUse(f"use-{number}{place}!", f"mcp_{server}_{tool}", how, allowed=False)
             self._uses[use.mark] = use
             run.uses.append(use)
             pieces.append(f"#{use.tool} {how} {use.mark} ")
         run.text = "".join(pieces).strip()
         self._runs[run.text] = run
         body = {"input": run.text, "session_id": chat.id, "stream": True}
-        self.chats.ask("POST", "/v1/runs", body, nothing, each_event(partial(self._told, run)))
+        self.chats.request("POST", "/v1/runs", body, no_further_checks, each_event(partial(self._on_event, run)))
         self.world.sim.after(OVER + 2 * step.seconds, lambda: self._check_over(run))
 
-    def _told(self, run: _Run, event: str, data: dict[str, Any]) -> None:
+    def _on_event(self, run: _ToolRun, event: str, data: dict[str, Any]) -> None:
         run.id = data.get("run_id", run.id)
         if event == "approval.request":
             found = MARK.search(str(data["command"]))
@@ -97,19 +97,21 @@ class Toolers:
                 violated(Invariant.OWN_BYTES, f"{run.text!r} is asked about {data['command']!r}")
             use = self._uses[found[0]]
             use.asked = True
-            self.world.sim.after(run.pause, lambda: self._say(run, use, str(data["call_id"])))
+            self.world.sim.after(run.pause, lambda: self._answer_approval(run, use, str(data["call_id"])))
         elif event in ENDS:
             run.end = event
             self.world.count(f"runs with tools of others: {event}")
-            broken = not self.world.quiet_since(run.sent) or self.world.upstream.trouble is not None
+            broken = not self.world.is_fault_free_since(run.sent) or self.world.upstream.trouble is not None
             if event == "run.failed" and not broken:
                 violated(Invariant.ONE_END, f"{run.text!r} failed, and nothing did but what its servers do")
 
-    def _say(self, run: _Run, use: _Use, call: str) -> None:
+    def _answer_approval(self, run: _ToolRun, use: _ToolUse, call: str) -> None:
         use.allowed = run.word != "deny"
-        self.chats.ask("POST", f"/v1/runs/{run.id}/approval", {"choice": run.word, "call_id": call}, nothing)
+        self.chats.request(
+            "POST", f"/v1/runs/{run.id}/approval", {"choice": run.word, "call_id": call}, no_further_checks
+        )
 
-    def _heard(self, tool: str, mark: str, how: str) -> None:
+    def _on_tool_call(self, tool: str, mark: str, how: str) -> None:
         """A server is told to do something."""
         use = self._uses[mark]
         self.world.count("calls at servers of others")
@@ -135,7 +137,7 @@ class Toolers:
             if mark in [use.mark for use in run.uses]:
                 self._judge_result(self._uses[mark], str(row["content"]))
 
-    def _judge_result(self, use: _Use, text: str) -> None:
+    def _judge_result(self, use: _ToolUse, text: str) -> None:
         self.world.count("results of others")
         if STRAY in text or [mark for mark in MARK.findall(text) if mark != use.mark]:
             violated(Invariant.OWN_ANSWER, f"{use.mark} at {use.tool}, {use.how}, led to {text!r:.200}")
@@ -143,12 +145,12 @@ class Toolers:
         done = f"done {use.mark}" in text
         if done and told is None:
             violated(Invariant.OWN_ANSWER, f"{use.mark} has a result before its server has said one")
-        if not done and told is not None and use.heard is not None and self.world.quiet_since(use.heard):
+        if not done and told is not None and use.heard is not None and self.world.is_fault_free_since(use.heard):
             violated(Invariant.REACHED, f"{use.mark} was done by {use.tool}, {use.how}, and led to {text!r:.200}")
 
-    def _check_over(self, run: _Run) -> None:
+    def _check_over(self, run: _ToolRun) -> None:
         """However a server fails: the run ends."""
-        lasts = self.world.quiet_since(run.sent) and run.outages == self.world.outages
+        lasts = self.world.is_fault_free_since(run.sent) and run.outages == self.world.outages
         if run.id and not run.end and lasts and not run.chat.deleting:
             self.world.count("runs with tools of others that were looked at")
             live = self.world.api_service.runs._runs.get(run.id)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from fuzz.simulation.actors.actor_context import BOUNDARY, Crowd, Deeds
+from fuzz.simulation.actors.actor_context import BOUNDARY, ActorContext, Deeds
 from fuzz.simulation.deployment import MAX_MEDIA
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.media_model import Medium
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.models.media_model import MediaFileModel
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import ChangeFile, FetchMedia, ShareFile, Step, UploadMedia
 from tests.support.sim_http import RequestClient
 
 SHARED, FILES = "/tmp/shared", 6  # a folder within the roots, and how many files are in it
 SECRET = "/etc/secret.txt"  # that no root has
-SWEPT_WITHIN = 2.0  # s from the end of an upload to that of its file
+SWEEP_TIMEOUT = 2.0  # s from the end of an upload to that of its file
 FORM = 4_000  # bytes from which on an upload comes as a form
 ANY_TYPE = "application/octet-stream"
 
 
-class Media:
+class MediaUsers:
     """The steps that concern what is kept for somebody else to see."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._shelf = crowd.world.shelf
@@ -38,14 +38,14 @@ class Media:
     def _upload(self, step: UploadMedia) -> None:
         if not self.crowd.sessions:
             return
-        data = f"upload {self.crowd.number()} ".encode() * max(1, int(step.size) // 10)
-        session, done = self.crowd.session(step.session), self._registered(data)
+        data = f"upload {self.crowd.next_number()} ".encode() * max(1, int(step.size) // 10)
+        session, done = self.crowd.pick_session(step.session), self._registered(data)
         if step.size >= FORM and step.form % 3:
-            self.crowd.remote("POST", "/media/upload", _form(data), session, done)
+            self.crowd.request_as_agent("POST", "/media/upload", _form(data), session, done)
             return
         content = base64.b64encode(data).decode()
         body = {"file_name": "a.bin", "content_type": ANY_TYPE, "content": content}
-        self.crowd.remote("POST", "/media/upload", body, session, done)
+        self.crowd.request_as_agent("POST", "/media/upload", body, session, done)
 
     def _share(self, step: ShareFile) -> None:
         path = f"{SHARED}/{step.file % FILES}.txt"
@@ -53,15 +53,15 @@ class Media:
             self._change(path, f"file {step.file % FILES} of the host".encode())
         data = self._contents[path][-1][1] or b""
         body = {"path": path, "content_type": ANY_TYPE}
-        self.crowd.local("POST", "/media/register", body, self._registered(data, path))
+        self.crowd.request_as_operator("POST", "/media/register", body, self._registered(data, path))
 
     def _change_one(self, step: ChangeFile) -> None:
         """The operator changes a file that can be fetched: what may be had of it follows."""
-        told, disk = self._shelf.told, self.world.home.disk
+        told, disk = self._shelf.known_files, self.world.home.disk
         path = told[step.file % len(told)].path if told else ""
         if not path:
             return
-        match self.crowd.number() % 6:
+        match self.crowd.next_number() % 6:
             case 0:
                 disk.remove(path)
                 self._contents[path].append((self.crowd.now, None))
@@ -78,7 +78,7 @@ class Media:
         self.world.home.disk.put(path, data)
         self._contents.setdefault(path, []).append((self.crowd.now, data if len(data) <= MAX_MEDIA else None))
 
-    def _versions(self, medium: Medium, since: float) -> list[bytes | None]:
+    def _versions(self, medium: MediaFileModel, since: float) -> list[bytes | None]:
         """What a fetch that was sent then may find; None: nothing that may be had."""
         if not medium.path:
             return [medium.data]
@@ -87,11 +87,11 @@ class Media:
         return [data for _, data in contents[first:]]
 
     def _registered(self, data: bytes, path: str = "") -> Callable[[RequestClient], None]:
-        medium = self._shelf.put(data, self.crowd.now, path)
+        medium = self._shelf.add(data, self.crowd.now, path)
 
         def done(caller: RequestClient) -> None:
             if not path:
-                self.world.sim.after(SWEPT_WITHIN, self.check_spool)
+                self.world.sim.after(SWEEP_TIMEOUT, self.check_spool)
             if caller.status == 200:
                 if not any(version is not None for version in self._versions(medium, medium.since.sent)):
                     violated(Invariant.OWN_BYTES, f"{path} was taken, and may not be had")
@@ -103,11 +103,11 @@ class Media:
         return done
 
     def _fetch(self, step: FetchMedia) -> None:
-        told = self._shelf.told
+        told = self._shelf.known_files
         if not told:
             return
         medium = told[step.medium % len(told)]
-        session = self.crowd.session(step.session) if self.crowd.sessions and step.session % 4 else None
+        session = self.crowd.pick_session(step.session) if self.crowd.sessions and step.session % 4 else None
         sent = self.crowd.now
         use = self._shelf.use(medium, sent)
 
@@ -116,35 +116,37 @@ class Media:
                 use.told = self.crowd.now
                 self._got(medium, session, sent, caller.answer.body)
             elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
-                self._shelf.missed(medium, use)  # else it may have been found, and what is there now not given away
+                self._shelf.discard_use(
+                    medium, use
+                )  # else it may have been found, and what is there now not given away
             if caller.status == 404:
                 self.world.count("media that were over")
                 there = None not in self._versions(medium, sent) and not self.world.store_trouble
                 if there and self._shelf.must_live(medium, sent, self.crowd.now):
                     violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} cannot be had, and is not over")
 
-        self.crowd.remote("GET", f"/media/{medium.token}", None, session, done)
+        self.crowd.request_as_agent("GET", f"/media/{medium.token}", None, session, done)
 
-    def _got(self, medium: Medium, session: Session | None, sent: float, body: bytes) -> None:
+    def _got(self, medium: MediaFileModel, session: SessionModel | None, sent: float, body: bytes) -> None:
         data, versions = medium.data, self._versions(medium, sent)
         if session is None:
-            violated(Invariant.DOORS, "media were given to a caller without a token")
+            violated(Invariant.ACCESS, "media were given to a caller without a token")
         if session.is_dead(self.world.wall, sent, self.crowd.now):
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} fetched media after its end")
         if body not in versions:
             violated(Invariant.OWN_BYTES, f"{data[:12]!r} was asked for, {body[:12]!r} came")
-        over = self._shelf.over_before(medium, sent)
+        over = self._shelf.end_reason(medium, sent)
         if over:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
-    def shown(self, caller: RequestClient, sent: float) -> None:
+    def check_inspector(self, caller: RequestClient, sent: float) -> None:
         """The inspector of media knows what lives, and what does not."""
         shelf = self._shelf
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > shelf.cap:
             violated(Invariant.MEDIA_LIFE, f"{len(live)} media are kept, of {shelf.cap} at most")
-        for medium in shelf.told:
-            over = shelf.over_before(medium, sent) if medium.token in live else ""
+        for medium in shelf.known_files:
+            over = shelf.end_reason(medium, sent) if medium.token in live else ""
             if over:
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is shown: {over}")
             if medium.token not in live and shelf.must_live(medium, sent, self.crowd.now):
@@ -153,9 +155,9 @@ class Media:
     def check_spool(self) -> None:
         """No file of an upload outlives its entry."""
         world, now = self.world, self.crowd.now
-        if world.store_trouble or not world.relay_up or (self._shelf.outages and len(world.wall.steps) > 1):
+        if world.store_trouble or not world.is_relay_up or (self._shelf.outages and len(world.wall.steps) > 1):
             return  # what a relay left that was killed is swept by the date
-        there, kept = len(world.home.disk.files(world.home.spool)), self._shelf.uploads_kept(now - SWEPT_WITHIN)
+        there, kept = len(world.home.disk.files(world.home.spool)), self._shelf.max_stored_uploads(now - SWEEP_TIMEOUT)
         if there > kept:
             violated(Invariant.MEDIA_LIFE, f"{there} files of uploads are kept, and {kept} uploads may be there")
 

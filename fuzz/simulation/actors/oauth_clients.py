@@ -17,12 +17,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds, nothing
-from fuzz.simulation.actors.session_owners import Owners
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds, no_further_checks
+from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.deployment import LOCAL, REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.grant_model import Terms
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.models.grant_model import GrantTerms
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import AuthorizeAgent, Step
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
@@ -38,7 +38,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 @define(eq=False)
-class Guest:
+class OAuthClientModel:
     """An agent, what its owner has said, and what it was given."""
 
     name: str
@@ -51,7 +51,7 @@ class Guest:
     collected: bool = False
     code: str = ""
     scope: str = ""
-    session: Session | None = None
+    session: SessionModel | None = None
     access: str = ""
     refresh: str = ""
     since: float = 0.0  # when it got the first of these
@@ -68,29 +68,29 @@ class Guest:
         return f"state of {self.name}"
 
 
-class Guests:
+class OAuthClients:
     """The steps that concern them."""
 
-    def __init__(self, crowd: Crowd, owners: Owners) -> None:
+    def __init__(self, crowd: ActorContext, owners: SessionOwners) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._owners = owners
-        self.guests: list[Guest] = []
+        self.guests: list[OAuthClientModel] = []
         self.deeds: dict[type[Step], Deeds] = {AuthorizeAgent: self._step}
 
     @property
-    def inside(self) -> list[Guest]:
+    def inside(self) -> list[OAuthClientModel]:
         """Those that were let in, once."""
         return [guest for guest in self.guests if guest.session is not None]
 
-    def is_sure(self, guest: Guest) -> bool:
+    def is_sure(self, guest: OAuthClientModel) -> bool:
         """Whether its access token must be accepted."""
         session = guest.session
         return (
             session is not None
             and not guest.doubtful
             and not guest.under_way
-            and self.crowd.surely_lives(session)
+            and self.crowd.must_be_alive(session)
             and len(self.world.wall.steps) == 1
             and self.crowd.now < guest.fresh + 3600.0 - SLACK
         )
@@ -98,7 +98,7 @@ class Guests:
     def _step(self, step: AuthorizeAgent) -> None:
         inside, way = self.inside, step.action % WAYS
         if not inside or way < WAYS // 2:
-            self._come(way, step)
+            self._register_client(way, step)
             return
         guest = inside[step.agent % len(inside)]
         match way:
@@ -120,22 +120,22 @@ class Guests:
 
     # --- a question, and its answer ---
 
-    def _come(self, way: int, step: AuthorizeAgent) -> None:
-        number = self.crowd.number()
+    def _register_client(self, way: int, step: AuthorizeAgent) -> None:
+        number = self.crowd.next_number()
         verifier = f"verifier-{number}-".ljust(50, "v")
         scope = READ if step.action // WAYS % 3 == 0 else ACT
-        guest = Guest(f"agent-{number}", verifier, scope, self.world.relay)
+        guest = OAuthClientModel(f"agent-{number}", verifier, scope, self.world.relay)
         self.guests.append(guest)
 
         def registered(caller: RequestClient) -> None:
             if caller.status == 201:
                 guest.client = str(caller.answer.json["client_id"])
-                self._ask(guest, asked)
+                self._request_authorization(guest, asked)
 
         def asked(caller: RequestClient) -> None:
             if caller.status == 303:
                 guest.ticket = _location(caller)
-                self._look(guest, shown)
+                self._show_consent_page(guest, shown)
 
         def shown(caller: RequestClient) -> None:
             found = WORD.search(caller.answer.body.decode())
@@ -143,9 +143,9 @@ class Guests:
                 self.world.sim.after(step.seconds, lambda: self._question(guest, found[1], way, step))
 
         body = {"client_name": guest.name, "redirect_uris": [REDIRECT]}
-        self.crowd.local("POST", "/oauth/register", body, registered)
+        self.crowd.request_as_operator("POST", "/oauth/register", body, registered)
 
-    def _ask(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
+    def _request_authorization(self, guest: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
         challenge = urlsafe_b64encode(sha256(guest.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
@@ -157,12 +157,12 @@ class Guests:
             "code_challenge_method": "S256",
             "resource": f"http://{LOCAL.authority}/mcp",
         }
-        self.crowd.local("GET", f"/oauth/authorize?{urlencode(query)}", None, done)
+        self.crowd.request_as_operator("GET", f"/oauth/authorize?{urlencode(query)}", None, done)
 
-    def _look(self, guest: Guest, done: Callable[[RequestClient], None]) -> None:
-        self.crowd.local("GET", f"/oauth/{guest.ticket}", None, done)
+    def _show_consent_page(self, guest: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
+        self.crowd.request_as_operator("GET", f"/oauth/{guest.ticket}", None, done)
 
-    def _question(self, guest: Guest, word: str, way: int, step: AuthorizeAgent) -> None:
+    def _question(self, guest: OAuthClientModel, word: str, way: int, step: AuthorizeAgent) -> None:
         """The owner looks at what is asked, and answers; or leaves it."""
         if way == 7:
             return
@@ -184,9 +184,9 @@ class Guests:
                 other = "" if scope else guest.wanted
                 self.world.sim.after(0.4, lambda: self._answer(guest, path, str(asked["ballot"]), other, step))
 
-        self.crowd.local("GET", path, None, seen)
+        self.crowd.request_as_operator("GET", path, None, seen)
 
-    def _answer(self, guest: Guest, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
+    def _answer(self, guest: OAuthClientModel, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
         ttl = LASTS[step.agent % len(LASTS)]
         body: dict[str, object] = {"ballot": ballot, "allow": bool(scope), **({"scope": scope} if scope else {})}
         if ttl is not None:
@@ -203,11 +203,11 @@ class Guests:
                 )
             guest.said = scope
             self.world.count("questions of agents answered")
-            self._look(guest, partial(self._led, guest, ttl, step.action % WAYS))
+            self._show_consent_page(guest, partial(self._led, guest, ttl, step.action % WAYS))
 
-        self.crowd.local("POST", path, body, done)
+        self.crowd.request_as_operator("POST", path, body, done)
 
-    def _led(self, guest: Guest, ttl: int | None, way: int, caller: RequestClient) -> None:
+    def _led(self, guest: OAuthClientModel, ttl: int | None, way: int, caller: RequestClient) -> None:
         """The page sends its browser on."""
         if caller.status != 303:
             return
@@ -221,7 +221,7 @@ class Guests:
         if not guest.code:
             return
         self.world.secrets[guest.code] = "an authorisation code"
-        self._look(guest, partial(self._led, guest, ttl, way))  # which is over now
+        self._show_consent_page(guest, partial(self._led, guest, ttl, way))  # which is over now
         if way == 3:  # somebody else has the code
             self._trade(guest, "another-verifier".ljust(50, "v"), ttl)
         elif way != 2:  # who forgets it
@@ -229,7 +229,7 @@ class Guests:
 
     # --- codes and tokens ---
 
-    def _trade(self, guest: Guest, verifier: str, ttl: int | None = None) -> None:
+    def _trade(self, guest: OAuthClientModel, verifier: str, ttl: int | None = None) -> None:
         """Show the code, with a verifier of one's own, or of somebody who has only heard the code."""
         form = {"grant_type": "authorization_code", "code": guest.code, "redirect_uri": REDIRECT}
         again, wrong = guest.session is not None, verifier != guest.verifier
@@ -251,25 +251,25 @@ class Guests:
 
         self._post(guest, {**form, "code_verifier": verifier}, done)
 
-    def _let_in(self, guest: Guest, told: dict[str, Any], ttl: int | None) -> None:
+    def _let_in(self, guest: OAuthClientModel, told: dict[str, Any], ttl: int | None) -> None:
         token = str(told["refresh_token"])
-        session = guest.session = Session(token.partition(".")[0], "agent", guest.name, "mcp")
+        session = guest.session = SessionModel(token.partition(".")[0], "agent", guest.name, "mcp")
         guest.scope = str(told["scope"])
         end = self.world.wall.highest(self.crowd.now) + ttl if ttl is not None else float("inf")
-        session.terms = [Terms(end, {guest.scope: end})]
+        session.terms = [GrantTerms(end, {guest.scope: end})]
         session.past = [*session.terms]
         guest.since = self.crowd.now
-        self._take(guest, told)
+        self._check_tokens(guest, told)
         self.world.count("agents let in")
 
-    def _take(self, guest: Guest, told: dict[str, Any]) -> None:
+    def _check_tokens(self, guest: OAuthClientModel, told: dict[str, Any]) -> None:
         if told["scope"] != guest.scope or (guest.said == READ and guest.scope != READ):
             violated(Invariant.LOOKS_ONLY, f"{guest.name} was given {guest.said!r}, and has {told['scope']!r}")
         guest.access, guest.refresh, guest.fresh = told["access_token"], told["refresh_token"], self.crowd.now
         self.world.secrets[guest.access] = "an access token"
         self.world.secrets[guest.refresh] = "a refresh token"
 
-    def renew(self, guest: Guest) -> None:
+    def renew(self, guest: OAuthClientModel) -> None:
         """Show the refresh token."""
         shown, access = guest.refresh, guest.access
 
@@ -281,12 +281,12 @@ class Guests:
                 return
             guest.old_access.append(access)
             guest.old_refresh.append(shown)
-            self._take(guest, caller.answer.json)
+            self._check_tokens(guest, caller.answer.json)
             self.world.count("tokens of agents renewed")
 
         self._show(guest, shown, done)
 
-    def _renew_by_an_old_one(self, guest: Guest) -> None:
+    def _renew_by_an_old_one(self, guest: OAuthClientModel) -> None:
         if not guest.old_refresh:
             self.renew(guest)
             return
@@ -298,7 +298,7 @@ class Guests:
 
         self._show(guest, guest.old_refresh[0], done)
 
-    def _show(self, guest: Guest, token: str, done: Callable[[RequestClient], None]) -> None:
+    def _show(self, guest: OAuthClientModel, token: str, done: Callable[[RequestClient], None]) -> None:
         guest.under_way += 1
 
         def told(caller: RequestClient) -> None:
@@ -307,7 +307,7 @@ class Guests:
 
         self._post(guest, {"grant_type": "refresh_token", "refresh_token": token}, told)
 
-    def _ended(self, guest: Guest, caller: RequestClient, *, known: bool) -> None:
+    def _ended(self, guest: OAuthClientModel, caller: RequestClient, *, known: bool) -> None:
         """What was shown twice ends what it was of, for whoever has it."""
         session = guest.session
         guest.doubtful = True
@@ -316,17 +316,17 @@ class Guests:
             self.world.count("agents that showed a token twice")
             self._try(guest, guest.access, "/mcp", "an access token of what was ended opens")
 
-    def _use_an_old_one(self, guest: Guest) -> None:
+    def _use_an_old_one(self, guest: OAuthClientModel) -> None:
         for token in guest.old_access[-1:]:
             self._try(guest, token, "/mcp", "an access token that was replaced opens")
 
-    def _try_routes(self, guest: Guest) -> None:
+    def _try_routes(self, guest: OAuthClientModel) -> None:
         self._try(guest, guest.access, "/ping", "an access token of an agent opens")
         self._try(guest, guest.refresh, "/mcp", "a refresh token opens")
         assert guest.session is not None
         self._try(guest, guest.session.token, "/mcp", "a part of a refresh token opens")
 
-    def _try(self, guest: Guest, token: str, path: str, what: str) -> None:
+    def _try(self, guest: OAuthClientModel, token: str, path: str, what: str) -> None:
         kept = self._is_kept
 
         def done(caller: RequestClient) -> None:
@@ -334,9 +334,9 @@ class Guests:
                 violated(Invariant.TOKENS_ONCE, f"{what} {path}: {guest.name}, {caller.status}")
 
         headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
-        self.world.call(self.world.agent, REMOTE, "GET", path, headers=headers, done=done)
+        self.world.request(self.world.agent, REMOTE, "GET", path, headers=headers, done=done)
 
-    def _give_back(self, guest: Guest) -> None:
+    def _give_back(self, guest: OAuthClientModel) -> None:
         session = guest.session
         assert session is not None
         session.revoking = True
@@ -357,14 +357,14 @@ class Guests:
 
     def _post(
         self,
-        guest: Guest,
+        guest: OAuthClientModel,
         form: dict[str, str],
-        done: Callable[[RequestClient], None] = nothing,
+        done: Callable[[RequestClient], None] = no_further_checks,
         path: str = "/oauth/token",
     ) -> None:
         body = urlencode({"client_id": guest.client, **form}).encode()
         world = self.world
-        world.call(world.home, LOCAL, "POST", path, headers={"content-type": FORM}, body=body, done=done)
+        world.request(world.home, LOCAL, "POST", path, headers={"content-type": FORM}, body=body, done=done)
 
 
 def _location(caller: RequestClient) -> str:

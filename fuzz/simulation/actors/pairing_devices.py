@@ -6,11 +6,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import GRANTS, PHONE, Crowd, Deeds, Device, SignIn
+from fuzz.simulation.actors.actor_context import GRANTS, PHONE, ActorContext, Deeds, SignedInDevice, SignIn
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.grant_model import NOTHING, Spans, Terms, Wish, fits, paired
-from fuzz.simulation.models.reference_model import SLACK, Attempt, Code, Session, violated
+from fuzz.simulation.models.grant_model import NOTHING, GrantTerms, RequestedTerms, Spans, fits, paired
+from fuzz.simulation.models.reference_model import SLACK, AuthAttempt, CodeModel, SessionModel, violated
 from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterCode, Step
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, WebSocketClient
@@ -21,10 +21,10 @@ TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself
 GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
 
 
-class Pairing:
+class PairingDevices:
     """The steps that end with a socket, or with none."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         crowd.world.on_relay_gone.append(self._relay_gone)
@@ -32,16 +32,16 @@ class Pairing:
             RegisterCode: self._register,
             PairDevice: self._pair,
             ReconnectSession: self._reconnect,
-            DisconnectSocket: self._leave,
+            DisconnectSocket: self._disconnect,
         }
 
     def _register(self, step: RegisterCode) -> None:
         self.register(GRANTS[step.grants % len(GRANTS)], step.lifetime)
 
-    def register(self, grants: Spans | None = None, ttl: float = 0.0) -> Code:
+    def register(self, grants: Spans | None = None, ttl: float = 0.0) -> CodeModel:
         """Have the operator register a fresh code."""
-        wish = Wish(int(ttl) or None, grants)
-        code = Code(f"C{self.crowd.number():05}", self.crowd.now, wish=wish)
+        wish = RequestedTerms(int(ttl) or None, grants)
+        code = CodeModel(f"C{self.crowd.next_number():05}", self.crowd.now, wish=wish)
         self.crowd.codes.append(code)
         sent = self.crowd.now
         forgotten = (sent, float("inf"))
@@ -56,7 +56,7 @@ class Pairing:
             elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
 
-        self.crowd.local("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
+        self.crowd.request_as_operator("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
         return code
 
     def _pair(self, step: PairDevice) -> None:
@@ -64,7 +64,7 @@ class Pairing:
             code = self.crowd.codes[-1 if step.code < 0 else step.code % len(self.crowd.codes)]
             self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
 
-    def pair(self, host: SimHost, code: Code, *, phone: bool = True) -> WebSocketClient:
+    def pair(self, host: SimHost, code: CodeModel, *, phone: bool = True) -> WebSocketClient:
         """A device shows a code."""
         rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
         ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
@@ -78,18 +78,18 @@ class Pairing:
         }
         if self.world.rng.random() < 0.2:
             payload["ttl_seconds"], ttl = "nonsense", None
-        return self.sign_in(host, payload, code=code, wish=Wish(ttl, grants))
+        return self.sign_in(host, payload, code=code, wish=RequestedTerms(ttl, grants))
 
     def _reconnect(self, step: ReconnectSession) -> None:
         if not self.crowd.sessions:
             return
-        session, codes = self.crowd.session(step.session), [code for code in self.crowd.codes if not code.shown]
+        session, codes = self.crowd.pick_session(step.session), [code for code in self.crowd.codes if not code.shown]
         if step.credential % 3 or not codes:
             self.reconnect(session)
             return
         code = codes[-1]  # is shown as well, and need not be used up by that
 
-        def welcomed(device: Device) -> None:
+        def welcomed(device: SignedInDevice) -> None:
             if device.session is session:
                 self.pair(device.talker.host, code)
 
@@ -97,11 +97,11 @@ class Pairing:
 
     def reconnect(
         self,
-        session: Session,
+        session: SessionModel,
         *,
-        code: Code | None = None,
+        code: CodeModel | None = None,
         fresh: bool = False,
-        welcomed: Callable[[Device], None] | None = None,
+        welcomed: Callable[[SignedInDevice], None] | None = None,
     ) -> WebSocketClient:
         """A device comes back with its token, and perhaps a code beside it; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
@@ -116,19 +116,19 @@ class Pairing:
         host: SimHost,
         payload: dict[str, object],
         *,
-        code: Code | None = None,
-        session: Session | None = None,
-        wish: Wish = NOTHING,
+        code: CodeModel | None = None,
+        session: SessionModel | None = None,
+        wish: RequestedTerms = NOTHING,
         fresh: bool = False,
-        on_welcome: Callable[[Device], None] | None = None,
+        on_welcome: Callable[[SignedInDevice], None] | None = None,
     ) -> WebSocketClient:
         """Open a WebSocket and show a credential."""
         world = self.world
         surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
-        attempt: list[Attempt] = []
+        attempt: list[AuthAttempt] = []
         sign_in: list[SignIn] = []
-        known: list[tuple[int, Terms | None]] = []  # of the session, when it was asked for
-        device: list[Device] = []
+        known: list[tuple[int, GrantTerms | None]] = []  # of the session, when it was asked for
+        device: list[SignedInDevice] = []
 
         def opened(talker: WebSocketClient) -> None:
             sign_in.append(SignIn(talker, world.relay, self.crowd.now))
@@ -144,14 +144,14 @@ class Pairing:
 
         def heard(talker: WebSocketClient, message: dict[str, Any]) -> None:
             if device:
-                self.crowd.heard(device[0], message)
+                self.crowd.on_device_message(device[0], message)
                 return
             members = message.get("payload", {})
             if message.get("type") == "auth.ok":
                 world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
                 sign_in[0].told = self.crowd.now
                 if code is not None and (session is None or members.get("session_token") != session.token):
-                    self.crowd.refused(session, sign_in[0].sent)  # a token that is good comes before a code
+                    self.crowd.on_token_refused(session, sign_in[0].sent)  # a token that is good comes before a code
                     owned = self._paired(host, surface, members, code, wish, sign_in[0])
                 else:
                     owned = self._returned(host, members, session, *known[0], sign_in[0])
@@ -169,35 +169,35 @@ class Pairing:
                 self.crowd.open.remove(one)
 
         talker = WebSocketClient(
-            world.carrier(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
+            world.connection_for(host, REMOTE, deflate=world.rng.random() < 0.5, fresh=fresh),
             REMOTE,
             headers={},
             on_open=opened,
             on_message=heard,
             on_end=ended,
         )
-        world.keep(talker)
-        world.wear_out(talker)
+        world.add_client(talker)
+        world.maybe_abandon_later(talker)
         return talker
 
     def _refused(
         self,
         host: SimHost,
         reason: str,
-        code: Code | None,
-        session: Session | None,
-        attempt: Attempt,
+        code: CodeModel | None,
+        session: SessionModel | None,
+        attempt: AuthAttempt,
         sign_in: SignIn,
     ) -> None:
         world = self.world
-        world.refuse_secrets(reason, "auth.fail")
+        world.check_no_secrets(reason, "auth.fail")
         sign_in.failed = True
         if any(word in reason for word in UNCOUNTED):
             world.addresses.did_not_fail(host.address, attempt)
             _was_not_looked_up(code)
             return
         attempt.told = self.crowd.now
-        self.crowd.refused(session, sign_in.sent)
+        self.crowd.on_token_refused(session, sign_in.sent)
         if code is not None and code.must_count(sign_in.sent, self.crowd.now):
             violated(Invariant.LIVE_CODE, f"{code.word} was refused to {host.name}: {reason}")
 
@@ -215,15 +215,21 @@ class Pairing:
             violated(Invariant.STATUS, f"a WebSocket was refused with {talker.status}")
 
     def _paired(
-        self, host: SimHost, surface: str, members: dict[str, Any], code: Code, wish: Wish, sign_in: SignIn
-    ) -> Session:
+        self,
+        host: SimHost,
+        surface: str,
+        members: dict[str, Any],
+        code: CodeModel,
+        wish: RequestedTerms,
+        sign_in: SignIn,
+    ) -> SessionModel:
         world, now = self.world, self.crowd.now
         token = str(members.get("session_token"))
         code.use(sign_in.sent, now)
         if token in world.secrets:
             violated(Invariant.OWN_BYTES, "the token of another session was given out")
         world.secrets[token] = f"the token {token[:8]}"
-        session = Session(token, host.name, host.name, surface)
+        session = SessionModel(token, host.name, host.name, surface)
         terms = session.learn(members)
         session.terms.append(terms)
         session.past.append(terms)
@@ -239,11 +245,11 @@ class Pairing:
         self,
         host: SimHost,
         members: dict[str, Any],
-        session: Session | None,
+        session: SessionModel | None,
         patched: int,
-        terms: Terms | None,
+        terms: GrantTerms | None,
         sign_in: SignIn,
-    ) -> Session:
+    ) -> SessionModel:
         world = self.world
         if session is None:
             violated(Invariant.DEAD_TOKEN, f"a stranger was welcomed at {host.name}")
@@ -256,9 +262,9 @@ class Pairing:
             violated(Invariant.LIFETIME, f"{session.prefix} came back with {told}, and had {terms}")
         return session
 
-    def _join(self, talker: WebSocketClient, session: Session, sign_in: SignIn) -> Device:
+    def _join(self, talker: WebSocketClient, session: SessionModel, sign_in: SignIn) -> SignedInDevice:
         self.world.count("signed in")
-        device = Device(f"{session.owner}/{self.crowd.number()}", talker, session, sign_in)
+        device = SignedInDevice(f"{session.owner}/{self.crowd.next_number()}", talker, session, sign_in)
         self.crowd.open.append(device)
         return device
 
@@ -270,11 +276,11 @@ class Pairing:
         for code in self.crowd.codes:
             code.lost = True
 
-    def _leave(self, step: DisconnectSocket) -> None:
+    def _disconnect(self, step: DisconnectSocket) -> None:
         if self.crowd.open:
             self.crowd.open[step.socket % len(self.crowd.open)].talker.hang_up(reset=step.ending % 2 == 1)
 
 
-def _was_not_looked_up(code: Code | None) -> None:
+def _was_not_looked_up(code: CodeModel | None) -> None:
     if code is not None:
         code.shown -= 1

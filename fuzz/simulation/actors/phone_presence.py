@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from math import inf
 
-from fuzz.simulation.actors.actor_context import LATE, PHONE, Crowd, Device, SignIn
+from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, SignedInDevice, SignIn
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Command, violated
+from fuzz.simulation.models.reference_model import CommandModel, violated
 from svc_proto.phone.service import PhoneState
 
 IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
@@ -18,14 +18,14 @@ ABSENT = ("phone_not_connected", "unknown_device")
 LOST = ("phone_disconnected", "send_failed")
 
 
-class Phones:
+class PhonePresence:
     """What the people who call phones know of them."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
-    def refused(self, command: Command, status: int, code: str) -> None:
+    def refused(self, command: CommandModel, status: int, code: str) -> None:
         """The relay itself has answered. Judged a little later, when a socket that had gone is known to be."""
         if status == 403 and code == "grant_required":
             self._check_held(command)
@@ -33,16 +33,16 @@ class Phones:
             told = self.crowd.now
             self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
 
-    def connected(self, since: float) -> list[Device]:
+    def connected(self, since: float) -> list[SignedInDevice]:
         """All that have been there for sure from then on."""
         return [device for device in self.crowd.open if self.is_connected(device, since)]
 
-    def is_connected(self, device: Device, since: float) -> bool:
+    def is_connected(self, device: SignedInDevice, since: float) -> bool:
         """Whether it has been a phone that can be called from then on."""
         crowd, mine = self.crowd, device.sign_in
         if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
             return False
-        if not crowd.surely_held(device.session, "bridge") or not self.world.is_sound(device.talker):
+        if not crowd.must_have_had_grant(device.session, "bridge") or not self.world.is_unaffected(device.talker):
             return False
         others = crowd.sign_ins[device.session.device]
         return all(
@@ -58,9 +58,9 @@ class Phones:
         """Until when a status of it may have come."""
         if sign_in.reported is None:
             return -inf
-        return sign_in.reported + (LATE if self.world.is_sound(sign_in.talker) else UNTIL_DROPPED)
+        return sign_in.reported + (LATE if self.world.is_unaffected(sign_in.talker) else UNTIL_DROPPED)
 
-    def _judge(self, command: Command, status: int, code: str, told: float) -> None:
+    def _judge(self, command: CommandModel, status: int, code: str, told: float) -> None:
         connected = self.connected(command.sent)
         sure = [device for device in connected if command.selector in ("", device.session.device)]
         self.world.count("calls that failed")
@@ -86,12 +86,12 @@ class Phones:
         if code == "phone_timeout" and command.selector and not command.reached:
             violated(Invariant.REACHED, f"{what}, and was never sent to {names}")
 
-    def _is_reference_there(self, command: Command) -> bool:
+    def _is_reference_there(self, command: CommandModel) -> bool:
         online = self.world.phone_service.state is PhoneState.ONLINE
-        return online and command.reference and self.world.quiet_since(command.sent - LATE)
+        return online and command.reference and self.world.is_fault_free_since(command.sent - LATE)
 
-    def _check_held(self, command: Command) -> None:
+    def _check_held(self, command: CommandModel) -> None:
         session = command.caller
         same = session.patched == command.patched and not session.patches
-        if same and self.crowd.surely_holds(session, "bridge"):
+        if same and self.crowd.must_have_grant(session, "bridge"):
             violated(Invariant.GRANT_HELD, f"{command.mark} of {session.prefix}, which holds a bridge grant, got 403")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -16,13 +16,13 @@ WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing
 SWITCHES = ("off", "accessibility off")  # of what keeps an agent from doing anything
 TURNED = 0.5  # s from the switch to what comes of it
 ARRIVED = 0.2  # s in which a command has come to its phone
-AT_ONCE = 10.0  # s within which the phone has done what it was allowed
+ACTION_TIMEOUT = 10.0  # s within which the phone has done what it was allowed
 
 
-class Holder:
+class PhoneUser:
     """The steps of whoever has the phone send a message, and the answers of who holds it."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._word: dict[str, tuple[str, float]] = {}  # by text: what will be said, and after so many s
@@ -31,13 +31,13 @@ class Holder:
         self._keys: SimConnection | None = None
         self._off: float | None = None  # since when nothing may be done
         if self.world.asking:
-            self.world.phone_news.append(self._heard)
-        self.deeds: dict[type[Step], Deeds] = {AskPhoneUser: self._ask}
+            self.world.phone_news.append(self._on_notify)
+        self.deeds: dict[type[Step], Deeds] = {AskPhoneUser: self._send_command}
 
-    def _ask(self, step: AskPhoneUser) -> None:
+    def _send_command(self, step: AskPhoneUser) -> None:
         if not self.crowd.sessions:
             return
-        text = f"note {self.crowd.number()}"
+        text = f"note {self.crowd.next_number()}"
         self._word[text] = WORDS[step.answer % len(WORDS)], step.seconds
         body = {"to": "+15550100", "body": text, "device": "Reference"}
 
@@ -47,7 +47,7 @@ class Holder:
             if caller.status == 200:
                 self.world.count("allowed by hand")
 
-        self.crowd.remote("POST", "/send_sms", body, self.crowd.session(step.session), done)
+        self.crowd.request_as_agent("POST", "/send_sms", body, self.crowd.pick_session(step.session), done)
         way, late = step.answer // 4 % 4, step.answer // 16 % 4
         if way < 2:  # the phone loses the relay, while it asks for the most part
             self.world.sim.after(ARRIVED + late * step.seconds / 10, lambda: self._lose_phone(hangs=way == 0))
@@ -73,11 +73,11 @@ class Holder:
         for connection in world.sim.network.connections:
             if connection.client.host is world.phone.host:
                 if hangs:
-                    world.hang(connection, UNTIL_DROPPED)
+                    world.blackhole(connection, UNTIL_DROPPED)
                 else:
                     connection.cut()
 
-    def _heard(self, news: Notify) -> None:
+    def _on_notify(self, news: Notify) -> None:
         match news.event:
             case "asked":
                 self._asked(str(news.fields["confirmation"]), str(news.fields["text"]))
@@ -102,7 +102,7 @@ class Holder:
 
     def _performed(self) -> None:
         """Somebody must have allowed it a moment ago, while it was asked."""
-        since = self.crowd.now - AT_ONCE
+        since = self.crowd.now - ACTION_TIMEOUT
         if self._off is not None and self.crowd.now > self._off + TURNED:
             violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")
         if not any(when >= since for when in self._allowed.values()):

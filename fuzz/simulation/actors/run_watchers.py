@@ -12,32 +12,32 @@ from typing import Any
 from attrs import define, field
 
 from fuzz.simulation.actors.actor_context import Deeds
-from fuzz.simulation.actors.chat_clients import MANNERS, Chats, each_event
+from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Turn, violated
+from fuzz.simulation.models.reference_model import TurnModel, violated
 from fuzz.steps import StartRun, Step
 from tests.support.sim_http import RequestClient
 
-UNREAD_FOR = 300.0  # s that events wait for whom they are for, wire api 6.3
+UNREAD_TIMEOUT = 300.0  # s that events wait for whom they are for, wire api 6.3
 ENDS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}  # and what status says then
 CLOSED = b": stream closed\n\n"
 
 
 @define(eq=False)
-class _Watched:
+class _WatchedRun:
     """A run, and those who ask for its events. The turn is what one of them heard."""
 
-    turn: Turn
+    turn: TurnModel
     sent: float  # when it was asked for
     outages: int  # of the API until then
     asked: list[RequestClient] = field(factory=list)
     end: str = ""  # the event that ended it
 
 
-class Watchers:
+class RunWatchers:
     """The steps that concern runs."""
 
-    def __init__(self, chats: Chats) -> None:
+    def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
         self.deeds: dict[type[Step], Deeds] = {StartRun: self._run}
@@ -47,9 +47,9 @@ class Watchers:
         if chat is None:
             return
         chat.runs += 1
-        manner = chat.allowed((*MANNERS, "long")[step.manner % (len(MANNERS) + 1)])
-        turn = Turn(chat, f"{manner}: run {self.chats.number()}")
-        run = _Watched(turn, self.world.sim.now, self.world.outages)
+        manner = chat.allowed((*BEHAVIORS, "long")[step.manner % (len(BEHAVIORS) + 1)])
+        turn = TurnModel(chat, f"{manner}: run {self.chats.number()}")
+        run = _WatchedRun(turn, self.world.sim.now, self.world.outages)
         body: dict[str, object] = {"input": turn.text, "session_id": chat.id}
         if step.chat % 5 == 4:  # who reads the answer of the POST itself
             self._watch(run, "POST", "/v1/runs", {**body, "stream": True})
@@ -66,17 +66,17 @@ class Watchers:
                     step.watch_after, lambda: self._watch(run, "GET", f"/v1/runs/{turn.run_id}/events")
                 )
 
-        self.chats.ask("POST", "/v1/runs", body, begun)
+        self.chats.request("POST", "/v1/runs", body, begun)
 
-    def _watch(self, run: _Watched, method: str, path: str, body: object = None) -> None:
+    def _watch(self, run: _WatchedRun, method: str, path: str, body: object = None) -> None:
         if self.world.left:
             return
-        over, piece = partial(self._over, run, self.world.sim.now), each_event(partial(self._told, run))
-        caller = self.chats.ask(method, path, body, over, piece)
+        over, piece = partial(self._on_end, run, self.world.sim.now), each_event(partial(self._on_event, run))
+        caller = self.chats.request(method, path, body, over, piece)
         run.asked.append(caller)
         self.chats.reading.setdefault(run.turn.text, caller)
 
-    def _told(self, run: _Watched, event: str, data: dict[str, Any]) -> None:
+    def _on_event(self, run: _WatchedRun, event: str, data: dict[str, Any]) -> None:
         turn = run.turn
         if "run_id" not in data:  # an error in place of a stream
             return
@@ -97,7 +97,7 @@ class Watchers:
             if event == "run.completed":
                 self._completed(turn, data["output"])
 
-    def _completed(self, turn: Turn, output: str) -> None:
+    def _completed(self, turn: TurnModel, output: str) -> None:
         turn.content = output
         if output != "".join(turn.said):
             violated(
@@ -106,23 +106,23 @@ class Watchers:
         if turn.text.startswith("plain:") and output.strip() != f"You said {turn.text}":
             violated(Invariant.OWN_BYTES, f"{turn.text!r} was answered {output!r:.100}")
 
-    def _over(self, run: _Watched, sent: float, caller: RequestClient) -> None:
+    def _on_end(self, run: _WatchedRun, sent: float, caller: RequestClient) -> None:
         turn = run.turn
         if caller.status == 200:
             self.world.count("runs watched")
             if not run.end or not caller.answer.body.endswith(CLOSED):
                 violated(Invariant.STREAM, f"the events of {turn.text!r} ended with {turn.events[-3:]}")
-            self.chats.ask("GET", f"/v1/runs/{turn.run_id}", None, partial(self._compare, run))
+            self.chats.request("GET", f"/v1/runs/{turn.run_id}", None, partial(self._compare, run))
         elif caller.status == 404 and caller.method == "GET":
             self.world.count("runs watched in vain")
             others = [each for each in run.asked if each is not caller and each.status != 404]
-            lost = self.world.outages != run.outages or sent >= run.sent + UNREAD_FOR
+            lost = self.world.outages != run.outages or sent >= run.sent + UNREAD_TIMEOUT
             if not (others or lost):
                 violated(Invariant.STREAM, f"the events of {turn.text!r} are not there for the first who comes")
         if sum(each.head is not None and each.head.status == 200 for each in run.asked) > 1:
             violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
 
-    def _compare(self, run: _Watched, caller: RequestClient) -> None:
+    def _compare(self, run: _WatchedRun, caller: RequestClient) -> None:
         """What everybody may ask for says the same."""
         if caller.status != 200:
             return

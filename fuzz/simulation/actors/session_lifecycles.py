@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import PHONE, Crowd, Deeds, Device
-from fuzz.simulation.actors.device_control import Control
-from fuzz.simulation.actors.half_request_clients import Dawdlers
-from fuzz.simulation.actors.pairing_devices import Pairing
-from fuzz.simulation.actors.session_owners import Owners
-from fuzz.simulation.actors.voice_session_client import VoiceLine
+from fuzz.simulation.actors.actor_context import PHONE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.half_request_clients import HalfRequestClients
+from fuzz.simulation.actors.pairing_devices import PairingDevices
+from fuzz.simulation.actors.session_owners import SessionOwners
+from fuzz.simulation.actors.voice_session_client import VoiceSessionClient
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.grant_model import Spans, Wish
-from fuzz.simulation.models.reference_model import Session, violated
+from fuzz.simulation.models.grant_model import RequestedTerms, Spans
+from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import (
     AdvanceWallClock,
     DownloadSlowly,
@@ -29,10 +29,10 @@ from fuzz.steps import (
     UseGateway,
 )
 
-REFUSES_FOR = 2.0  # s that the store takes no session
+STORE_FAULT_DURATION = 2.0  # s that the store takes no session
 REST_AFTER = 4.0  # s from the end of a session to the rest of what it had begun to say
 SHORT = 10  # s, of terms that the store does not take
-TALKS_FOR = 40  # s that somebody talks to whom nobody listens
+RECORDING_DURATION = 40  # s that somebody talks to whom nobody listens
 COMES_UP = 6.0  # s in which a relay that was ended is there again
 SOON = 2  # s that a grant lasts which somebody will try to outlive
 RENEWALS: tuple[Spans, ...] = (
@@ -49,17 +49,17 @@ TAKEN_BACK, VOICE = (4, 5), 6  # of those: from there on they are for who speaks
 SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
 
 
-class Lives:
+class SessionLifecycles:
     """The steps that are stories. `others`: what people do with terminals and gateways; `lines`: who speaks."""
 
     def __init__(
         self,
-        crowd: Crowd,
-        pairing: Pairing,
-        owners: Owners,
-        control: Control,
+        crowd: ActorContext,
+        pairing: PairingDevices,
+        owners: SessionOwners,
+        control: DeviceControlActors,
         others: Mapping[type[Step], Deeds],
-        lines: Sequence[VoiceLine],
+        lines: Sequence[VoiceSessionClient],
     ) -> None:
         self.crowd = crowd
         self.world = crowd.world
@@ -68,10 +68,10 @@ class Lives:
         self._control = control
         self._others = others
         self._lines = lines
-        self._dawdlers = Dawdlers(crowd)
+        self._dawdlers = HalfRequestClients(crowd)
         self.ages: list[float] = []  # by how much the clock is set in the end
-        self._probes: dict[str, tuple[Device, int]] = {}  # by id: who has asked, and the changes to its session
-        crowd.listeners.append(self._heard)
+        self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: who has asked, and the changes to its session
+        crowd.listeners.append(self._on_device_message)
         self.deeds: dict[type[Step], Deeds] = {
             ReplacePhoneSocket: self._come_back,
             EndWaitingSession: self._cut_short,
@@ -94,7 +94,7 @@ class Lives:
         if early:
             self._die(old, kind)
 
-        def welcomed(device: Device) -> None:
+        def welcomed(device: SignedInDevice) -> None:
             self._call(device)
             self.world.sim.after(step.seconds, lambda: self._die(old, kind))
             for pause in (0.5, UNTIL_DROPPED):
@@ -102,7 +102,7 @@ class Lives:
 
         self._pairing.reconnect(old.session, fresh=True, welcomed=welcomed)
 
-    def _die(self, device: Device, kind: int) -> None:
+    def _die(self, device: SignedInDevice, kind: int) -> None:
         talker = device.talker
         connection = talker.carrier.connection
         if talker.over or connection is None:
@@ -116,17 +116,17 @@ class Lives:
             case 2:
                 talker.close(1000)
             case 3:
-                self.world.hang(connection, UNTIL_DROPPED)
+                self.world.blackhole(connection, UNTIL_DROPPED)
             case _:
                 connection.cut()
 
-    def _call(self, device: Device) -> None:
+    def _call(self, device: SignedInDevice) -> None:
         callers = self._callers()
         if callers and device in self.crowd.open:
-            self._control.command(callers[self.crowd.number() % len(callers)], 1, device.session.device)
+            self._control.command(callers[self.crowd.next_number() % len(callers)], 1, device.session.device)
 
-    def _callers(self) -> list[Session]:
-        return [one for one in self.crowd.sessions if self.crowd.surely_holds(one, "bridge")]
+    def _callers(self) -> list[SessionModel]:
+        return [one for one in self.crowd.sessions if self.crowd.must_have_grant(one, "bridge")]
 
     # --- a session ends while it waits for a phone ---
 
@@ -141,21 +141,21 @@ class Lives:
         self._dawdlers.begin(session, step.phone, soon + REST_AFTER)
         self.world.sim.after(soon, lambda: self._end(session, step.phone // 7 % 4))
 
-    def _end(self, session: Session, way: int) -> None:
+    def _end(self, session: SessionModel, way: int) -> None:
         match way:
             case 0:
                 self._owners.revoke(session, None)
             case 1:
-                self._owners.revoke(session, self.crowd.session(self.crowd.number()))
+                self._owners.revoke(session, self.crowd.pick_session(self.crowd.next_number()))
             case 2:
                 self._owners.revoke(session, session)
             case _:
-                self._owners.extend(session, Wish(ttl=1))
+                self._owners.extend(session, RequestedTerms(ttl=1))
 
     def _download(self, step: DownloadSlowly) -> None:
         """A session ends while it reads."""
         if self.crowd.sessions:
-            session = self.crowd.session(step.session)
+            session = self.crowd.pick_session(step.session)
             self._dawdlers.download(session, step.seconds + REST_AFTER)
             self.world.sim.after(step.seconds, lambda: self._end(session, step.ending % 4))
 
@@ -169,15 +169,15 @@ class Lives:
         device.talker.carrier.deaf = True
         self.world.count("devices that heard nothing")
         self._end(device.session, step.ending % 4)
-        for second in range(TALKS_FOR):
+        for second in range(RECORDING_DURATION):
             self.world.sim.after(float(second), lambda: device.talker.say("system", "ping", {"ts": 1}))
-        self.world.sim.after(float(TALKS_FOR), device.talker.hang_up)
+        self.world.sim.after(float(RECORDING_DURATION), device.talker.hang_up)
 
     # --- a session is given other grants, and uses them ---
 
     def _renew(self, step: RenewGrants) -> None:
         kind = step.grants // 3 % len(RENEWALS)
-        wish = Wish(None if step.grants % 3 else 3_600, RENEWALS[kind])
+        wish = RequestedTerms(None if step.grants % 3 else 3_600, RENEWALS[kind])
         if kind >= VOICE:
             self._silence(step, wish)
             return
@@ -189,26 +189,28 @@ class Lives:
             for pause in (0.0, SOON + step.seconds):
                 self.world.sim.after(pause, lambda: self._use(device))
             if kind in TAKEN_BACK:  # whatever is asked for later, these stay away
-                self.world.sim.after(step.seconds, lambda: self._owners.extend(device.session, Wish(ttl=3_600)))
+                self.world.sim.after(
+                    step.seconds, lambda: self._owners.extend(device.session, RequestedTerms(ttl=3_600))
+                )
 
         if device.session.surface == PHONE:
             self._control.select(device)
         self._use(device)
         self._owners.extend(device.session, wish, changed)
 
-    def _silence(self, step: RenewGrants, wish: Wish) -> None:
+    def _silence(self, step: RenewGrants, wish: RequestedTerms) -> None:
         """Somebody who speaks may do so no more, whether the store takes that or not."""
         lines = [line for line in self._lines if line.attached and line.who.session is not None]
         if not lines:
             return
         line = lines[step.socket % len(lines)]
         if step.grants % 2:
-            self.world.refuse_sessions(REFUSES_FOR)
+            self.world.fail_session_writes(STORE_FAULT_DURATION)
         self.world.count("grants of voice that were shortened")
         if line.who.session is not None:
             self._owners.extend(line.who.session, wish)
 
-    def _use(self, device: Device) -> None:
+    def _use(self, device: SignedInDevice) -> None:
         """Everything that a socket is good for."""
         if device not in self.crowd.open:
             return
@@ -217,18 +219,18 @@ class Lives:
         self._others[UseGateway](UseGateway.of(self.crowd.now, who, SPEAKS))
         self._control.command(device.session, 1, "Reference")
         if callers := self._callers():
-            self._control.command(callers[self.crowd.number() % len(callers)], 1, "")
-        identity = f"probe-{self.crowd.number()}"
+            self._control.command(callers[self.crowd.next_number() % len(callers)], 1, "")
+        identity = f"probe-{self.crowd.next_number()}"
         self._probes[identity] = device, device.session.patched
         device.talker.say("terminal", "terminal.list", {}, identity)
 
-    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+    def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("type") != "error" or message.get("id") not in self._probes:
             return
         asked, patched = self._probes[message["id"]]
         session = asked.session
         same = session.patched == patched and not session.patches
-        if same and self.crowd.surely_holds(session, "terminal"):
+        if same and self.crowd.must_have_grant(session, "terminal"):
             violated(Invariant.GRANT_HELD, f"{device.name} holds a terminal grant, and is told {message['payload']}")
 
     # --- the store takes no session for a while, and the relay is started again ---
@@ -237,20 +239,20 @@ class Lives:
         sessions, world = self.crowd.sessions, self.world
         if not sessions:
             return
-        session = self.crowd.session(step.session)
-        world.refuse_sessions(REFUSES_FOR)
+        session = self.crowd.pick_session(step.session)
+        world.fail_session_writes(STORE_FAULT_DURATION)
         match step.request % 4:
             case 0:
                 self._owners.revoke(session, None)
             case 1 | 2:
-                self._owners.extend(session, Wish(ttl=SHORT if step.request // 4 % 2 else 600))
+                self._owners.extend(session, RequestedTerms(ttl=SHORT if step.request // 4 % 2 else 600))
             case _:
                 code = self._pairing.register()
                 world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.session % len(world.devices)], code))
-        later = REFUSES_FOR + 0.5 + step.seconds
+        later = STORE_FAULT_DURATION + 0.5 + step.seconds
         if step.request // 8 % 2:  # it goes on as it is: what it has said until its next start counts
             return
-        world.sim.after(later, lambda: world.end("relay", 0.2, kill=step.request // 16 % 2 == 0))
+        world.sim.after(later, lambda: world.stop_program("relay", 0.2, kill=step.request // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
@@ -258,20 +260,21 @@ class Lives:
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return
-        session = self.crowd.session(step.session)
-        world.refuse_sessions(REFUSES_FOR)
+        session = self.crowd.pick_session(step.session)
+        world.fail_session_writes(STORE_FAULT_DURATION)
         if step.variant % 4:
             world.disk_trouble = True
             disk.fill()
             world.sim.after(
-                REFUSES_FOR if step.variant % 4 < 3 else REFUSES_FOR / 2, lambda: setattr(disk, "capacity", None)
+                STORE_FAULT_DURATION if step.variant % 4 < 3 else STORE_FAULT_DURATION / 2,
+                lambda: setattr(disk, "capacity", None),
             )
         self._owners.revoke(session, None)
-        world.sim.after(REFUSES_FOR / 4, lambda: self._owners.revoke(session, None))
-        later = REFUSES_FOR / 2 + step.seconds
-        world.sim.after(later, lambda: world.end("relay", 0.2, kill=True))
+        world.sim.after(STORE_FAULT_DURATION / 4, lambda: self._owners.revoke(session, None))
+        later = STORE_FAULT_DURATION / 2 + step.seconds
+        world.sim.after(later, lambda: world.stop_program("relay", 0.2, kill=True))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
-    def _look_again(self, session: Session) -> None:
+    def _look_again(self, session: SessionModel) -> None:
         self._pairing.reconnect(session)
         self._owners.list_all(None)

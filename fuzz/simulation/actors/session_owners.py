@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz.simulation.actors.actor_context import GRANTS, Crowd, Deeds
+from fuzz.simulation.actors.actor_context import GRANTS, ActorContext, Deeds
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.grant_model import Terms, Wish, fits, patched
-from fuzz.simulation.models.reference_model import Session, check_grants, violated
+from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, fits, patched
+from fuzz.simulation.models.reference_model import SessionModel, check_grants, violated
 from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
 from tests.support.sim_http import RequestClient
 
@@ -17,10 +17,10 @@ PASSES = "a restart before that"
 KEPT = 40  # of `other`: from there on a change of grants leaves the lifetime alone
 
 
-class Owners:
+class SessionOwners:
     """The steps that concern sessions."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self.deeds: dict[type[Step], Deeds] = {
@@ -31,10 +31,10 @@ class Owners:
 
     def _revoke(self, step: RevokeSession) -> None:
         if self.crowd.sessions:
-            caller = self.crowd.session(step.caller) if step.caller % 4 else None
-            self.revoke(self.crowd.session(step.session), caller)
+            caller = self.crowd.pick_session(step.caller) if step.caller % 4 else None
+            self.revoke(self.crowd.pick_session(step.session), caller)
 
-    def revoke(self, session: Session, caller: Session | None) -> None:
+    def revoke(self, session: SessionModel, caller: SessionModel | None) -> None:
         """Another session, or the operator, ends one."""
         session.revoking = True
         relay = self.world.relay
@@ -43,19 +43,19 @@ class Owners:
             lasting = answer.status == 500 and _lasts(str(answer.answer.json.get("error")))
             if (answer.status == 200 or lasting) and session.revoked is None:
                 session.revoked = self.crowd.now
-            elif answer.status == 500 and self.world.relay is relay and self.world.relay_up:
+            elif answer.status == 500 and self.world.relay is relay and self.world.is_relay_up:
                 session.suspended = self.crowd.now
 
-        self.crowd.ask(caller, "DELETE", f"/sessions/{session.prefix}", None, done)
+        self.crowd.request(caller, "DELETE", f"/sessions/{session.prefix}", None, done)
 
     def _extend(self, step: ExtendSession) -> None:
         if not self.crowd.sessions:
             return
         grants = GRANTS[step.grants % len(GRANTS)]
         ttl = None if grants is not None and step.grants >= KEPT else int(step.lifetime)
-        self.extend(self.crowd.session(step.session), Wish(ttl, grants))
+        self.extend(self.crowd.pick_session(step.session), RequestedTerms(ttl, grants))
 
-    def extend(self, session: Session, wish: Wish, changed: Callable[[], None] | None = None) -> None:
+    def extend(self, session: SessionModel, wish: RequestedTerms, changed: Callable[[], None] | None = None) -> None:
         """A session asks for other terms; `changed` comes when it has them."""
         before, sent = session.sure, self.crowd.now
         session.terms.append(None)
@@ -95,22 +95,24 @@ class Owners:
             if changed is not None:
                 changed()
 
-        self.crowd.remote("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
+        self.crowd.request_as_agent("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
-    def _is_passing(self, caller: RequestClient, session: Session) -> bool:
+    def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
         """Whether the relay has said that it is changed until it restarts, and the same one runs."""
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
-        lasts = self.world.relay_up and self.world.shelf.is_up_since(caller.began)
+        lasts = self.world.is_relay_up and self.world.shelf.is_running_since(caller.began)
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
-    def _change_meanwhile(self, session: Session, before: Terms, wish: Wish, sent: float) -> None:
+    def _change_meanwhile(self, session: SessionModel, before: GrantTerms, wish: RequestedTerms, sent: float) -> None:
         """Until then it has the new terms, and afterwards it may have either."""
         explicit, world = tuple(session.explicit or ()), self.world
         ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
         session.terms, session.afterwards, session.changed = [*new], [before, *new], self.crowd.now
 
-    def _check_terms(self, session: Session, before: Terms | None, wish: Wish, told: Terms, sent: float) -> None:
+    def _check_terms(
+        self, session: SessionModel, before: GrantTerms | None, wish: RequestedTerms, told: GrantTerms, sent: float
+    ) -> None:
         if before is None or session.explicit is None:
             return
         world, explicit = self.world, tuple(session.explicit)
@@ -121,9 +123,9 @@ class Owners:
             violated(Invariant.LIFETIME, f"{session.prefix} had {before}, and got more: {told}")
 
     def _list(self, step: ListSessions) -> None:
-        self.list_all(self.crowd.session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
+        self.list_all(self.crowd.pick_session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
 
-    def list_all(self, asks: Session | None) -> None:
+    def list_all(self, asks: SessionModel | None) -> None:
         """A session, or the operator, looks at all of them."""
         crowd, sent = self.crowd, self.crowd.now
         known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
@@ -134,12 +136,12 @@ class Owners:
             listed = {record["token_prefix"]: record for record in caller.answer.json["sessions"]}
             seen = [record["last_seen"] for record in listed.values()]
             if seen != sorted(seen, reverse=True) or len(listed) < len(caller.answer.json["sessions"]):
-                violated(Invariant.AS_TOLD, f"sessions are not listed by when they were last seen: {seen}")
+                violated(Invariant.AS_PREDICTED, f"sessions are not listed by when they were last seen: {seen}")
             for prefix, record in listed.items():
                 check_grants(record["grants"], record["expires_at"], prefix)
             for prefix, (session, begun, terms) in known.items():
                 if prefix not in listed:
-                    if crowd.surely_lives(session):
+                    if crowd.must_be_alive(session):
                         violated(Invariant.LIVE_TOKEN, f"{prefix} is not listed")
                     continue
                 if session.is_dead(self.world.wall, sent, crowd.now):
@@ -148,7 +150,7 @@ class Owners:
                 if terms is not None and session.patched == begun and told != terms:
                     violated(Invariant.LIFETIME, f"{prefix} is listed with {told}, and has {terms}")
 
-        crowd.ask(asks, "GET", "/sessions", None, done)
+        crowd.request(asks, "GET", "/sessions", None, done)
 
 
 def _lasts(told: str) -> bool:

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from fuzz.simulation.actors.actor_context import LATE, PHONE, Crowd, Deeds, Device
-from fuzz.simulation.actors.device_control import Control
-from fuzz.simulation.actors.media_users import Media
+from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.media_users import MediaUsers
 from fuzz.simulation.actors.phone_presence import IN_TIME
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import COMMAND_TIME, Command, Session, violated
+from fuzz.simulation.models.reference_model import COMMAND_TIME, CommandModel, SessionModel, violated
 from fuzz.steps import InspectServer, ListNotifications, PostNotification, ReportStatus, Step
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
@@ -31,47 +31,47 @@ SHELF, NOTES, INFO, HEALTH = (
     "/health",
 )
 INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
-MOST_NOTES = MOST_RECORDS = 100
+MAX_NOTES = MAX_RECORDS = 100
 KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
-REPORTS_WITHIN = 6.0  # s from its welcome that a phone takes to report
+REPORT_TIMEOUT = 6.0  # s from its welcome that a phone takes to report
 View: TypeAlias = Callable[[RequestClient, float], None]
 """Judges what was asked for at some time."""
 
 
 @frozen(eq=False)
-class _Sent:
+class _SentReport:
     """Something that a socket has told the relay."""
 
-    device: Device
+    device: SignedInDevice
     sent: float
     relay: SimProcess
     payload: Mapping[str, object]
 
 
 @frozen(eq=False)
-class _Meant:
+class _DefaultPhone:
     """A phone by default: its id and its socket, and from when to when somebody asked for it."""
 
     name: str
-    device: Device
+    device: SignedInDevice
     sent: float
     told: float
 
 
-class Reports:
+class StatusReporters:
     """The steps of those who report, and of those who look."""
 
-    def __init__(self, crowd: Crowd, control: Control, media: Media) -> None:
+    def __init__(self, crowd: ActorContext, control: DeviceControlActors, media: MediaUsers) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._control = control
         self._decisions: dict[str, str] = {}
-        self._statuses: dict[int, _Sent] = {}
-        self._notes: dict[str, _Sent] = {}
-        self._active: _Meant | None = None  # the one of the last answer
+        self._statuses: dict[int, _SentReport] = {}
+        self._notes: dict[str, _SentReport] = {}
+        self._active: _DefaultPhone | None = None  # the one of the last answer
         self._views: dict[str, View] = {
             ACTIVITY: self._activity,
-            SHELF: media.shown,
+            SHELF: media.check_inspector,
             STATUS: self._status,
             PHONES: self._phones,
             NOTES: self._recent,
@@ -84,20 +84,20 @@ class Reports:
             ListNotifications: lambda step: self._skim(step.count),
         }
 
-    def look_at_all(self) -> None:
+    def check_all(self) -> None:
         """Every inspector once; judged `LATE` seconds after the answers."""
         for path in INSPECTORS:
             self._inspect(path)
 
     def _inspect(self, path: str) -> None:
         known = partial(self._health, tuple(self.crowd.sessions))
-        self._look(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
+        self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
 
     def _skim(self, few: int) -> None:
         """Only the newest notifications are wanted."""
-        self._look(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
+        self._check_inspector(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
 
-    def _look(self, path: str, view: View | None, pause: float = LATE) -> None:
+    def _check_inspector(self, path: str, view: View | None, pause: float = LATE) -> None:
         """What is told is judged a little later, when a socket that had gone is known to be."""
         sent = self.crowd.now
 
@@ -105,43 +105,43 @@ class Reports:
             if view is not None and (caller.status == 200 or (path == STATUS and caller.status == 503)):
                 self.world.sim.after(pause, lambda: view(caller, sent))
 
-        self.crowd.local("GET", path, None, done)
+        self.crowd.request_as_operator("GET", path, None, done)
 
-    def _is_there(self, told: _Sent, before: float) -> bool:
+    def _is_there(self, told: _SentReport, before: float) -> bool:
         """Whether the relay surely has had it by then, and keeps it."""
         device, world = told.device, self.world
         return (
             told.sent + LATE < before
             and told.relay is world.relay
-            and world.relay_up
+            and world.is_relay_up
             and device in self.crowd.open
-            and world.is_sound(device.talker)
-            and self.crowd.surely_lives(device.session)
+            and world.is_unaffected(device.talker)
+            and self.crowd.must_be_alive(device.session)
         )
 
     # --- phones that report ---
 
-    def _joined(self, device: Device) -> None:
+    def _joined(self, device: SignedInDevice) -> None:
         if device.session.surface != PHONE:
             return
         rng = Random(f"report {self.world.script.seed} {device.name}")
         if rng.random() < 0.5:  # somebody looks before it has reported
             self.world.sim.after(0.1, partial(self._inspect, rng.choice((PHONES, STATUS))))
-        self.world.sim.after(0.3 + rng.random() * REPORTS_WITHIN, partial(self._report, device))
+        self.world.sim.after(0.3 + rng.random() * REPORT_TIMEOUT, partial(self._report, device))
 
     def _report_again(self, step: ReportStatus) -> None:
         if phones := self.crowd.phones:
             self._report(phones[step.phone % len(phones)])
 
-    def _report(self, device: Device) -> None:
+    def _report(self, device: SignedInDevice) -> None:
         sign_ins = self.crowd.sign_ins[device.session.device]
         if device not in self.crowd.open or sign_ins[-1] is not device.sign_in:
             return  # an app that has connected anew says nothing on its old socket
-        mark = self.crowd.number()
+        mark = self.crowd.next_number()
         payload = {"device": {"battery_percent": mark % 100, "screen_on": True}, "bridge": {}, "mark": mark}
         if device.talker.say("bridge", "bridge.status", payload):
             device.sign_in.reported = self.crowd.now
-            self._statuses[mark] = _Sent(device, self.crowd.now, self.world.relay, payload)
+            self._statuses[mark] = _SentReport(device, self.crowd.now, self.world.relay, payload)
 
     def _phones(self, caller: RequestClient, sent: float) -> None:
         records = {record["device_id"]: record for record in caller.answer.json["devices"]}
@@ -161,9 +161,9 @@ class Reports:
             violated(Invariant.REACHED, f"{before.name} was meant by default, is connected, and now {active} is")
         for device in self._control.phones.connected(sent):
             if _id_of(device) == active:
-                self._active = _Meant(active, device, sent, caller.ended)
+                self._active = _DefaultPhone(active, device, sent, caller.ended)
 
-    def _is_meant_since(self, before: _Meant, sent: float, told: float) -> bool:
+    def _is_meant_since(self, before: _DefaultPhone, sent: float, told: float) -> bool:
         """Whether it is there still, and nobody has chosen a phone since the first of two answers was asked for."""
         chosen = any(before.sent <= when <= told for when in self._control.choices)
         return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
@@ -196,20 +196,20 @@ class Reports:
     def _notify(self, step: PostNotification) -> None:
         if not self.crowd.open:
             return
-        device, number = self.crowd.open[step.socket % len(self.crowd.open)], self.crowd.number()
+        device, number = self.crowd.open[step.socket % len(self.crowd.open)], self.crowd.next_number()
         key = f"0|com.example|{step.notification % KEYS}"
         text = "hello" if step.notification % 2 else None
         note = {"package_name": "com.example", "title": f"note {number}", "text": text, "key": key}
         if device.talker.say("notifications", "notification.posted", note):
-            self._notes[f"note {number}"] = _Sent(device, self.crowd.now, self.world.relay, note)
+            self._notes[f"note {number}"] = _SentReport(device, self.crowd.now, self.world.relay, note)
         device.talker.say("system", "ping", {"ts": 1})
 
-    def _recent(self, caller: RequestClient, sent: float, most: int = MOST_NOTES) -> None:
+    def _recent(self, caller: RequestClient, sent: float, most: int = MAX_NOTES) -> None:
         """All that surely came, as it came, once, and of each device the newest first."""
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
             violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
-        last: dict[Device, float] = {}
+        last: dict[SignedInDevice, float] = {}
         for note in caller.answer.json["notifications"]:
             told = self._notes[note["title"]]
             if note != told.payload:
@@ -230,11 +230,9 @@ class Reports:
     def _activity(self, caller: RequestClient, sent: float) -> None:
         records = caller.answer.json["activity"]
         times = [record["sent_at"] for record in records]
-        if len(records) > MOST_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
-            violated(
-                Invariant.REPORTED, f"{len(records)} commands are shown, of {MOST_RECORDS}, sent at {times!r:.300}"
-            )
-        if len(records) < MOST_RECORDS:
+        if len(records) > MAX_RECORDS or (len(self.world.wall.steps) == 1 and times != sorted(times, reverse=True)):
+            violated(Invariant.REPORTED, f"{len(records)} commands are shown, of {MAX_RECORDS}, sent at {times!r:.300}")
+        if len(records) < MAX_RECORDS:
             self._check_shown({record["request_id"] for record in records}, sent)
         for record in records:
             request_id, decision = record["request_id"], record["decision"]
@@ -251,10 +249,10 @@ class Reports:
         for command in self._control.all_commands:
             if command.outcome is None or command.outcome[0] > sent or not command.request_id:
                 continue
-            if command.request_id not in shown and self.world.shelf.is_up_since(command.sent):
+            if command.request_id not in shown and self.world.shelf.is_running_since(command.sent):
                 violated(Invariant.REPORTED, f"{command.mark} was {command.outcome[1]}, and is not shown")
 
-    def _check_decision(self, command: Command, decision: str, sent: float, told: float) -> None:
+    def _check_decision(self, command: CommandModel, decision: str, sent: float, told: float) -> None:
         so = f"{command.mark} is {decision}"
         if decision == "timeout" and told < command.sent + COMMAND_TIME:
             violated(Invariant.IN_TIME, f"{so} after {told - command.sent:.1f} s")
@@ -267,12 +265,12 @@ class Reports:
 
     # --- numbers ---
 
-    def _health(self, known: tuple[Session, ...], caller: RequestClient, sent: float) -> None:
+    def _health(self, known: tuple[SessionModel, ...], caller: RequestClient, sent: float) -> None:
         """No session is missing."""
-        least = sum(map(self.crowd.surely_lives, known))
+        least = sum(map(self.crowd.must_be_alive, known))
         if caller.answer.json["sessions"] < least:
             violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")
 
 
-def _id_of(device: Device) -> str:
+def _id_of(device: SignedInDevice) -> str:
     return f"id of {device.session.device}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds, Device
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.steps import Step, TypeInTerminal
@@ -16,15 +16,15 @@ from runtimes.sim.child import ScriptedProgram, SimChild
 SHELL = "/bin/bash"
 NAMES = ("main", "side")  # of the terminals that somebody has
 FLOOD = 60_000  # characters that a command may say at once
-SHOWN_WITHIN = 40.0  # s from what a shell says to what is shown of it, when all is well
+OUTPUT_TIMEOUT = 40.0  # s from what a shell says to what is shown of it, when all is well
 SAID = re.compile(r"line-(\d+)-")
 
 
 @define(eq=False)
-class _Line:
+class _TypedLine:
     """Something that was typed. `name` is the terminal that was meant; empty if that cannot be said."""
 
-    device: Device
+    device: SignedInDevice
     sent: float
     name: str
     typed: bool = False  # a shell was told
@@ -32,7 +32,7 @@ class _Line:
 
 
 @define(eq=False)
-class _Desk:
+class _TerminalSet:
     """A device's terminals, the one that was attached last at the end: it is meant where none is named."""
 
     names: list[str] = field(factory=list)
@@ -48,10 +48,10 @@ class _Desk:
         return self.names[-1] if self.sure and self.names and not self.leaving else ""
 
 
-class _Shell(ScriptedProgram):
+class _EchoShell(ScriptedProgram):
     """Says again what it is told; `flood` much of it, `exit` nothing any more."""
 
-    def __init__(self, child: SimChild, desks: Desks) -> None:
+    def __init__(self, child: SimChild, desks: TerminalUsers) -> None:
         super().__init__(child)
         self._desks = desks
         self._typed = ""
@@ -68,17 +68,17 @@ class _Shell(ScriptedProgram):
             self.child.emit(f"{line}\n".encode() * again)
 
 
-class Desks:
+class TerminalUsers:
     """The steps that concern terminals."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self.deeds: dict[type[Step], Deeds] = {TypeInTerminal: self._terminal}
-        self._lines: dict[int, _Line] = {}
-        self._desks: dict[Device, _Desk] = {}
-        crowd.listeners.append(self._heard)
-        self.world.home.programs[SHELL] = lambda child: _Shell(child, self)
+        self._lines: dict[int, _TypedLine] = {}
+        self._desks: dict[SignedInDevice, _TerminalSet] = {}
+        crowd.listeners.append(self._on_device_message)
+        self.world.home.programs[SHELL] = lambda child: _EchoShell(child, self)
 
     def typed(self, line: str) -> None:
         """A shell was told something."""
@@ -89,27 +89,27 @@ class Desks:
         said = self._lines[int(found[1])]
         if not said.typed and said.name and not line.startswith("exit"):
             said.typed = True
-            self.world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(said, self.world.sim.now - SHOWN_WITHIN))
+            self.world.sim.after(OUTPUT_TIMEOUT, lambda: self._check_shown(said, self.world.sim.now - OUTPUT_TIMEOUT))
         session = said.device.session
         if session.lacks("terminal", self.world.wall, said.sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
 
-    def _check_shown(self, line: _Line, since: float) -> None:
+    def _check_shown(self, line: _TypedLine, since: float) -> None:
         """What a shell has said is shown to a device that reads, whatever was before."""
         device, world = line.device, self.world
-        if line.shown or world.left or device not in self.crowd.open or not world.relay_up:
+        if line.shown or world.left or device not in self.crowd.open or not world.is_relay_up:
             return
-        held, desk = self.crowd.surely_held(device.session, "terminal"), self._desks[device]
+        held, desk = self.crowd.must_have_had_grant(device.session, "terminal"), self._desks[device]
         if not held or not desk.sure or line.name not in desk.names or device.session.patched:
             return
-        if device.talker.slow or not world.quiet_since(since):
-            world.sim.after(SHOWN_WITHIN, lambda: self._check_shown(line, world.sim.now - SHOWN_WITHIN))
+        if device.talker.slow or not world.is_fault_free_since(since):
+            world.sim.after(OUTPUT_TIMEOUT, lambda: self._check_shown(line, world.sim.now - OUTPUT_TIMEOUT))
         elif desk.ended.get(line.name, -1.0) < line.sent:
             violated(
                 Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
             )
 
-    def _check_all_shown(self, device: Device, desk: _Desk, name: str) -> None:
+    def _check_all_shown(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
         """A shell's end comes behind all that it has said (wire terminal 1.5)."""
         lines = [line for line in self._lines.values() if line.device is device and line.name == name]
         missing = [line for line in lines if line.typed and not line.shown and line.sent > desk.begun.get(name, 0.0)]
@@ -120,8 +120,8 @@ class Desks:
         if self.crowd.open:
             self._work(self.crowd.open[step.socket % len(self.crowd.open)], step.action)
 
-    def _work(self, device: Device, kind: int) -> None:
-        desk, name = self._desks.setdefault(device, _Desk()), NAMES[kind // 10 % 2]
+    def _work(self, device: SignedInDevice, kind: int) -> None:
+        desk, name = self._desks.setdefault(device, _TerminalSet()), NAMES[kind // 10 % 2]
         if name not in desk.names or kind % 7 == 0:
             self._attach(device, desk, name)
         match kind % 10:
@@ -148,23 +148,23 @@ class Desks:
             case _:
                 self._type(device, desk, "say", name if kind % 2 else "")
 
-    def _attach(self, device: Device, desk: _Desk, name: str) -> None:
+    def _attach(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
         device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
         desk.names = [*(each for each in desk.names if each != name), name]
         desk.begun[name] = self.world.sim.now
 
-    def _type(self, device: Device, desk: _Desk, word: str, name: str) -> None:
-        number = self.crowd.number()
-        self._lines[number] = _Line(device, self.world.sim.now, name or desk.last)
+    def _type(self, device: SignedInDevice, desk: _TerminalSet, word: str, name: str) -> None:
+        number = self.crowd.next_number()
+        self._lines[number] = _TypedLine(device, self.world.sim.now, name or desk.last)
         named = {"session_name": name} if name else {}
         device.talker.say("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
 
-    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+    def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") == "system" and message.get("type") == "error":
-            self._desks.setdefault(device, _Desk()).sure = False
+            self._desks.setdefault(device, _TerminalSet()).sure = False
         if message.get("channel") != "terminal":
             return
-        desk, name = self._desks.setdefault(device, _Desk()), message["payload"].get("session_name", "")
+        desk, name = self._desks.setdefault(device, _TerminalSet()), message["payload"].get("session_name", "")
         if message["type"] == "terminal.detached":
             desk.ended[name] = self.world.sim.now
         match message["type"]:
@@ -175,11 +175,11 @@ class Desks:
                 if message["payload"].get("reason") == "eof":
                     self._check_all_shown(device, desk, name)
             case "terminal.output":
-                self._shown(device, desk, name, message["payload"]["data"])
+                self._on_output(device, desk, name, message["payload"]["data"])
             case _:
                 pass
 
-    def _shown(self, device: Device, desk: _Desk, name: str, data: str) -> None:
+    def _on_output(self, device: SignedInDevice, desk: _TerminalSet, name: str, data: str) -> None:
         # A line may come in two pieces, so what came last is looked at again.
         text = desk.heard.get(name, "") + data
         desk.heard[name] = text[-40:]

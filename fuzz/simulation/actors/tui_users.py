@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds, Device
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice
 from fuzz.simulation.deployment import GATEWAY
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -22,7 +22,7 @@ STUBBORN = 0.3  # of all gateways leave when they are killed, and not before
 
 
 @define(eq=False)
-class _Seat:
+class _TuiState:
     """A device's use of the channel."""
 
     attached: int = 0  # gateways that were started for it
@@ -31,10 +31,10 @@ class _Seat:
     asked: dict[str, int] = field(factory=dict)  # requests without an answer yet, by their id: the mark
 
 
-class _Gateway(ScriptedProgram):
+class _EchoGateway(ScriptedProgram):
     """Says again what it is asked; `flood` brings events, `noise` what is no JSON, `die` nothing any more."""
 
-    def __init__(self, child: SimChild, gateways: Gateways) -> None:
+    def __init__(self, child: SimChild, gateways: TuiUsers) -> None:
         super().__init__(child)
         self._gateways = gateways
         self._heard = ""
@@ -45,7 +45,7 @@ class _Gateway(ScriptedProgram):
 
     def on_start(self) -> None:
         """It is there."""
-        self._say(READY)
+        self._send(READY)
 
     def on_input(self, data: bytes) -> None:
         """Carry out whole lines."""
@@ -53,7 +53,7 @@ class _Gateway(ScriptedProgram):
         for line in lines:
             request = json.loads(line)
             mark = request["params"]["mark"]
-            self._gateways.told(mark)
+            self._gateways.on_gateway_request(mark)
             match request["method"]:
                 case "die":
                     self.child.exit(3)
@@ -62,17 +62,17 @@ class _Gateway(ScriptedProgram):
                     self.child.emit(b"\xff{nonsense\n\n")
                 case "flood":
                     events = FLOODS[mark % len(FLOODS)]
-                    self._say(*[{"jsonrpc": "2.0", "method": "event", "params": {"mark": mark}}] * events)
+                    self._send(*[{"jsonrpc": "2.0", "method": "event", "params": {"mark": mark}}] * events)
                 case _:
                     pass
-            self._say({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})
+            self._send({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})
 
     def on_signal(self, signal: SignalName) -> None:
         """Some do not mind."""
         if not self._stubborn:
             super().on_signal(signal)
 
-    def _say(self, *messages: Mapping[str, object]) -> None:
+    def _send(self, *messages: Mapping[str, object]) -> None:
         lines: list[str] = []
         for message in messages:
             self.said += 1
@@ -80,20 +80,20 @@ class _Gateway(ScriptedProgram):
         self.child.emit("".join(lines).encode())
 
 
-class Gateways:
+class TuiUsers:
     """The steps that concern the TUI channel."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self.deeds: dict[type[Step], Deeds] = {UseGateway: self._tui}
-        self._marks: dict[int, tuple[Device, float]] = {}  # who has sent it, and when
-        self._seats: dict[Device, _Seat] = {}
-        self.there: dict[int, _Gateway] = {}  # all that ever ran, by pid
-        crowd.listeners.append(self._heard)
-        self.world.home.programs[GATEWAY] = lambda child: _Gateway(child, self)
+        self._marks: dict[int, tuple[SignedInDevice, float]] = {}  # who has sent it, and when
+        self._seats: dict[SignedInDevice, _TuiState] = {}
+        self.there: dict[int, _EchoGateway] = {}  # all that ever ran, by pid
+        crowd.listeners.append(self._on_device_message)
+        self.world.home.programs[GATEWAY] = lambda child: _EchoGateway(child, self)
 
-    def told(self, mark: int) -> None:
+    def on_gateway_request(self, mark: int) -> None:
         """A gateway was asked something."""
         self.world.count("requests to gateways")
         if mark not in self._marks:
@@ -108,27 +108,27 @@ class Gateways:
         device = self.crowd.open[step.socket % len(self.crowd.open)]
         kind = step.action % 8
         if not self._seats.get(device) or kind == 0:
-            self._seats.setdefault(device, _Seat())
+            self._seats.setdefault(device, _TuiState())
             device.talker.say("tui", "tui.attach", {"cols": 80, "rows": 24})
         methods = {1: ("die",), 2: ("flood", "say"), 3: ("noise",), 4: ("flood", "die"), 6: ("flood", "die")}.get(
             kind, ("say", "say")
         )
         for method in methods:
-            self._ask(device, method)
+            self._send_request(device, method)
         if kind == 5:
             device.talker.say("tui", "tui.detach", {})
 
-    def _ask(self, device: Device, method: str) -> None:
-        mark = self.crowd.number()
+    def _send_request(self, device: SignedInDevice, method: str) -> None:
+        mark = self.crowd.next_number()
         self._marks[mark] = (device, self.world.sim.now)
         self._seats[device].asked[f"r{mark}"] = mark
         request = {"jsonrpc": "2.0", "id": f"r{mark}", "method": method, "params": {"mark": mark}}
         device.talker.say("tui", "tui.rpc.request", request)
 
-    def _heard(self, device: Device, message: dict[str, Any]) -> None:
+    def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") != "tui":
             return
-        seat, payload = self._seats.setdefault(device, _Seat()), message["payload"]
+        seat, payload = self._seats.setdefault(device, _TuiState()), message["payload"]
         if "line" in payload:
             self._check_line(device, *payload["line"])
         match message["type"]:
@@ -158,7 +158,7 @@ class Gateways:
             case _:
                 violated(Invariant.STATUS, f"{device.name} is told {message!r:.100}")
 
-    def _check_line(self, device: Device, pid: int, number: int) -> None:
+    def _check_line(self, device: SignedInDevice, pid: int, number: int) -> None:
         """Lines come in their order, and none is left out."""
         gateway = self.there[pid]
         if number != gateway.told + 1:

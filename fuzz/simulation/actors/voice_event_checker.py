@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
-from fuzz.simulation.servers.speech_server import NUMBER, PIECES, SAMPLES, sound_of
+from fuzz.simulation.servers.speech_server import NUMBER, PIECES, SAMPLES, sample_value
 
 PER_SECOND = 120  # characters that the stub speaks, wire terminal-voice 8
 SHORTEST, LONGEST = 0.25, 1.5  # s
@@ -25,8 +25,8 @@ def seconds_of(text: str) -> float:
     return min(max(len(text.strip()) / PER_SECOND, SHORTEST), LONGEST)
 
 
-class Ears:
-    """One session's. `hear` raises what does not hold.
+class VoiceEventChecker:
+    """One session's. `check_event` raises what does not hold.
 
     A provider that hears and speaks by itself answers in responses that have names, several in a turn; of the others
     there is one at a time, and no name.
@@ -58,7 +58,7 @@ class Ears:
         self._last = 0
 
     @property
-    def told(self) -> set[int]:
+    def event_numbers(self) -> set[int]:
         """The numbers of all that was heard."""
         return set(self._known)
 
@@ -71,7 +71,7 @@ class Ears:
         """Whether it was heard before."""
         return event.get("event_id") in self._known
 
-    def hear(self, event: dict[str, Any]) -> bool:
+    def check_event(self, event: dict[str, Any]) -> bool:
         """Take one; False for what was heard before."""
         kind = event["type"]
         if self._numbered and not self._is_new(event):
@@ -127,7 +127,7 @@ class Ears:
             return
         if not self.speaking or self._sounded:
             violated(Invariant.ONE_END, f"{self.name}: sound without a response, or after its end")
-        if self.read and self.text is not None and {*array("h", data)} != {sound_of(self.text)}:
+        if self.read and self.text is not None and {*array("h", data)} != {sample_value(self.text)}:
             violated(Invariant.OWN_BYTES, f"{self.name} hears {[*array('h', data)][:5]} for {self.text!r}")
         label = event.get("label")
         if label is None:

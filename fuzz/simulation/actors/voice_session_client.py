@@ -8,20 +8,20 @@ from typing import Any
 
 from attrs import frozen
 
-from fuzz.simulation.actors.actor_context import Crowd, task_of
-from fuzz.simulation.actors.voice_event_checker import Ears
+from fuzz.simulation.actors.actor_context import ActorContext, task_of
+from fuzz.simulation.actors.voice_event_checker import VoiceEventChecker
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import SLACK, Session, violated
-from fuzz.simulation.servers.speech_server import recording_of
+from fuzz.simulation.models.reference_model import SLACK, SessionModel, violated
+from fuzz.simulation.servers.speech_server import build_recording
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import ServerAddress, WebSocketClient
 
 OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
 FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
-SPOKEN_WITHIN = 30.0  # s for the stub to read a text, on a network without trouble
+SPEAK_TIMEOUT = 30.0  # s for the stub to read a text, on a network without trouble
 STALLED = 90.0  # s, wire terminal-voice 6.5
 STUCK = 10.0  # s of silence in the middle of a text that is read, to one who takes what comes
-CLOSED_WITHIN = 15.0  # s for the closing handshake
+CLOSE_TIMEOUT = 15.0  # s for the closing handshake
 UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
 OVER = (404, 410)
 EXPIRED = 4008  # the code of a close, wire terminal-voice 4.8
@@ -30,13 +30,13 @@ REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 
 
 @frozen
-class Who:
+class VoicePrincipal:
     """Who speaks: from where, and with what; `session` is None for the API's key."""
 
     host: SimHost
     target: ServerAddress
     token: str
-    session: Session | None
+    session: SessionModel | None
 
     @property
     def caller(self) -> str:
@@ -44,10 +44,17 @@ class Who:
         return self.token if self.session is None else self.session.device
 
 
-class VoiceLine:
+class VoiceSessionClient:
     """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
 
-    def __init__(self, crowd: Crowd, who: Who, family: str, answer: dict[str, Any], rivals: list[VoiceLine]) -> None:
+    def __init__(
+        self,
+        crowd: ActorContext,
+        who: VoicePrincipal,
+        family: str,
+        answer: dict[str, Any],
+        rivals: list[VoiceSessionClient],
+    ) -> None:
         self.rivals = rivals  # all there are
         self.crowd = crowd
         self.world = crowd.world
@@ -57,7 +64,7 @@ class VoiceLine:
         self.native = answer["provider"] == "openai_realtime"
         self.read = answer["provider"] == "openai_tts"  # by a vendor over HTTP
         name = f"{family} {answer['session_id'][:8]}"
-        self.ears = Ears(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
+        self.ears = VoiceEventChecker(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
         self.ears.read = self.read
         self.made = self.heard_at = crowd.now
         self.relay = crowd.world.relay
@@ -104,13 +111,18 @@ class VoiceLine:
     def surely_there(self, since: float) -> bool:
         """Whether it is a session of the relay, and was from then on."""
         session, talker, world = self.who.session, self._talker, self.world
-        if session is not None and not self.crowd.surely_held(session, self.grant):
+        if session is not None and not self.crowd.must_have_had_grant(session, self.grant):
             return False
-        if self.made > since or self.closed or self.relay is not world.relay or not world.quiet_since(self.made):
+        if (
+            self.made > since
+            or self.closed
+            or self.relay is not world.relay
+            or not world.is_fault_free_since(self.made)
+        ):
             return False
         if talker is None:
             return self.crowd.now < self.made + UNATTENDED - SLACK
-        return self.attached and self._attached_at < since and world.is_sound(talker)
+        return self.attached and self._attached_at < since and world.is_unaffected(talker)
 
     # --- the socket ---
 
@@ -126,7 +138,7 @@ class VoiceLine:
                 violated(Invariant.VOICE_OVER, f"{self.name} is open again: {over}")
             self._check_grant(talker.began, "has a socket")
             if self.dawdles:
-                world.slow_down(talker, self.dawdles)
+                world.pause_reading_for(talker, self.dawdles)
             if again:
                 resume = {"type": "session.resume", "resume_token": self._answer["resume_token"]}
                 talker.tell({**resume, **self.ears.cursor})
@@ -135,16 +147,16 @@ class VoiceLine:
             self._to_say.clear()
 
         talker = WebSocketClient(
-            world.carrier(who.host, who.target, deflate=world.rng.random() < 0.5),
+            world.connection_for(who.host, who.target, deflate=world.rng.random() < 0.5),
             who.target,
             path=self._answer["websocket_path"],
             headers={"authorization": f"Bearer {who.token}"},
             on_open=opened,
-            on_message=self._heard,
+            on_message=self._on_event,
             on_end=lambda talker: self._ended(talker, again=again),
         )
         self._talker = talker
-        world.keep(talker)
+        world.add_client(talker)
 
     def close(self) -> bool:
         """Say that it is over, with 1000."""
@@ -152,7 +164,7 @@ class VoiceLine:
         if talker is None or not talker.close(1000):
             return False
         self._closing = self.closed = True
-        self.world.sim.after(CLOSED_WITHIN, talker.hang_up)
+        self.world.sim.after(CLOSE_TIMEOUT, talker.hang_up)
         return True
 
     def vanish(self) -> None:
@@ -167,12 +179,12 @@ class VoiceLine:
         session, lost = self.who.session, self.lost
         if newer or self.closed or lost is None or self.relay is not self.world.relay:
             return
-        held = session is None or self.crowd.surely_held(session, self.grant)
-        if held and self.world.quiet_since(lost):
+        held = session is None or self.crowd.must_have_had_grant(session, self.grant)
+        if held and self.world.is_fault_free_since(lost):
             since = self.crowd.now - lost
             violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
 
-    def takes_room_of(self, other: VoiceLine) -> bool:
+    def takes_room_of(self, other: VoiceSessionClient) -> bool:
         """Whether it is a newer one of the same caller."""
         return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
 
@@ -185,17 +197,17 @@ class VoiceLine:
             violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
         if talker is self._owner and talker.close_code == EXPIRED:
             violated(Invariant.VOICE_OVER, f"{self.name} expired while somebody was there")
-        world.refuse_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
+        world.check_no_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
         if again and talker.status in OVER:
             self._check_forgotten(talker)
         if self.who.session is not None:
-            self.crowd.denied(self.who.session, talker.status, self.grant, talker.began)
+            self.crowd.on_grant_denied(self.who.session, talker.status, self.grant, talker.began)
 
     # --- speaking ---
 
     def say_something(self) -> None:
         """Ask for one response more."""
-        number = self.crowd.number()
+        number = self.crowd.next_number()
         self.ears.numbers[number] = None
         words = 40 if self.dawdles else number % 40
         text = f"{self.manner}: voice {number}" if self.family == AGENT else "word " * words + f"voice {number}"
@@ -207,10 +219,10 @@ class VoiceLine:
             text = self.world.rng.choice(("", "", "later: ", "talk: ")) + text
         for _ in range(2 if self.doubles else 1):
             self._asked.append((text, self.crowd.now))
-            self._say({"type": "response.create", "text": text})
+            self._send({"type": "response.create", "text": text})
         if self.family != AGENT:
             talker, sent = self._talker, self.crowd.now
-            self.world.sim.after(SPOKEN_WITHIN, lambda: self._check_spoken(talker, sent))
+            self.world.sim.after(SPEAK_TIMEOUT, lambda: self._check_spoken(talker, sent))
 
     def _speak_up(self, number: int) -> None:
         """Some pieces of sound at any rate, one of them perhaps twice, and the end of what is said."""
@@ -218,11 +230,11 @@ class VoiceLine:
         rate = rng.choice((8_000, 16_000, 24_000, 48_000))
         for _ in range(3):
             self._chunks += 1
-            sound = base64.b64encode(recording_of(number, rate // 10)).decode()
+            sound = base64.b64encode(build_recording(number, rate // 10)).decode()
             for _ in range(1 + (rng.random() < 0.3)):
                 message = {"chunk_id": self._chunks, "sample_rate": rate, "audio_base64": sound}
-                self._say({"type": "input_audio.append", **message})
-        self._say({"type": "input_audio.commit"})
+                self._send({"type": "input_audio.append", **message})
+        self._send({"type": "input_audio.commit"})
 
     @property
     def asked_last(self) -> str:
@@ -231,9 +243,9 @@ class VoiceLine:
 
     def cancel(self) -> None:
         """Enough."""
-        self._say({"type": "response.cancel"})
+        self._send({"type": "response.cancel"})
 
-    def _say(self, message: dict[str, object]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         if self.attached and self._talker is not None:
             self._talker.tell(message)
         else:
@@ -242,8 +254,13 @@ class VoiceLine:
     def _check_spoken(self, talker: WebSocketClient | None, sent: float) -> None:
         if self.read and self.world.provider.failed_at >= sent:
             return
-        if talker is self._talker and self.attached and self.world.quiet_since(sent) and self._asked_or_speaking:
-            violated(Invariant.ONE_END, f"{self.name} has not ended after {SPOKEN_WITHIN:.0f} s")
+        if (
+            talker is self._talker
+            and self.attached
+            and self.world.is_fault_free_since(sent)
+            and self._asked_or_speaking
+        ):
+            violated(Invariant.ONE_END, f"{self.name} has not ended after {SPEAK_TIMEOUT:.0f} s")
 
     @property
     def _asked_or_speaking(self) -> bool:
@@ -251,8 +268,8 @@ class VoiceLine:
 
     # --- hearing ---
 
-    def _heard(self, talker: WebSocketClient, event: dict[str, Any]) -> None:
-        self.world.refuse_secrets(talker.text, f"what {self.name} is told")
+    def _on_event(self, talker: WebSocketClient, event: dict[str, Any]) -> None:
+        self.world.check_no_secrets(talker.text, f"what {self.name} is told")
         kind = event["type"]
         self.heard_at = self.crowd.now
         begins = kind == ("voice.input_transcript.final" if self.family == AGENT else "voice.response.started")
@@ -263,7 +280,7 @@ class VoiceLine:
             self._asked = [asked for asked in self._asked if asked[1] >= talker.began or self.speaks_up]
         if kind in IN:
             self._owner = talker
-        if self.ears.hear(event):
+        if self.ears.check_event(event):
             self._react(kind, event)
 
     def _taken(self, event: dict[str, Any], *, begins: bool) -> None:
@@ -290,7 +307,7 @@ class VoiceLine:
     def _react(self, kind: str, event: dict[str, Any]) -> None:
         match kind:
             case "voice.playback_drain.requested" if self.crowd.world.rng.random() < 0.7:
-                self._say({"type": "playback.drained", "call_id": event["call_id"]})
+                self._send({"type": "playback.drained", "call_id": event["call_id"]})
             case "svc.run.promoted":
                 self.turn_open &= bool(event["spoken_handoff"])
                 self._detached += 1
@@ -334,7 +351,7 @@ class VoiceLine:
             if word == "allow":
                 self.crowd.allowed[task] = None
             for _ in range(1 + (rng.random() < 0.3)):
-                self._say({"type": "svc.confirm", "confirmation_id": question, "answer": word})
+                self._send({"type": "svc.confirm", "confirmation_id": question, "answer": word})
 
         self.world.sim.after(rng.random() * 3.0, answer)
 
@@ -345,7 +362,7 @@ class VoiceLine:
     def check_stalled(self) -> None:
         """Within a turn something is told all the time to who is attached: a phone takes silence for a stall."""
         silent = self.crowd.now - self.heard_at
-        if self.turn_open and silent > STALLED and self.world.quiet_since(self.heard_at):
+        if self.turn_open and silent > STALLED and self.world.is_fault_free_since(self.heard_at):
             violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
         stuck = self.crowd.now - max(self.heard_at, self.world.shaken)
         failed = self.read and self.world.provider.failed_at >= self.heard_at
@@ -371,7 +388,7 @@ class VoiceLine:
         session, talker = self.who.session, self._talker
         if session is None or talker is None or talker.began > since:
             return
-        if not self.world.quiet_since(since) and not self._is_heard(talker):
+        if not self.world.is_fault_free_since(since) and not self._is_heard(talker):
             return
         now = self.crowd.now
         if session.is_dead(self.world.wall, since, now):
@@ -384,4 +401,9 @@ class VoiceLine:
     def _is_heard(self, talker: WebSocketClient) -> bool:
         """Whether nothing comes between it and the relay, and nobody has set the clock."""
         world = self.world
-        return world.relay_up and self.relay is world.relay and world.is_sound(talker) and len(world.wall.steps) == 1
+        return (
+            world.is_relay_up
+            and self.relay is world.relay
+            and world.is_unaffected(talker)
+            and len(world.wall.steps) == 1
+        )

@@ -11,13 +11,21 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import Crowd, Deeds, Device, task_of
-from fuzz.simulation.actors.voice_session_client import AGENT, FAMILIES, LAB, OUTPUT, UNATTENDED, VoiceLine, Who
+from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice, task_of
+from fuzz.simulation.actors.voice_session_client import (
+    AGENT,
+    FAMILIES,
+    LAB,
+    OUTPUT,
+    UNATTENDED,
+    VoicePrincipal,
+    VoiceSessionClient,
+)
 from fuzz.simulation.background_scenarios import HOLDS
 from fuzz.simulation.deployment import API, API_KEY, LOCAL, REMOTE, VOICES
 from fuzz.simulation.invariants import Invariant
-from fuzz.simulation.models.reference_model import Session, violated
-from fuzz.simulation.servers.speech_server import recording_of
+from fuzz.simulation.models.reference_model import SessionModel, violated
+from fuzz.simulation.servers.speech_server import build_recording
 from fuzz.steps import ReadAloud, SaySomething, Step, TalkToAgent
 from svc_proto.basics.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
@@ -26,10 +34,10 @@ from tests.support.sim_http import RequestClient
 WINDOW = 30.0  # s in which one that was lost may come back, 4.8
 LONGEST = 400.0  # s that one lasts: with a run it has 360 s
 STAYS = 40.0  # s that somebody who has nothing more to say stays
-ENDED_WITHIN = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
-LOST_WITHIN = 20.0  # s in which a session has gone whose provider has
+END_TIMEOUT = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
+LOSS_TIMEOUT = 20.0  # s in which a session has gone whose provider has
 SOON = 0.01  # s, of those who give up as soon as they are understood; the longest take thirty times as long
-STOPPED_WITHIN = 25.0  # s from a cancel to the end of its run
+STOP_TIMEOUT = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
 ALOUD = 0.3  # of those who talk with somebody who hears: by microphone
@@ -38,14 +46,18 @@ DICTATES, READ = 0.1, 0.3  # of all: who has a recording written down, too; and 
 RUN_OVER = ("completed", "failed", "cancelled")
 
 
-class Voices:
+class VoiceUsers:
     """The steps of those who speak."""
 
-    def __init__(self, crowd: Crowd) -> None:
+    def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.lines: list[VoiceLine] = []
-        self.deeds: dict[type[Step], Deeds] = {ReadAloud: self._speak, TalkToAgent: self._talk, SaySomething: self._say}
+        self.lines: list[VoiceSessionClient] = []
+        self.deeds: dict[type[Step], Deeds] = {
+            ReadAloud: self._speak,
+            TalkToAgent: self._talk,
+            SaySomething: self._send_line,
+        }
         crowd.listeners.append(self._ordered)
 
     # --- steps ---
@@ -57,18 +69,18 @@ class Voices:
         body: dict[str, object] = {"provider": "stub", **rate}
         family = LAB if kind == 2 else OUTPUT
 
-        def made(line: VoiceLine) -> None:
+        def made(line: VoiceSessionClient) -> None:
             line.dawdles = step.seconds if step.speaker < 0 else 0.0
             self._behave(line, mood // 4 % 8, step.seconds)
 
         if who is None:
             return
-        self.make(who, family, body, made)
+        self.create_session(who, family, body, made)
         chance = _chance(step) if step.manner not in HOLDS else 1.0  # those are about room
         if chance < DICTATES:
             self._dictate(who)
         elif chance < READ:
-            self.make(who, family, {"provider": "openai_tts", **rate}, made)
+            self.create_session(who, family, {"provider": "openai_tts", **rate}, made)
 
     def _talk(self, step: TalkToAgent) -> None:
         who = self._who(step.speaker)
@@ -79,53 +91,55 @@ class Voices:
         if step.manner >> 8 & 1:
             body = {"provider": "openai_realtime"}
 
-        def made(line: VoiceLine) -> None:
+        def made(line: VoiceSessionClient) -> None:
             line.manner = manner
             line.speaks_up = line.native and _chance(step) < ALOUD
             self._behave(line, CANCELS if manner == "hang" and mood % 8 > 2 else mood % 8, step.seconds)
 
-        self.make(who, AGENT, body, made)
+        self.create_session(who, AGENT, body, made)
 
-    def _say(self, step: SaySomething) -> None:
+    def _send_line(self, step: SaySomething) -> None:
         lines = [line for line in self.lines if line.attached]
         if lines:
             lines[step.voice_session % len(lines)].say_something()
 
-    def _who(self, number: int) -> Who | None:
+    def _who(self, number: int) -> VoicePrincipal | None:
         """A session, or somebody with the API's key, here or elsewhere."""
         if number % 6 == 5:
-            return Who(self.world.home, LOCAL, API_KEY, None)
+            return VoicePrincipal(self.world.home, LOCAL, API_KEY, None)
         if number % 13 == 12:
-            return Who(self.world.devices[0], REMOTE, API_KEY, None)
+            return VoicePrincipal(self.world.devices[0], REMOTE, API_KEY, None)
         if not self.crowd.sessions:
             return None
-        session = self.crowd.session(number)
-        return Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+        session = self.crowd.pick_session(number)
+        return VoicePrincipal(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
 
-    def _dictate(self, who: Who) -> None:
+    def _dictate(self, who: VoicePrincipal) -> None:
         """A recording is to be written down. Nothing is left of it, see `fuzz.simulation.leak_check`."""
-        world, sent, number = self.world, self.crowd.now, self.crowd.number()
-        sound = recording_of(number)
+        world, sent, number = self.world, self.crowd.now, self.crowd.next_number()
+        sound = build_recording(number)
 
         def done(caller: RequestClient) -> None:
             status = caller.status
             if who.session is not None and status != 500:
-                self.crowd.denied(who.session, status, "voice:stt", sent)
+                self.crowd.on_grant_denied(who.session, status, "voice:stt", sent)
             if status == 200:
                 world.count("recordings understood")
                 if caller.answer.json["text"] != f"voice {number}":
                     violated(Invariant.OWN_BYTES, f"recording {number} is {caller.answer.body!r:.200}")
-            elif status == 500 and world.quiet_since(sent) and world.provider.failed_at < sent:
+            elif status == 500 and world.is_fault_free_since(sent) and world.provider.failed_at < sent:
                 violated(Invariant.STATUS, f"a recording: {caller.answer.body!r:.200}")
 
         form = Part(name="audio", data=wav_head(len(sound), 24_000) + sound, content_type="audio/wav")
         headers = {"authorization": f"Bearer {who.token}", "content-type": "multipart/form-data; boundary=voice"}
         data = encode_multipart([form], "voice")
-        world.call(who.host, who.target, "POST", "/voice/transcribe", headers=headers, body=data, done=done)
+        world.request(who.host, who.target, "POST", "/voice/transcribe", headers=headers, body=data, done=done)
 
     # --- sessions ---
 
-    def make(self, who: Who, family: str, body: dict[str, object], made: Callable[[VoiceLine], None]) -> None:
+    def create_session(
+        self, who: VoicePrincipal, family: str, body: dict[str, object], made: Callable[[VoiceSessionClient], None]
+    ) -> None:
         """Ask for a session, and do something with it."""
         world, sent = self.world, self.crowd.now
         grant = FAMILIES[family]
@@ -141,14 +155,14 @@ class Voices:
             if "resume_token" in answer:
                 world.secrets[answer["resume_token"]] = "a resume token"
             self._check_room(who, family, sent)
-            line = VoiceLine(self.crowd, who, family, answer, self.lines)
+            line = VoiceSessionClient(self.crowd, who, family, answer, self.lines)
             self.lines.append(line)
             made(line)
 
         headers, path = {"authorization": f"Bearer {who.token}"}, f"/voice/{family}/session"
-        world.call(who.host, who.target, "POST", path, headers=headers, body=body, done=done)
+        world.request(who.host, who.target, "POST", path, headers=headers, body=body, done=done)
 
-    def _judge(self, who: Who, grant: str, caller: RequestClient, sent: float) -> None:
+    def _judge(self, who: VoicePrincipal, grant: str, caller: RequestClient, sent: float) -> None:
         session, status = who.session, caller.status
         if status in (0, 503, 408):
             return
@@ -160,11 +174,11 @@ class Voices:
             return
         if status == 200 and session.lacks(grant, self.world.wall, sent, self.crowd.now):
             violated(Invariant.VOICE_GRANT, f"{session.prefix} got a session without {grant}")
-        self.crowd.denied(session, status, grant, sent)
+        self.crowd.on_grant_denied(session, status, grant, sent)
         if status not in (200, 401, 403):
             violated(Invariant.STATUS, f"a voice session: {status} {caller.answer.body!r:.200}")
 
-    def _check_room(self, who: Who, family: str, sent: float) -> None:
+    def _check_room(self, who: VoicePrincipal, family: str, sent: float) -> None:
         """There was room for one more: for this caller, and for all. Only what is the caller's own makes way."""
         there = [line for line in self.lines if line.family == family and line.surely_there(sent)]
         own = [line for line in there if line.who.caller == who.caller]
@@ -175,15 +189,15 @@ class Voices:
                 Invariant.VOICE_ROOM, f"one more {family} beside {len(there)}, {len(used)} of them one's own in use"
             )
 
-    def _check_full(self, who: Who, family: str, sent: float) -> None:
+    def _check_full(self, who: VoicePrincipal, family: str, sent: float) -> None:
         """Whether there may have been too many."""
         recent = [line for line in self.lines if line.family == family and line.made > sent - LONGEST]
         own = [line for line in recent if line.who.caller == who.caller]
         most, of_one = VOICES
-        if len(recent) < most and len(own) < of_one and self.world.quiet_since(sent - LONGEST):
+        if len(recent) < most and len(own) < of_one and self.world.is_fault_free_since(sent - LONGEST):
             violated(Invariant.VOICE_ROOM, f"no room for a session of {family}, and {len(recent)} are there at most")
 
-    def _behave(self, line: VoiceLine, mood: int, amount: float) -> None:
+    def _behave(self, line: VoiceSessionClient, mood: int, amount: float) -> None:
         world = self.world
         if mood == 0:  # nobody comes
             world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "nobody came for 120 s"))
@@ -207,20 +221,20 @@ class Voices:
 
     # --- what they do then ---
 
-    def _closes(self, line: VoiceLine) -> None:
+    def _closes(self, line: VoiceSessionClient) -> None:
         """With 1000: there is nothing to come back for."""
         if line.attached and line.close():
             now = self.crowd.now
             self.world.sim.after(10.0, lambda: self._comes_too_late(line, "it was closed with 1000", now))
 
-    def _comes_too_late(self, line: VoiceLine, why: str, since: float | None = None) -> None:
+    def _comes_too_late(self, line: VoiceSessionClient, why: str, since: float | None = None) -> None:
         if since is not None and (line.family == LAB or line.native):
             return  # the lab may be opened again, and a run of a native session keeps it
-        if since is not None and not self.world.quiet_since(since):
+        if since is not None and not self.world.is_fault_free_since(since):
             return  # the close may not have arrived
         line.open(over=why)
 
-    def _is_lost(self, line: VoiceLine, back: float) -> None:
+    def _is_lost(self, line: VoiceSessionClient, back: float) -> None:
         if not line.attached:
             return
         line.vanish()
@@ -234,39 +248,39 @@ class Voices:
         else:
             self.world.sim.after(back, lambda: line.open(again=True))
 
-    def _cancels(self, line: VoiceLine) -> None:
+    def _cancels(self, line: VoiceSessionClient) -> None:
         if line.family != AGENT or not line.attached or not (line.ears.speaking or line.turn_open):
             return
         line.cancel()
         sent, text, run_id = self.crowd.now, line.asked_last, line.run_id
         hangs = line.manner == "hang" and not line.answered
         if hangs:
-            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_unasked(line, text, sent))
+            self.world.sim.after(STOP_TIMEOUT, lambda: self._check_unasked(line, text, sent))
         if run_id:
-            self.world.sim.after(STOPPED_WITHIN, lambda: self._check_stopped(run_id, sent, hangs=hangs))
+            self.world.sim.after(STOP_TIMEOUT, lambda: self._check_stopped(run_id, sent, hangs=hangs))
 
-    def _check_unasked(self, line: VoiceLine, text: str, sent: float) -> None:
+    def _check_unasked(self, line: VoiceSessionClient, text: str, sent: float) -> None:
         asked = any(text in question for question in self.world.upstream.questions)
-        if text and asked and self.world.quiet_since(sent):
+        if text and asked and self.world.is_fault_free_since(sent):
             violated(Invariant.CANCELLED, f"the model still works on {text!r}, which {line.name} has cancelled")
 
     def _check_stopped(self, run_id: str, sent: float, *, hangs: bool) -> None:
         def done(caller: RequestClient) -> None:
-            if caller.status != 200 or not self.world.quiet_since(sent):
+            if caller.status != 200 or not self.world.is_fault_free_since(sent):
                 return
             status = caller.answer.json["status"]
             self.world.count("runs cancelled by voice")
             if status not in RUN_OVER or (hangs and status != "cancelled"):
-                violated(Invariant.CANCELLED, f"{run_id} is {status} {STOPPED_WITHIN:.0f} s after it was cancelled")
+                violated(Invariant.CANCELLED, f"{run_id} is {status} {STOP_TIMEOUT:.0f} s after it was cancelled")
 
         headers = {"authorization": f"Bearer {API_KEY}"}
-        self.world.call(self.world.home, API, "GET", f"/v1/runs/{run_id}", headers=headers, done=done)
+        self.world.request(self.world.home, API, "GET", f"/v1/runs/{run_id}", headers=headers, done=done)
 
     # --- looking ---
 
-    def look(self) -> None:
+    def check_invariants(self) -> None:
         """Sockets of sessions, or with grants, that ended some time ago."""
-        since = self.crowd.now - ENDED_WITHIN
+        since = self.crowd.now - END_TIMEOUT
         for line in self.lines:
             if line.attached:
                 line.check_open(since)
@@ -276,13 +290,13 @@ class Voices:
     def _look_at_lost(self) -> None:
         """A session goes with its provider, whatever it was doing."""
         lost, now = self.world.provider.lost, self.crowd.now
-        while lost and lost[0][0] + LOST_WITHIN <= now:
+        while lost and lost[0][0] + LOSS_TIMEOUT <= now:
             when, numbers = lost.pop(0)
             for line in self.lines:
                 if line.attached and any(number in line.ears.numbers for number in numbers):
                     line.check_gone(when)
 
-    def _ordered(self, device: Device, message: dict[str, Any]) -> None:
+    def _ordered(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         """A phone is told to do something that somebody has to allow first."""
         payload = message.get("payload", {})
         if message.get("type") != "bridge.command" or payload.get("path") != "/send_sms":
@@ -292,17 +306,19 @@ class Voices:
 
     # --- in the end ---
 
-    def begin(self, session: Session, family: str, provider: str, made: Callable[[VoiceLine], None]) -> None:
+    def begin(
+        self, session: SessionModel, family: str, provider: str, made: Callable[[VoiceSessionClient], None]
+    ) -> None:
         """Have a session made, and something said."""
 
-        def speak(line: VoiceLine) -> None:
+        def speak(line: VoiceSessionClient) -> None:
             line.open()
             line.say_something()
             made(line)
 
         rate = {"sample_rate": RATES[0]} if provider == "stub" else {}
-        who = Who(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
-        self.make(who, family, {"provider": provider, **rate}, speak)
+        who = VoicePrincipal(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
+        self.create_session(who, family, {"provider": provider, **rate}, speak)
 
     def check_logs(self) -> None:
         """What was told is on the disk, in order; unless the relay said that it gave a file up, or was killed."""
@@ -315,7 +331,7 @@ class Voices:
             kept = [event["event_id"] for event in lines if "event_id" in event]
             if any(later <= earlier for earlier, later in pairwise(kept)):
                 violated(Invariant.STORED, f"the log of {line.name} is out of order: {kept}")
-            missing = line.ears.told.difference(kept)
+            missing = line.ears.event_numbers.difference(kept)
             if missing and not warned and not world.outages:
                 violated(Invariant.STORED, f"{line.name} was told {sorted(missing)}, and its log knows nothing of that")
             world.count("voice logs")

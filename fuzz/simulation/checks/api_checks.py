@@ -5,4 +5,4 @@ from __future__ import annotations
 from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 from fuzz.simulation.checks.check_context import Kind
 
-ROOMS_OF_API: tuple[Kind, ...] = (*turn_in_all_protocols.CHECKS, *approvals.CHECKS)
+API_CHECKS: tuple[Kind, ...] = (*turn_in_all_protocols.CHECKS, *approvals.CHECKS)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, TypeAlias
 
-from fuzz.simulation.actors.actor_context import Crowd, nothing
-from fuzz.simulation.deployment import API, API_KEY, LOCAL, REMOTE, World
+from fuzz.simulation.actors.actor_context import ActorContext, no_further_checks
+from fuzz.simulation.deployment import API, API_KEY, LOCAL, REMOTE, Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from runtimes.sim.host import SimHost
@@ -24,13 +24,13 @@ SHOWN = 600  # characters of what was told, and of what it is
 CHATS = "/api/sessions"
 COMING_UP = 120.0  # s in which a program that was stopped is there again
 
-Kind: TypeAlias = "Callable[[Audit], None]"
+Kind: TypeAlias = "Callable[[CheckContext], None]"
 
 
-class Seat:
+class SocketClient:
     """A socket of the relay, or of voice, and all that was said on it."""
 
-    def __init__(self, audit: Audit, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, audit: CheckContext, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
         self.profiles: list[dict[str, Any]] = []  # which may be told at any time
         self.opened = False
@@ -38,71 +38,73 @@ class Seat:
         self._audit = audit
         world = audit.world
         self.talker = WebSocketClient(
-            world.carrier(host, REMOTE, fresh=True),
+            world.connection_for(host, REMOTE, fresh=True),
             REMOTE,
             path=path,
             headers=headers,
             on_open=lambda talker: setattr(self, "opened", True),
-            on_message=lambda talker, message: self._hear(message),
-            on_end=self._left,
+            on_message=lambda talker, message: self._on_message(message),
+            on_end=self._on_end,
         )
         if not self.talker.over:
-            world.keep(self.talker)
+            world.add_client(self.talker)
 
-    def _left(self, talker: WebSocketClient) -> None:
+    def _on_end(self, talker: WebSocketClient) -> None:
         self._audit.world.lines.pop(talker, None)
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         if message.get("type") == "profiles.updated":
             self.profiles.append(message)
             return
         self.heard.append(message)
 
     @property
-    def over(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether it has ended."""
         return self.talker.over
 
-    def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
+    def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
         """Send an envelope."""
         self.talker.say(channel, kind, payload, identity)
 
-    def reply(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
+    def answer_command(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
         """Answer a command as a phone."""
-        self.say("bridge", "bridge.response", {"request_id": command["request_id"], "status": status, "result": result})
+        self.send_envelope(
+            "bridge", "bridge.response", {"request_id": command["request_id"], "status": status, "result": result}
+        )
 
-    def obey(self, result: object, status: int = 200) -> dict[str, Any]:
+    def answer_next_command(self, result: object, status: int = 200) -> dict[str, Any]:
         """Answer the command that comes next; what it was."""
-        command: dict[str, Any] = self.take()["payload"]
-        self.reply(command, result, status)
+        command: dict[str, Any] = self.next_message()["payload"]
+        self.answer_command(command, result, status)
         return command
 
-    def take(self, within: float = LATEST) -> dict[str, Any]:
+    def next_message(self, within: float = LATEST) -> dict[str, Any]:
         """The next message that has not been taken; it comes within so many s."""
-        self._audit.wait(lambda: bool(self.heard) or self.over, within, "nothing is said")
+        self._audit.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
-            self._audit.wrong(f"a socket ended with {so}, and something was to be said")
+            self._audit.fail(f"a socket ended with {so}, and something was to be said")
         return self.heard.pop(0)
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Leave."""
         self.talker.hang_up()
 
-    def ends(self, code: int, about: str, within: float = 10.0) -> None:
+    def expect_close(self, code: int, about: str, within: float = 10.0) -> None:
         """It is ended within so many s, with this code."""
-        self._audit.wait_over(self, within, f"{about} does not come")
-        self._audit.same(self.talker.close_code, code, about)
+        self._audit.wait_closed(self, within, f"{about} does not come")
+        self._audit.expect_equal(self.talker.close_code, code, about)
 
 
-class Audit:
+class CheckContext:
     """One person, and what they ask."""
 
     def __init__(
-        self, crowd: Crowd, name: str, pass_until: Callable[[float], None], supervise: Callable[[], None]
+        self, crowd: ActorContext, name: str, pass_until: Callable[[float], None], supervise: Callable[[], None]
     ) -> None:
         self.crowd = crowd
-        self.world: World = crowd.world
+        self.world: Deployment = crowd.world
         self.name = name
         self.rng = Random(f"audit {name} {crowd.world.script.seed}")
         self._pass_until = pass_until
@@ -116,48 +118,48 @@ class Audit:
         """Monotonic seconds."""
         return self.world.sim.now
 
-    def rest(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Let time pass."""
         self._pass_until(self.now + seconds)
 
-    def wait(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
+    def wait_until(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
         """Until something is so, looked at after each event, and not longer than that."""
         sim, until = self.world.sim, self.now + within
         while not so():
             if sim.now >= until or not sim.step():
-                self.wrong(f"{why}, after {within:.0f} s")
+                self.fail(f"{why}, after {within:.0f} s")
 
-    def wait_over(self, what: RequestClient | Seat, within: float, why: str) -> None:
+    def wait_closed(self, what: RequestClient | SocketClient, within: float, why: str) -> None:
         """Until it has ended."""
-        self.wait(lambda: what.over, within, why)
+        self.wait_until(lambda: what.over, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
         """A program is told to go, or killed, and is there again."""
         world, before = self.world, getattr(self.world, name)
-        world.end(name, 0.5, kill=kill)
-        self.wait(lambda: not before.alive, COMING_UP, f"the {name} does not stop")
-        self.wait_up()
+        world.stop_program(name, 0.5, kill=kill)
+        self.wait_until(lambda: not before.alive, COMING_UP, f"the {name} does not stop")
+        self.wait_started()
 
-    def wait_up(self) -> None:
+    def wait_started(self) -> None:
         """Until all programs are there."""
         world, until = self.world, self.now + COMING_UP
         self._supervise()
-        while not world.all_up:
+        while not world.are_programs_up:
             if self.now > until:
-                self.wrong("a program does not come back")
+                self.fail("a program does not come back")
             world.sim.run_for(0.2)
             self._supervise()
-        self.rest(1.0)  # until who was connected has noticed
+        self.sleep(1.0)  # until who was connected has noticed
 
     # --- asking ---
 
-    def host(self) -> SimHost:
+    def new_host(self) -> SimHost:
         """A machine that nobody has heard of yet."""
         self._hosts += 1
         number = len(self.world.sim.hosts)
         return self.world.sim.host(f"{self.name}-{self._hosts}", f"10.0.{9 + number // 200}.{1 + number % 200}")
 
-    def begin(
+    def start_request(
         self,
         where: tuple[SimHost, ServerAddress],
         method: str,
@@ -170,79 +172,85 @@ class Audit:
         host, target = where
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         fields = headers or {}
-        return self.world.call(host, target, method, path, headers=fields, body=data, done=nothing, piece=piece)
+        return self.world.request(
+            host, target, method, path, headers=fields, body=data, done=no_further_checks, piece=piece
+        )
 
-    def answer(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
+    def wait_response(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
         """Wait for one."""
-        self.wait(lambda: caller.over, within, f"{caller.method} {caller.path} has no answer")
+        self.wait_until(lambda: caller.over, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
-            self.wrong(f"{caller.method} {caller.path} has no answer, and nothing is broken")
+            self.fail(f"{caller.method} {caller.path} has no answer, and nothing is broken")
         return caller
 
-    def ask_here(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
+    def request_locally(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """A program of the home asks the relay."""
-        fields = {**self.shown_here(), **_fields(headers)}
-        return self.answer(self.begin((self.world.home, LOCAL), method, path, body, fields))
+        fields = {**self.local_headers(), **_fields(headers)}
+        return self.wait_response(self.start_request((self.world.home, LOCAL), method, path, body, fields))
 
-    def shown_here(self) -> dict[str, str]:
+    def local_headers(self) -> dict[str, str]:
         """What such a program shows."""
-        return self.world.shown_here()
+        return self.world.local_headers()
 
-    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
+    def request(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """An agent elsewhere asks the relay, with a token."""
-        return self.answer(self.begin_as(token, method, path, body, **headers))
+        return self.wait_response(self.start_request_as(token, method, path, body, **headers))
 
-    def begin_as(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
+    def start_request_as(
+        self, token: str, method: str, path: str, body: object = None, **headers: str
+    ) -> RequestClient:
         """The same, without waiting."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
-        return self.begin((self.world.agent, REMOTE), method, path, body, fields)
+        return self.start_request((self.world.agent, REMOTE), method, path, body, fields)
 
-    def ask_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
+    def request_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
         """Somebody with the key asks the API."""
-        return self.answer(self.begin_api(method, path, body, None, **headers), 600.0)
+        return self.wait_response(self.start_api_request(method, path, body, None, **headers), 600.0)
 
-    def begin_api(
+    def start_api_request(
         self, method: str, path: str, body: object = None, piece: Callable[[bytes], None] | None = None, **headers: str
     ) -> RequestClient:
         """The same, without waiting."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
-        return self.begin((self.world.home, API), method, path, body, fields, piece)
+        return self.start_request((self.world.home, API), method, path, body, fields, piece)
 
     def new_chat(self) -> str:
         """A chat of the API: its id."""
-        return str(self.right(self.ask_api("POST", CHATS, {}), 201)["id"])
+        return str(self.expect_status(self.request_api("POST", CHATS, {}), 201)["id"])
 
-    def rows_of(self, chat: str) -> list[dict[str, Any]]:
+    def stored_rows(self, chat: str) -> list[dict[str, Any]]:
         """What is stored of a chat."""
-        rows: list[dict[str, Any]] = self.right(self.ask_api("GET", f"{CHATS}/{chat}/messages"), 200)["messages"]
+        rows: list[dict[str, Any]] = self.expect_status(self.request_api("GET", f"{CHATS}/{chat}/messages"), 200)[
+            "messages"
+        ]
         return rows
 
-    def sit(self, host: SimHost, path: str = "/ws", **headers: str) -> Seat:
+    def open_socket(self, host: SimHost, path: str = "/ws", **headers: str) -> SocketClient:
         """Open a socket, and wait until it is open, or refused."""
-        seat = Seat(self, host, path, _fields(headers))
-        self.wait(lambda: seat.opened or seat.over, why="a socket is neither opened nor refused")
+        seat = SocketClient(self, host, path, _fields(headers))
+        self.wait_until(lambda: seat.opened or seat.is_closed, why="a socket is neither opened nor refused")
         return seat
 
-    def turned_away(self, host: SimHost, path: str, token: str, status: int, about: str) -> None:
+    def expect_refused(self, host: SimHost, path: str, token: str, status: int, about: str) -> None:
         """Who opens a socket there with that token is refused."""
-        seat = self.sit(host, path, authorization=f"Bearer {token}")
-        self.same((seat.over, seat.talker.status), (True, status), about)
+        seat = self.open_socket(host, path, authorization=f"Bearer {token}")
+        self.expect_equal((seat.is_closed, seat.talker.status), (True, status), about)
 
     @property
-    def shells(self) -> list[int]:
+    def child_processes(self) -> list[int]:
         """The children of the home, by their numbers."""
         return [child.pid for child in self.world.home.children]
 
     # --- judging ---
 
-    def wrong(self, detail: str) -> None:
+    def fail(self, detail: str) -> None:
         """It is not as it should be."""
-        violated(Invariant.AS_TOLD, f"{self.name}: {detail}")
+        violated(Invariant.AS_PREDICTED, f"{self.name}: {detail}")
 
-    def same(self, told: object, is_: object, about: str) -> None:
+    def expect_equal(self, told: object, is_: object, about: str) -> None:
         """What was told is what is so."""
         if told != is_:
-            self.wrong(
+            self.fail(
                 f"{about}: told is {_short(self.difference(told, is_))}, and it is {_short(self.difference(is_, told))}"
             )
 
@@ -257,14 +265,14 @@ class Audit:
             return [(place, cls.difference(a, b)) for place, (a, b) in pairs if a != b]
         return one
 
-    def right(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
+    def expect_status(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
         """The answer has this status, and code; its body."""
         told = caller.answer.json
         error = told.get("error") if isinstance(told, dict) else None
         named = error.get("code") if isinstance(error, dict) else told.get("code") if isinstance(told, dict) else None
         if caller.status != status or (code is not None and named != code):
             so = f"{caller.status} {caller.answer.body!r:.300}"
-            self.wrong(f"{about or 'it'} is answered {status} {code or ''}: {caller.method} {caller.path}: {so}")
+            self.fail(f"{about or 'it'} is answered {status} {code or ''}: {caller.method} {caller.path}: {so}")
         return told
 
     def chance(self, probability: float) -> bool:
@@ -275,9 +283,9 @@ class Audit:
         """One of them."""
         return self.rng.choice([*choices])
 
-    def word(self) -> str:
+    def new_word(self) -> str:
         """One that nobody else says."""
-        return f"audit{self.crowd.number()}x"
+        return f"audit{self.crowd.next_number()}x"
 
 
 def header(caller: RequestClient, name: str) -> str:

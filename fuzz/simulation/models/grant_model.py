@@ -31,7 +31,7 @@ Spans: TypeAlias = Mapping[str, float | None]
 
 
 @define
-class Wall:
+class WallClockModel:
     """The home's wall clock through time: it is what sessions live by."""
 
     steps: list[tuple[float, float]] = field(factory=list)  # (when, epoch seconds minus monotonic from then on)
@@ -71,18 +71,18 @@ class Wall:
 
 
 @frozen
-class Policy:
+class GrantPolicy:
     """What the operator allows at most."""
 
     max_ttl: float | None = None
     reduce_only: bool = False
 
 
-OPEN = Policy()
+OPEN = GrantPolicy()
 
 
 @frozen
-class Wish:
+class RequestedTerms:
     """What was asked for a session, where anything was."""
 
     ttl: float | None = None
@@ -94,16 +94,18 @@ class Wish:
         members: dict[str, object] = {} if self.grants is None else {"grants": in_json(self.grants)}
         return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
 
-    def or_else(self, other: Wish) -> Wish:
+    def or_else(self, other: RequestedTerms) -> RequestedTerms:
         """Item by item this, else the other."""
-        return Wish(other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants)
+        return RequestedTerms(
+            other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants
+        )
 
 
-NOTHING = Wish()
+NOTHING = RequestedTerms()
 
 
 @frozen
-class Terms:
+class GrantTerms:
     """How long a session lasts, and each of its grants."""
 
     expires_at: float
@@ -113,7 +115,7 @@ class Terms:
         """When a grant is over in any case."""
         return min(self.expires_at, self.grants.get(channel, -inf))
 
-    def is_within(self, other: Terms) -> bool:
+    def is_within(self, other: GrantTerms) -> bool:
         """Whether nothing of it lasts longer."""
         return self.expires_at <= other.expires_at and all(
             end <= other.until(channel) for channel, end in self.grants.items()
@@ -125,22 +127,26 @@ def in_json(grants: Spans) -> dict[str, object]:
     return {channel: False if span is None else span for channel, span in grants.items()}
 
 
-def paired(wish: Wish, policy: Policy, wall: float) -> Terms:
+def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms:
     """The terms of a session that is made now."""
     expires_at = _expiry(wall, DEFAULT_TTL if wish.ttl is None else wish.ttl, policy)
-    return Terms(expires_at, _with_wish(_defaults(wall, expires_at), wall, expires_at, wish))
+    return GrantTerms(expires_at, _with_wish(_defaults(wall, expires_at), wall, expires_at, wish))
 
 
-def patched(before: Terms, explicit: Collection[str], wish: Wish, policy: Policy, wall: float) -> Terms:
+def patched(
+    before: GrantTerms, explicit: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
+) -> GrantTerms:
     """Its terms when they are changed now; `explicit`: the channels that somebody has ever set."""
     expires_at = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
     kept = {channel: min(end, expires_at) for channel, end in before.grants.items()}
     defaults = {} if policy.reduce_only else _defaults(wall, expires_at)
     grants = {**kept, **{channel: end for channel, end in defaults.items() if channel not in explicit}}
-    return Terms(expires_at, _with_wish(grants, wall, expires_at, wish))
+    return GrantTerms(expires_at, _with_wish(grants, wall, expires_at, wish))
 
 
-def refusal(before: Terms, withheld: Collection[str], wish: Wish, policy: Policy, wall: float) -> str:
+def refusal(
+    before: GrantTerms, withheld: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
+) -> str:
     """Return the error code when a session may not change its own terms so; empty if it may.
 
     `withheld` are the channels that only the operator gives. The operator is never refused.
@@ -155,12 +161,12 @@ def refusal(before: Terms, withheld: Collection[str], wish: Wish, policy: Policy
     return ""
 
 
-def fits(told: Terms, due: Callable[[float], Terms], readings: Iterable[tuple[float, float]]) -> bool:
+def fits(told: GrantTerms, due: Callable[[float], GrantTerms], readings: Iterable[tuple[float, float]]) -> bool:
     """Whether what was told is due at some reading of the clock. Terms never end sooner at a later one."""
     return any(_is_between(told, due(low), due(high)) for low, high in readings)
 
 
-def _is_between(told: Terms, low: Terms, high: Terms) -> bool:
+def _is_between(told: GrantTerms, low: GrantTerms, high: GrantTerms) -> bool:
     if not told.grants.keys() == low.grants.keys() == high.grants.keys():
         return False
     rows = [(told.expires_at, low.expires_at, high.expires_at)]
@@ -168,7 +174,7 @@ def _is_between(told: Terms, low: Terms, high: Terms) -> bool:
     return all(least - TOLERANCE <= end <= most + TOLERANCE for end, least, most in rows)
 
 
-def _expiry(wall: float, ttl: float, policy: Policy) -> float:
+def _expiry(wall: float, ttl: float, policy: GrantPolicy) -> float:
     if policy.max_ttl:
         ttl = min(ttl or inf, policy.max_ttl)
     return wall + (ttl or inf)
@@ -181,7 +187,7 @@ def _defaults(wall: float, expires_at: float) -> dict[str, float]:
     }
 
 
-def _with_wish(grants: Mapping[str, float], wall: float, expires_at: float, wish: Wish) -> dict[str, float]:
+def _with_wish(grants: Mapping[str, float], wall: float, expires_at: float, wish: RequestedTerms) -> dict[str, float]:
     wished = wish.grants or {}
     named = {channel: min(expires_at, wall + (span or inf)) for channel, span in wished.items() if span is not None}
     return {**{channel: end for channel, end in grants.items() if channel not in wished}, **named}

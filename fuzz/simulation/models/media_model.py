@@ -12,7 +12,7 @@ from attrs import define, field
 
 
 @define(eq=False)
-class Use:
+class MediaUse:
     """Somebody asked for it, or put it there: it was used at some time between the two."""
 
     sent: float
@@ -20,16 +20,16 @@ class Use:
 
 
 @define(eq=False)
-class Medium:
+class MediaFileModel:
     """A file behind a token. The first of its uses is its registration."""
 
     data: bytes
-    uses: list[Use]
+    uses: list[MediaUse]
     path: str = ""  # of a file of the host; an upload has none
     token: str = ""  # until it is told
 
     @property
-    def since(self) -> Use:
+    def since(self) -> MediaUse:
         """When it was put there."""
         return self.uses[0]
 
@@ -43,44 +43,44 @@ class Medium:
 
 
 @define
-class Shelf:
+class MediaModel:
     """All of them: each lives for `ttl` seconds, and there are never more than `cap`."""
 
     ttl: float
     cap: int
-    media: list[Medium] = field(factory=list)
+    media: list[MediaFileModel] = field(factory=list)
     outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which forgets them all
 
-    def is_up_since(self, when: float) -> bool:
+    def is_running_since(self, when: float) -> bool:
         """Whether the relay has run from then on."""
         return all(came < when for _, came in self.outages)
 
-    def put(self, data: bytes, now: float, path: str = "") -> Medium:
+    def add(self, data: bytes, now: float, path: str = "") -> MediaFileModel:
         """Somebody is about to put something there."""
-        medium = Medium(data, [Use(now)], path)
+        medium = MediaFileModel(data, [MediaUse(now)], path)
         self.media.append(medium)
         return medium
 
-    def refused(self, medium: Medium) -> None:
+    def refused(self, medium: MediaFileModel) -> None:
         """It was not put there."""
         self.media.remove(medium)
 
-    def use(self, medium: Medium, now: float) -> Use:
+    def use(self, medium: MediaFileModel, now: float) -> MediaUse:
         """Somebody is about to fetch it."""
-        use = Use(now)
+        use = MediaUse(now)
         medium.uses.append(use)
         return use
 
-    def missed(self, medium: Medium, use: Use) -> None:
+    def discard_use(self, medium: MediaFileModel, use: MediaUse) -> None:
         """It was not there, or nobody looked: that was no use of it."""
         medium.uses.remove(use)
 
     @property
-    def told(self) -> list[Medium]:
+    def known_files(self) -> list[MediaFileModel]:
         """Those whose token is known, oldest first."""
         return [medium for medium in self.media if medium.token]
 
-    def over_before(self, medium: Medium, sent: float) -> str:
+    def end_reason(self, medium: MediaFileModel, sent: float) -> str:
         """Why it was over when something was sent; empty if that cannot be said."""
         told = medium.since.told
         if medium.since.sent >= sent:
@@ -93,11 +93,11 @@ class Shelf:
         newer = [each for each in self.media if each.since.sent > used and each.since.told < sent]
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
 
-    def uploads_kept(self, now: float) -> int:
+    def max_stored_uploads(self, now: float) -> int:
         """How many uploads may be on the disk: those that are not over, or are under way."""
-        return sum(not medium.path and not self.over_before(medium, now) for medium in self.media)
+        return sum(not medium.path and not self.end_reason(medium, now) for medium in self.media)
 
-    def must_live(self, medium: Medium, sent: float, now: float) -> bool:
+    def must_live(self, medium: MediaFileModel, sent: float, now: float) -> bool:
         """Whether a fetch of this span of time must find it."""
         since = medium.since
         if medium.since.told > sent or now >= since.sent + self.ttl:

@@ -13,14 +13,25 @@ from typing import NoReturn
 from attrs import define, field
 
 from fuzz.simulation.invariants import Invariant, Violation
-from fuzz.simulation.models.grant_model import Terms, Wall, Wish
+from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, WallClockModel
 
-__all__ = ["Addresses", "Attempt", "Chat", "Code", "Command", "Session", "Turn", "Wall", "check_grants", "violated"]
+__all__ = [
+    "AddressBlockModel",
+    "AuthAttempt",
+    "ChatModel",
+    "CodeModel",
+    "CommandModel",
+    "SessionModel",
+    "TurnModel",
+    "WallClockModel",
+    "check_grants",
+    "violated",
+]
 
 CODE_LIFETIME = 600.0  # s
 MAX_FAILURES = 5
 WINDOW = 60.0  # s
-BLOCK_FOR = 300.0  # s
+BLOCK_DURATION = 300.0  # s
 COMMAND_TIME = 30.0  # s
 STORE_FAILED = ("session_db_unavailable", "session_not_found", "store_failed", "store_unavailable")
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
@@ -41,7 +52,7 @@ def end_of(expiry: object) -> float:
 
 
 @define(eq=False)
-class Code:
+class CodeModel:
     """A registered code, perhaps."""
 
     word: str
@@ -50,7 +61,7 @@ class Code:
     lost: bool = False  # the relay that knew it is gone
     uses: int = 0
     shown: int = 0  # times that it may have been looked up
-    wish: Wish = field(factory=Wish)  # the operator's
+    wish: RequestedTerms = field(factory=RequestedTerms)  # the operator's
 
     def must_count(self, sent: float, now: float) -> bool:
         """Whether an `auth` that was sent then, the first with it, had to be accepted."""
@@ -68,16 +79,16 @@ class Code:
 
 
 @define(eq=False)
-class Session:
+class SessionModel:
     """A paired session: its token, and what it may hold as far as was told."""
 
     token: str
     owner: str  # name of the host that was given it
     device: str
     surface: str
-    terms: list[Terms | None] = field(factory=list)  # all that may be so; None: anything
-    afterwards: list[Terms | None] = field(factory=list)  # if there are any: all that may be so after a restart
-    past: list[Terms | None] = field(factory=list)  # all that may ever have been so
+    terms: list[GrantTerms | None] = field(factory=list)  # all that may be so; None: anything
+    afterwards: list[GrantTerms | None] = field(factory=list)  # if there are any: all that may be so after a restart
+    past: list[GrantTerms | None] = field(factory=list)  # all that may ever have been so
     explicit: dict[str, None] | None = field(factory=dict)  # channels that somebody has set; None: not known
     withheld: tuple[str, ...] = ()  # channels, by the pairing
     stored: bool = True  # as far as the log says
@@ -94,19 +105,19 @@ class Session:
         return self.token[:8]
 
     @property
-    def sure(self) -> Terms | None:
+    def sure(self) -> GrantTerms | None:
         """Its terms, if they are known."""
         return self.terms[0] if len(self.terms) == 1 and not self.patches else None
 
-    def learn(self, members: Mapping[str, object]) -> Terms:
+    def learn(self, members: Mapping[str, object]) -> GrantTerms:
         """Read terms as the relay told them, and check them against each other."""
         expires_at, grants = members.get("expires_at"), members.get("grants")
         if not isinstance(grants, dict):
             violated(Invariant.STATUS, f"no grants in {members!r:.200}")
         check_grants(grants, expires_at, self.prefix)
-        return Terms(end_of(expires_at), {channel: end_of(expiry) for channel, expiry in grants.items()})
+        return GrantTerms(end_of(expires_at), {channel: end_of(expiry) for channel, expiry in grants.items()})
 
-    def ended(self, wall: Wall, now: float) -> float | None:
+    def ended(self, wall: WallClockModel, now: float) -> float | None:
         """From when on its token could not be accepted, until now; None when it may be."""
         ends = [end for end in (self.revoked, self.suspended) if end is not None]
         expiries = [inf if terms is None else terms.expires_at for terms in self.terms]
@@ -114,14 +125,14 @@ class Session:
             ends.append(over)
         return min(ends, default=None)
 
-    def is_dead(self, wall: Wall, since: float, until: float) -> bool:
+    def is_dead(self, wall: WallClockModel, since: float, until: float) -> bool:
         """Whether its token could not be accepted at any time of a span."""
         if any(end is not None and end <= since for end in (self.revoked, self.suspended)):
             return True
         earliest = wall.earliest(since, until)
         return all(terms is not None and terms.expires_at < earliest for terms in self.terms)
 
-    def lacks(self, channel: str, wall: Wall, since: float, until: float) -> bool:
+    def lacks(self, channel: str, wall: WallClockModel, since: float, until: float) -> bool:
         """Whether it could not hold a live grant at any time of a span."""
         if self.is_dead(wall, since, until):
             return True
@@ -146,7 +157,7 @@ class Session:
         return self.surely_lives(latest_wall) and _all_reach(self.past, channel, latest_wall)
 
 
-def _all_reach(terms: list[Terms | None], channel: str, latest_wall: float) -> bool:
+def _all_reach(terms: list[GrantTerms | None], channel: str, latest_wall: float) -> bool:
     return all(each is not None and each.until(channel) > latest_wall + SLACK for each in terms)
 
 
@@ -159,11 +170,11 @@ def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) 
 
 
 @define(eq=False)
-class Command:
+class CommandModel:
     """A Device Control call: who made it, what reached which phone, what was answered."""
 
     mark: str
-    caller: Session
+    caller: SessionModel
     sent: float
     selector: str = ""  # which phone is meant: the name of its host
     secret: str = ""
@@ -177,7 +188,7 @@ class Command:
 
 
 @define(eq=False)
-class Attempt:
+class AuthAttempt:
     """An authentication under way, then one that failed; one whose answer never came may have failed."""
 
     sent: float
@@ -185,25 +196,25 @@ class Attempt:
 
 
 @define
-class Addresses:
+class AddressBlockModel:
     """Who may be blocked, and who must be: failed authentications by address, and what clears them."""
 
-    attempts: dict[str, list[Attempt]] = field(factory=dict)
+    attempts: dict[str, list[AuthAttempt]] = field(factory=dict)
     successes: dict[str, list[tuple[float, float]]] = field(factory=dict)
     cleared: list[tuple[float, float]] = field(factory=list)  # spans within which everything may have been forgotten
     surely_cleared: list[tuple[float, float]] = field(factory=list)  # those within which it was
 
-    def attempt(self, address: str, now: float) -> Attempt:
+    def attempt(self, address: str, now: float) -> AuthAttempt:
         """A credential is sent."""
-        attempt = Attempt(now)
+        attempt = AuthAttempt(now)
         self.attempts.setdefault(address, []).append(attempt)
         return attempt
 
-    def did_not_fail(self, address: str, attempt: Attempt) -> None:
+    def did_not_fail(self, address: str, attempt: AuthAttempt) -> None:
         """It was refused for a reason that does not count."""
         self.attempts[address].remove(attempt)
 
-    def succeeded(self, address: str, attempt: Attempt, told: float) -> None:
+    def succeeded(self, address: str, attempt: AuthAttempt, told: float) -> None:
         """It was accepted."""
         self.attempts[address].remove(attempt)
         self.successes.setdefault(address, []).append((attempt.sent, told))
@@ -217,11 +228,11 @@ class Addresses:
     def check_open(self, address: str, opened: float, now: float) -> None:
         """A WebSocket was accepted; the request was sent at `opened`."""
         sure = [attempt for attempt in self.attempts.get(address, []) if attempt.told is not None]
-        sure.sort(key=_told)
+        sure.sort(key=_describe)
         for last in range(MAX_FAILURES - 1, len(sure)):
             five = sure[last - MAX_FAILURES + 1 : last + 1]
-            told, first = _told(five[-1]), min(attempt.sent for attempt in five)
-            if told - first >= WINDOW or told > opened or now >= five[-1].sent + BLOCK_FOR:
+            told, first = _describe(five[-1]), min(attempt.sent for attempt in five)
+            if told - first >= WINDOW or told > opened or now >= five[-1].sent + BLOCK_DURATION:
                 continue
             if self._touched(self.cleared, first, now) or self._touched(self.successes.get(address, []), first, told):
                 continue
@@ -229,13 +240,13 @@ class Addresses:
 
     def check_refused(self, address: str, opened: float, now: float) -> None:
         """A WebSocket was refused with 429."""
-        since = opened - BLOCK_FOR - WINDOW - SLACK
+        since = opened - BLOCK_DURATION - WINDOW - SLACK
         # What a finished registration has cleared does not count any more.
         cleared = max((begun for begun, until in self.surely_cleared if until <= opened), default=-inf)
         attempts = self.attempts.get(address, [])
-        possible = [each for each in attempts if each.sent <= now and _told(each) >= max(since, cleared)]
+        possible = [each for each in attempts if each.sent <= now and _describe(each) >= max(since, cleared)]
         # Each failed at some time between the two: those of a window that begins when one was told at the earliest.
-        most = max((_within(possible, _told(each)) for each in possible), default=0)
+        most = max((_within(possible, _describe(each)) for each in possible), default=0)
         if most < MAX_FAILURES:
             violated(Invariant.NOT_BLOCKED, f"{address} got 429 after {most} failures within a minute")
 
@@ -244,20 +255,20 @@ class Addresses:
         return any(begun <= until and ended >= since for begun, ended in spans)
 
 
-def _within(attempts: list[Attempt], until: float) -> int:
+def _within(attempts: list[AuthAttempt], until: float) -> int:
     """How many may have failed in the minute that ends a minute after that time."""
-    return sum(_told(each) >= until and each.sent < until + WINDOW for each in attempts)
+    return sum(_describe(each) >= until and each.sent < until + WINDOW for each in attempts)
 
 
-def _told(attempt: Attempt) -> float:
+def _describe(attempt: AuthAttempt) -> float:
     return inf if attempt.told is None else attempt.told
 
 
 @define(eq=False)
-class Turn:
+class TurnModel:
     """A turn of a chat as its reader saw it."""
 
-    chat: Chat
+    chat: ChatModel
     text: str
     run_id: str = ""
     message_id: str = ""
@@ -274,11 +285,11 @@ class Turn:
 
 
 @define(eq=False)
-class Chat:
+class ChatModel:
     """A chat session of the API."""
 
     id: str
-    turns: list[Turn] = field(factory=list)
+    turns: list[TurnModel] = field(factory=list)
     deleting: bool = False
     deleted: bool = False  # that was answered
     runs: int = 0  # that were ever asked for

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from fuzz.simulation.deployment import World
-from fuzz.simulation.servers.mcp_tool_behavior import SOON, TIMEOUT, Call, Said, Way, note
+from fuzz.simulation.deployment import Deployment
+from fuzz.simulation.servers.mcp_tool_behavior import SOON, TIMEOUT, Said, ToolCallBehavior, ToolTransport, note
 from runtimes.sim.child import ScriptedProgram, SimChild
 from runtimes.sim.connection import SimEnd
 from svc_proto.commands import SignalName
@@ -34,10 +34,10 @@ SERVERS: Mapping[str, Mapping[str, object]] = {
 ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that somebody has to allow
 
 
-class Toolshed:
+class SimMcpServers:
     """All of them. `heard` is told of each call, with the name that the model has for its tool."""
 
-    def __init__(self, world: World, heard: Callable[[str, str, str], None]) -> None:
+    def __init__(self, world: Deployment, heard: Callable[[str, str, str], None]) -> None:
         self.world = world
         self.heard = heard
         self.answered: dict[str, float] = {}  # by mark, when a good answer went out
@@ -51,9 +51,9 @@ class Toolshed:
         self._open = True
         home = self.world.home
         for name, path in PROGRAMS.items():
-            home.programs[path] = partial(_Program, self, name)
+            home.programs[path] = partial(_StdioMcpServer, self, name)
         far = self.world.sim.host("toolshed", "10.0.0.6")
-        listen(far, PORT, partial(_Visit, _Far(self)))
+        listen(far, PORT, partial(_McpConnection, _HttpMcpServer(self)))
         self._configure(
             {name: {**about, "timeout": TIMEOUT, "connect_timeout": TIMEOUT} for name, about in SERVERS.items()}
         )
@@ -69,12 +69,12 @@ class Toolshed:
 
     # --- what is said ---
 
-    def answer(self, server: str, message: Mapping[str, Any], way: Way) -> None:
+    def answer(self, server: str, message: Mapping[str, Any], way: ToolTransport) -> None:
         """A request."""
         identity, method = message["id"], message["method"]
         if method == "tools/call":
             params = message["params"]
-            call = Call(self, server, identity, params, way)
+            call = ToolCallBehavior(self, server, identity, params, way)
             how = str(params["arguments"]["how"])
             self.heard(f"mcp_{server}_{params['name']}", call.mark, how)
             getattr(call, how)()
@@ -87,7 +87,7 @@ class Toolshed:
             },
             "tools/list": {"tools": self._tools(server)},
         }
-        way.say({"jsonrpc": "2.0", "id": identity, "result": results.get(method, {})}, last=True)
+        way.send_message({"jsonrpc": "2.0", "id": identity, "result": results.get(method, {})}, last=True)
 
     def _tools(self, server: str) -> list[Said]:
         edition = self.editions.get(server, 0)
@@ -103,10 +103,10 @@ class Toolshed:
         ]
 
 
-class _Program(ScriptedProgram):
+class _StdioMcpServer(ScriptedProgram):
     """On its standard input and output. One of two does not mind that it is told to go."""
 
-    def __init__(self, shed: Toolshed, name: str, child: SimChild) -> None:
+    def __init__(self, shed: SimMcpServers, name: str, child: SimChild) -> None:
         super().__init__(child)
         self._shed = shed
         self._name = name
@@ -137,11 +137,11 @@ class _Program(ScriptedProgram):
 
     # --- as a way ---
 
-    def say(self, message: Said, *, last: bool = False) -> None:
+    def send_message(self, message: Said, *, last: bool = False) -> None:
         """A line."""
-        self.noise(json.dumps(message).encode() + b"\n")
+        self.send_garbage(json.dumps(message).encode() + b"\n")
 
-    def noise(self, data: bytes) -> None:
+    def send_garbage(self, data: bytes) -> None:
         """Anything."""
         self.child.emit(data)
 
@@ -150,69 +150,69 @@ class _Program(ScriptedProgram):
         self.child.emit_error(b"out of order\n")
         self.child.exit(3)
 
-    def cut(self, later: Callable[[Way], None]) -> None:
+    def cut(self, later: Callable[[ToolTransport], None]) -> None:
         """Nothing can be cut, but it stutters."""
         self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
 
 
-class _Far:
+class _HttpMcpServer:
     """Streamable HTTP, far away."""
 
-    def __init__(self, shed: Toolshed) -> None:
+    def __init__(self, shed: SimMcpServers) -> None:
         self.shed = shed
         self.sessions = 0
         self.forgotten = False  # whoever comes with a session has none
-        self.cut_off: Callable[[Way], None] | None = None  # what comes behind the event of number 1
+        self.cut_off: Callable[[ToolTransport], None] | None = None  # what comes behind the event of number 1
 
 
-class _Visit(ServerSideConnection):
+class _McpConnection(ServerSideConnection):
     """One connection."""
 
-    def __init__(self, far: _Far, end: SimEnd) -> None:
+    def __init__(self, far: _HttpMcpServer, end: SimEnd) -> None:
         super().__init__(end)
         self._far = far
         self._begun = False  # an answer that consists of events
 
-    def asked(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """By its method, and by what it calls."""
         self._begun = False
         head, far = self.head, self._far
         if head.method == "GET":
             later, far.cut_off = far.cut_off, None
             if head.headers.get(b"last-event-id") is None or later is None:
-                self._whole(405)
+                self._send_response(405)
             else:
                 later(self)
             return
         message = json.loads(body) if body else {}
         if head.method != "POST" or "id" not in message or "method" not in message:
-            self._whole(202)
+            self._send_response(202)
             return
         if message["method"] == "initialize":
             far.sessions += 1
             far.forgotten = False
         elif far.forgotten:
-            self._whole(404)
+            self._send_response(404)
             return
         how = message.get("params", {}).get("arguments", {}).get("how")
         if how == "forget" and far.sessions % 2:
             far.forgotten = True
-            self._whole(404)
+            self._send_response(404)
             return
         far.shed.answer("tickets", message, self)
 
-    def _whole(self, status: int) -> None:
+    def _send_response(self, status: int) -> None:
         self.put(ResponseHead(self.stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self.stream))
 
     # --- as a way ---
 
-    def say(self, message: Said, *, last: bool = False) -> None:
+    def send_message(self, message: Said, *, last: bool = False) -> None:
         """An event."""
         self._event(b"", json.dumps(message).encode())
         if last and not self.end.gone:
             self.put(ResponseEnd(self.stream))
 
-    def noise(self, data: bytes) -> None:
+    def send_garbage(self, data: bytes) -> None:
         """What is no message."""
         self._event(b"", b"{no message")
 
@@ -220,7 +220,7 @@ class _Visit(ServerSideConnection):
         """The connection ends."""
         self.end.abort()
 
-    def cut(self, later: Callable[[Way], None]) -> None:
+    def cut(self, later: Callable[[ToolTransport], None]) -> None:
         """It ends behind an event that has a number, and goes on for who comes back."""
         self._far.cut_off = later
         self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())

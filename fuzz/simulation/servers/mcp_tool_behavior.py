@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from fuzz.simulation.servers.mcp_servers import Toolshed
+    from fuzz.simulation.servers.mcp_servers import SimMcpServers
 
 TIMEOUT = 4  # s that a call has; ten times as long for who tells of progress
-HOWS = (
+BEHAVIORS = (
     *("echo", "late", "slow", "wrong", "garbage", "asks", "flood", "huge", "changed"),  # and all is well in the end
     *("silent", "crash", "fail", "refuse", "cut", "forget", "endless"),
 )
@@ -22,14 +22,14 @@ SOON = 1.2  # s
 Said: TypeAlias = Mapping[str, object]
 
 
-class Way(Protocol):
+class ToolTransport(Protocol):
     """How one request is answered."""
 
-    def say(self, message: Said, *, last: bool = False) -> None:
+    def send_message(self, message: Said, *, last: bool = False) -> None:
         """A message; the `last` one is the answer."""
         ...
 
-    def noise(self, data: bytes) -> None:
+    def send_garbage(self, data: bytes) -> None:
         """Bytes that are no message."""
         ...
 
@@ -37,15 +37,17 @@ class Way(Protocol):
         """Nothing more."""
         ...
 
-    def cut(self, later: Callable[[Way], None]) -> None:
+    def cut(self, later: Callable[[ToolTransport], None]) -> None:
         """Break off; `later` goes on."""
         ...
 
 
-class Call:
-    """One call, and how it is answered: a method for each word of `HOWS`."""
+class ToolCallBehavior:
+    """One call, and how it is answered: a method for each word of `BEHAVIORS`."""
 
-    def __init__(self, shed: Toolshed, server: str, identity: object, params: Mapping[str, Any], way: Way) -> None:
+    def __init__(
+        self, shed: SimMcpServers, server: str, identity: object, params: Mapping[str, Any], way: ToolTransport
+    ) -> None:
         self.mark = str(params["arguments"]["mark"])
         self._shed = shed
         self._server = server
@@ -54,10 +56,10 @@ class Call:
         self._way = way
         self._after = shed.world.sim.after
 
-    def echo(self, more: str = "", way: Way | None = None) -> None:
+    def echo(self, more: str = "", way: ToolTransport | None = None) -> None:
         """As it should be."""
         self._shed.answered[self.mark] = self._shed.world.sim.now
-        (way or self._way).say(_result(self._identity, f"done {self.mark} {more}"), last=True)
+        (way or self._way).send_message(_result(self._identity, f"done {self.mark} {more}"), last=True)
 
     def late(self) -> None:
         """After a while."""
@@ -67,7 +69,7 @@ class Call:
         """After more than a call has, but with a word now and then."""
         for count in range(1, words + 1):
             told = {"progressToken": self._token, "progress": count}
-            self._after(0.6 * TIMEOUT * count, partial(self._way.say, note("notifications/progress", told)))
+            self._after(0.6 * TIMEOUT * count, partial(self._way.send_message, note("notifications/progress", told)))
         if words < ENDLESS:
             self._after(0.6 * TIMEOUT * (words + 1), self.echo)
 
@@ -78,25 +80,27 @@ class Call:
     def wrong(self) -> None:
         """First to what was never asked."""
         for identity in (f"{self._identity}", 10_000):
-            self._way.say(_result(identity, STRAY))
+            self._way.send_message(_result(identity, STRAY))
         self._after(SOON, self.echo)
 
     def garbage(self) -> None:
         """Behind what is no message."""
-        self._way.noise(b"\xff{no message\n\n")
-        self._way.say({"jsonrpc": "1.0", "result": [STRAY]})
+        self._way.send_garbage(b"\xff{no message\n\n")
+        self._way.send_message({"jsonrpc": "1.0", "result": [STRAY]})
         self._after(0.1, self.echo)
 
     def asks(self) -> None:
         """And it has questions of its own, by a number that was taken."""
-        self._way.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "method": "sampling/createMessage", "params": {}})
+        self._way.send_message({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        self._way.send_message(
+            {"jsonrpc": "2.0", "id": self._identity, "method": "sampling/createMessage", "params": {}}
+        )
         self._after(0.2, self.echo)
 
     def flood(self) -> None:
         """Behind more than may be said in a second."""
         for _ in range(FLOOD):
-            self._way.say(note("notifications/message", {"level": "info", "data": "x"}))
+            self._way.send_message(note("notifications/message", {"level": "info", "data": "x"}))
         self.echo()
 
     def huge(self) -> None:
@@ -106,7 +110,7 @@ class Call:
     def changed(self) -> None:
         """And its tools are not what they were."""
         self._shed.editions[self._server] = self._shed.editions.get(self._server, 0) + 1
-        self._way.say(note("notifications/tools/list_changed", {}))
+        self._way.send_message(note("notifications/tools/list_changed", {}))
         self.echo()
 
     def silent(self) -> None:
@@ -119,12 +123,12 @@ class Call:
     def fail(self) -> None:
         """That the tool has failed."""
         result = {**_content("no"), "isError": True}
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "result": result}, last=True)
+        self._way.send_message({"jsonrpc": "2.0", "id": self._identity, "result": result}, last=True)
 
     def refuse(self) -> None:
         """By an error."""
         error = {"code": -32000, "message": "no"}
-        self._way.say({"jsonrpc": "2.0", "id": self._identity, "error": error}, last=True)
+        self._way.send_message({"jsonrpc": "2.0", "id": self._identity, "error": error}, last=True)
 
     def cut(self) -> None:
         """To who comes back."""

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 
 @frozen(kw_only=True)
-class Round:
+class ModelRound:
     """One answer of the model."""
 
     text: str = ""
@@ -63,21 +63,21 @@ def _event(told: dict[str, object]) -> bytes:
     return b"data: " + json.dumps(told).encode() + b"\n\n"
 
 
-def asking(word: str, *rounds: Round) -> str:
+def question_with_script(word: str, *rounds: ModelRound) -> str:
     """The question that has a model say this."""
     told = [{name: value for name, value in _members(each).items() if value} for each in rounds]
     return f"script: {word} #{json.dumps(told)}"
 
 
-def round_of(rows: list[dict[str, Any]], question: str) -> Round:
+def round_of(rows: list[dict[str, Any]], question: str) -> ModelRound:
     """What is said now: the rounds are counted by what the model has said since it was asked."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(row["role"] == "assistant" for row in rows[last:])
     rounds = json.loads(question.partition("#")[2])
-    return Round(number=made, **rounds[min(made, len(rounds) - 1)])
+    return ModelRound(number=made, **rounds[min(made, len(rounds) - 1)])
 
 
-def _members(part: Round) -> dict[str, Any]:
+def _members(part: ModelRound) -> dict[str, Any]:
     names = ("text", "think", "calls", "usage", "wait", "hang")
     members: dict[str, Any] = {name: getattr(part, name) for name in names}
     members["finish"] = part.finish if part.finish != "stop" else ""

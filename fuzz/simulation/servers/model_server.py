@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from fuzz.simulation.servers.model_script import Round, calling, chunk, round_of, usage
+from fuzz.simulation.servers.model_script import ModelRound, calling, chunk, round_of, usage
 from runtimes.sim.connection import SimEnd
 from runtimes.sim.host import SimHost
 from svc_proto.wire.events import (
@@ -23,19 +23,19 @@ from tests.support.sim_http import ServerSideConnection, listen
 
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
-PIECE = "long answer " * 125
+LONG_ANSWER_CHUNK = "long answer " * 125
 TAKEN = (9, 1)  # tokens that a round of an answer with notes takes, as it says: those asked with, and those said
 TOKENS = sum(TAKEN)
 MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
 DONE = b"data: [DONE]\n\n"
 
 
-class Manner(Enum):
+class ModelBehavior(Enum):
     """How it answers."""
 
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds
-    MURMUR = "murmur"  # more than a small window holds, and then nothing
+    SLOW_DELTAS = "murmur"  # more than a small window holds, and then nothing
     TOOL = "tool"  # it wants the phone pinged first
     LOSE = "lose"  # the same, and the connection breaks when it should go on
     ASK = "ask"  # it wants a text message sent first, which somebody has to allow
@@ -45,27 +45,27 @@ class Manner(Enum):
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # nothing more comes in the middle
     NONSENSE = "nonsense"  # no JSON in its events
-    # as the question says behind its number sign, in JSON: see `fuzz.simulation.servers.model_script.Round`
+    # as the question says behind its number sign, in JSON: see `fuzz.simulation.servers.model_script.ModelRound`
     SCRIPT = "script"
 
 
-CALLS = (Manner.TOOL, Manner.ASK, Manner.LOSE)
+CALLS = (ModelBehavior.TOOL, ModelBehavior.ASK, ModelBehavior.LOSE)
 
 
-class Upstream:
+class SimModelServer:
     """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
 
     def __init__(self, host: SimHost) -> None:
         self.host = host
-        self.trouble: Manner | None = None
+        self.trouble: ModelBehavior | None = None
         self.asked = 0
-        self.visits: dict[_Visit, None] = {}  # that wait for words
+        self.visits: dict[_ModelConnection, None] = {}  # that wait for words
         self.doomed: list[float] = []  # so many s after the next question, answering ends
         self.forsaken: dict[str, None] = {}  # what was asked when the model was about to leave
         self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
         self.newest: dict[str, float] = {}  # when something was last asked
-        listen(host, MODEL_PORT, lambda end: _Visit(self, end))
+        listen(host, MODEL_PORT, lambda end: _ModelConnection(self, end))
 
     @property
     def questions(self) -> list[str]:
@@ -73,8 +73,8 @@ class Upstream:
         return [visit.question for visit in self.visits]
 
 
-class _Visit(ServerSideConnection):
-    def __init__(self, upstream: Upstream, end: SimEnd) -> None:
+class _ModelConnection(ServerSideConnection):
+    def __init__(self, upstream: SimModelServer, end: SimEnd) -> None:
         super().__init__(end)
         self._upstream = upstream
         self.question = ""  # until it is answered
@@ -85,11 +85,11 @@ class _Visit(ServerSideConnection):
         if upstream.visits.pop(self, self) is None:
             upstream.broken.append((upstream.host.world.now, self.question))
 
-    def asked(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """Something is to be said."""
         upstream = self._upstream
         if self.head.method == "GET":
-            self._whole(200, b'{"data":[{"id":"sim"}]}')
+            self._send_response(200, b'{"data":[{"id":"sim"}]}')
             return
         asked = json.loads(body)
         upstream.asked += 1
@@ -104,8 +104,8 @@ class _Visit(ServerSideConnection):
             upstream.host.world.after(upstream.doomed.pop(0), self.end.abort)
         for listener in upstream.on_question:
             listener(question, rows)
-        part = round_of(rows, question) if manner is Manner.SCRIPT else None
-        status = 500 if manner is Manner.REFUSE else 200 if part is None else part.status
+        part = round_of(rows, question) if manner is ModelBehavior.SCRIPT else None
+        status = 500 if manner is ModelBehavior.REFUSE else 200 if part is None else part.status
         if status != 200:
             self._refuse(status)
             return
@@ -114,62 +114,64 @@ class _Visit(ServerSideConnection):
         if part is None:
             self._answer(manner, rows, question)
         else:
-            self._play(part)
+            self._execute(part)
 
-    def _play(self, part: Round) -> None:
+    def _execute(self, part: ModelRound) -> None:
         words = [chunk(delta) for delta in part.deltas]
         if part.hang:
-            self._tell(words, Manner.HANG)
+            self._send_chunks(words, ModelBehavior.HANG)
             return
         ending = [*part.ending(), DONE]
-        self._tell([*words, *ending], rest=(len(ending) if part.wait else -1, part.wait))
+        self._send_chunks([*words, *ending], rest=(len(ending) if part.wait else -1, part.wait))
 
-    def _answer(self, manner: Manner, rows: list[dict[str, Any]], question: str) -> None:
+    def _answer(self, manner: ModelBehavior, rows: list[dict[str, Any]], question: str) -> None:
         after_tool = rows[-1]["role"] == "tool"
         if manner in CALLS and not after_tool:
             sms = {"to": "+15550100", "body": question}
-            call = ("call_0", "phone_send_sms", sms) if manner is Manner.ASK else ("call_0", "phone_ping", {})
-            self._tell([chunk({"content": "Let me see."}), *calling(call), DONE])
+            call = ("call_0", "phone_send_sms", sms) if manner is ModelBehavior.ASK else ("call_0", "phone_ping", {})
+            self._send_chunks([chunk({"content": "Let me see."}), *calling(call), DONE])
             return
-        if manner is Manner.NOTES and (notes := _notes(rows, question)):
-            self._tell([*notes.ending(), DONE])
+        if manner is ModelBehavior.NOTES and (notes := _notes(rows, question)):
+            self._send_chunks([*notes.ending(), DONE])
             return
-        if manner is Manner.USE and not after_tool:
-            self._tell([*calling(*_uses(question)), DONE])
+        if manner is ModelBehavior.USE and not after_tool:
+            self._send_chunks([*calling(*_uses(question)), DONE])
             return
-        if manner is Manner.LOSE:
-            self._tell([], Manner.BREAK)
+        if manner is ModelBehavior.LOSE:
+            self._send_chunks([], ModelBehavior.BREAK)
             return
-        if manner is Manner.MURMUR:
-            self._tell([chunk({"content": PIECE + " "})] * MURMURS, Manner.HANG)
+        if manner is ModelBehavior.SLOW_DELTAS:
+            self._send_chunks([chunk({"content": LONG_ANSWER_CHUNK + " "})] * MURMURS, ModelBehavior.HANG)
             return
-        if manner is Manner.LONG:
-            pieces = [chunk({"content": PIECE + " "})] * LONG
+        if manner is ModelBehavior.LONG:
+            pieces = [chunk({"content": LONG_ANSWER_CHUNK + " "})] * LONG
         else:
             pieces = [chunk({"content": word + " "}) for word in f"You said {question}".split(" ")]
-        if manner is Manner.NONSENSE:
+        if manner is ModelBehavior.NONSENSE:
             pieces[len(pieces) // 2] = b"data: {nonsense\n\n"
-        if manner in (Manner.BREAK, Manner.HANG):
-            self._tell(pieces[: len(pieces) // 2], manner)
+        if manner in (ModelBehavior.BREAK, ModelBehavior.HANG):
+            self._send_chunks(pieces[: len(pieces) // 2], manner)
             return
-        taken = [usage(*TAKEN)] if manner is Manner.NOTES else []
-        self._tell([*pieces, chunk({}, "stop"), *taken, DONE])
+        taken = [usage(*TAKEN)] if manner is ModelBehavior.NOTES else []
+        self._send_chunks([*pieces, chunk({}, "stop"), *taken, DONE])
 
     def _refuse(self, status: int) -> None:
         self._upstream.visits.pop(self)
-        self._whole(status, b'{"error":{"message":"no"}}')
+        self._send_response(status, b'{"error":{"message":"no"}}')
 
-    def _whole(self, status: int, body: bytes) -> None:
+    def _send_response(self, status: int, body: bytes) -> None:
         fields = Headers([(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))])
         self.put(ResponseHead(self.stream, status, fields), ResponseData(self.stream, body))
         self.put(ResponseEnd(self.stream))
 
-    def _tell(self, pieces: list[bytes], manner: Manner = Manner.PLAIN, rest: tuple[int, float] = (-1, 0.0)) -> None:
+    def _send_chunks(
+        self, pieces: list[bytes], manner: ModelBehavior = ModelBehavior.PLAIN, rest: tuple[int, float] = (-1, 0.0)
+    ) -> None:
         """One piece after another, each some time after the last; `rest`: so many s when so many are left."""
         if self.end.gone:
             return
         if len(pieces) == rest[0]:
-            self._upstream.host.world.after(rest[1], lambda: self._tell(pieces, manner))
+            self._upstream.host.world.after(rest[1], lambda: self._send_chunks(pieces, manner))
             return
         if pieces and self.end.unsent == 0:
             if pieces[0] is DONE:  # and may leave now
@@ -179,14 +181,14 @@ class _Visit(ServerSideConnection):
         if pieces:
             world = self._upstream.host.world
             pause = 1.0 if self.end.unsent else 0.002 if len(pieces) > LONG // 5 else 0.2
-            world.after(world.rng.random() * pause, lambda: self._tell(pieces, manner, rest))
-        elif manner is Manner.BREAK:
+            world.after(world.rng.random() * pause, lambda: self._send_chunks(pieces, manner, rest))
+        elif manner is ModelBehavior.BREAK:
             self.end.abort()
-        elif manner is not Manner.HANG:
+        elif manner is not ModelBehavior.HANG:
             self.put(ResponseEnd(self.stream))
 
 
-def _notes(rows: list[dict[str, Any]], question: str) -> Round | None:
+def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
     """The calls of that manner, which are made twice; what is noted is what the question says behind its number."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(bool(row.get("tool_calls")) for row in rows[last:])
@@ -194,7 +196,7 @@ def _notes(rows: list[dict[str, Any]], question: str) -> Round | None:
     if made:
         words = question.partition("#")[2].split()
         calls = [["memory", {"action": "add", "content": word}] for word in words]
-    return Round(calls=calls, usage=[*TAKEN], number=made) if calls and made <= 1 else None
+    return ModelRound(calls=calls, usage=[*TAKEN], number=made) if calls and made <= 1 else None
 
 
 def _uses(question: str) -> list[tuple[str, str, dict[str, str]]]:
@@ -206,8 +208,8 @@ def _uses(question: str) -> list[tuple[str, str, dict[str, str]]]:
     return calls
 
 
-def _manner(question: str) -> Manner:
-    return next((manner for manner in Manner if question.startswith(f"{manner.value}:")), Manner.PLAIN)
+def _manner(question: str) -> ModelBehavior:
+    return next((manner for manner in ModelBehavior if question.startswith(f"{manner.value}:")), ModelBehavior.PLAIN)
 
 
 def _text(content: object) -> str:

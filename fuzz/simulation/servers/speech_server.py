@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fuzz.simulation.servers.model_server import Manner, Upstream
+from fuzz.simulation.servers.model_server import ModelBehavior, SimModelServer
 from runtimes.sim.connection import SimEnd
 from runtimes.sim.host import SimHost
 from svc_proto.wire.events import (
@@ -42,51 +42,51 @@ ABRUPT = 0.5  # of all ends while it says nothing
 ASTRAY = 0.1  # of all answers that were to be read aloud: it says something else
 
 
-def sound_of(text: str) -> int:
+def sample_value(text: str) -> int:
     """The value of all samples of a text that is spoken."""
     found = NUMBER.search(text)
     return int(found[1]) % 30_000 if found else 0
 
 
-def recording_of(number: int, samples: int = SAMPLES) -> bytes:
+def build_recording(number: int, samples: int = SAMPLES) -> bytes:
     """What a microphone hears: the number is in all samples."""
     return number.to_bytes(2, "little") * samples
 
 
-class Provider:
+class SimSpeechServer:
     """The listener. It has the troubles of the model."""
 
-    def __init__(self, host: SimHost, upstream: Upstream) -> None:
+    def __init__(self, host: SimHost, upstream: SimModelServer) -> None:
         self.host = host
         self._upstream = upstream
         self.doomed: list[float] = []  # so many s after something is said next, the socket ends
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         self.failed_at = -1.0  # when it last let somebody down over HTTP
-        listen(host, PROVIDER_PORT, lambda end: _Call(self, end))
-        listen(host, VENDOR_PORT, lambda end: _Request(self, end))
+        listen(host, PROVIDER_PORT, lambda end: _RealtimeConnection(self, end))
+        listen(host, VENDOR_PORT, lambda end: _SpeechRequestConnection(self, end))
 
     @property
-    def trouble(self) -> Manner | None:
+    def fault_mode(self) -> ModelBehavior | None:
         """How every answer goes, while it is set."""
         return self._upstream.trouble
 
 
-class _Request(ServerSideConnection):
+class _SpeechRequestConnection(ServerSideConnection):
     """`/audio/speech` and `/audio/transcriptions`."""
 
-    def __init__(self, provider: Provider, end: SimEnd) -> None:
+    def __init__(self, provider: SimSpeechServer, end: SimEnd) -> None:
         super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
 
-    def asked(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """A text is to be read, or a recording to be understood."""
-        trouble = self._provider.trouble
-        if trouble is Manner.REFUSE:
+        trouble = self._provider.fault_mode
+        if trouble is ModelBehavior.REFUSE:
             self._provider.failed_at = self._world.now
             self.answer(503, b"no")
         elif self.head.target.endswith("/audio/speech"):
-            pcm = recording_of(sound_of(json.loads(body)["input"]))
+            pcm = build_recording(sample_value(json.loads(body)["input"]))
             self.put(ResponseHead(self.stream, 200, Headers([(b"content-type", b"audio/pcm")])))
             self._speak([pcm] * PIECES)
         else:
@@ -94,12 +94,12 @@ class _Request(ServerSideConnection):
             self.answer(200, b'{"text": "voice %d"}' % int.from_bytes(sound[:2], "little"))
 
     def _speak(self, pieces: list[bytes]) -> None:
-        trouble = self._provider.trouble
+        trouble = self._provider.fault_mode
         if self.end.gone:
             return
-        if trouble in (Manner.BREAK, Manner.HANG):
+        if trouble in (ModelBehavior.BREAK, ModelBehavior.HANG):
             self._provider.failed_at = self._world.now
-            if trouble is Manner.BREAK:
+            if trouble is ModelBehavior.BREAK:
                 self.end.abort()
             return
         if not pieces:
@@ -109,10 +109,10 @@ class _Request(ServerSideConnection):
         self._world.after(self._world.rng.random() * PAUSE, lambda: self._speak(pieces[1:]))
 
 
-class _Call(ServerSideConnection):
+class _RealtimeConnection(ServerSideConnection):
     """One socket."""
 
-    def __init__(self, provider: Provider, end: SimEnd) -> None:
+    def __init__(self, provider: SimSpeechServer, end: SimEnd) -> None:
         super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
@@ -130,14 +130,14 @@ class _Call(ServerSideConnection):
         if self._functions:  # else it was somebody who had a text read aloud
             provider.lost.append((self._world.now, tuple(self._numbered)))
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         """Go, with a farewell or without."""
         if self.end.gone:
             return
         if self._playing or self._world.rng.random() < ABRUPT:
             self.end.abort()
             return
-        self._put(CloseWebSocket(self.stream, 1001))
+        self._send_websocket_event(CloseWebSocket(self.stream, 1001))
         self._flush()
         self._left = True
 
@@ -155,7 +155,7 @@ class _Call(ServerSideConnection):
                     self.head = event
                     self._begin()
                 case TextMessage(text=text):
-                    self._hear(json.loads(text))
+                    self._on_message(json.loads(text))
                 case WebSocketClosed():
                     self._playing = ""
                     self._flush()
@@ -166,32 +166,32 @@ class _Call(ServerSideConnection):
         self._flush()
 
     def _begin(self) -> None:
-        if self._provider.trouble is Manner.REFUSE:
+        if self._provider.fault_mode is ModelBehavior.REFUSE:
             self.answer(503, b"no")
         else:
-            self._put(AcceptWebSocket(self.stream))
-            self._tell("session.created", session={"id": "sess", "model": "m"})
+            self._send_websocket_event(AcceptWebSocket(self.stream))
+            self._send_event("session.created", session={"id": "sess", "model": "m"})
 
     # --- what it is told ---
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         match message["type"]:
             case "session.update":
                 self._functions = bool(message["session"].get("tools"))
-                self._tell("session.updated", session={"model": "m"})
+                self._send_event("session.updated", session={"model": "m"})
             case "conversation.item.create":
                 item = message["item"]
                 if item["type"] == "message":
                     self._said = item["content"][0]["text"]
                     self._numbered += map(int, NUMBER.findall(self._said))
                     if self._provider.doomed:
-                        self._world.after(self._provider.doomed.pop(0), self._leave)
+                        self._world.after(self._provider.doomed.pop(0), self._close)
             case "input_audio_buffer.append":
                 self._heard += base64.b64decode(message["audio"])
             case "input_audio_buffer.clear":
                 self._heard = b""
             case "input_audio_buffer.commit":
-                self._understand()
+                self._transcribe()
             case "response.create":
                 self._respond(str(message.get("response", {}).get("instructions", "")))
             case "response.cancel":
@@ -202,20 +202,20 @@ class _Call(ServerSideConnection):
             case _:
                 pass
 
-    def _understand(self) -> None:
+    def _transcribe(self) -> None:
         """What was said last is in the last sample."""
         number, self._heard = int.from_bytes(self._heard[-2:], "little"), b""
         self._said = f"talk: voice {number}"
         self._numbered.append(number)
-        self._tell("conversation.item.input_audio_transcription.completed", item_id="item", transcript=self._said)
+        self._send_event("conversation.item.input_audio_transcription.completed", item_id="item", transcript=self._said)
 
     def _respond(self, instructions: str) -> None:
         if self._playing:
             self._refuse("Conversation already has an active response", "conversation_already_has_active_response")
             return
-        self._playing = response = self._number("resp")
+        self._playing = response = self._next_id("resp")
         said, self._said = self._said, ""
-        self._tell("response.created", response={"id": response, "status": "in_progress", "output": []})
+        self._send_event("response.created", response={"id": response, "status": "in_progress", "output": []})
         if instructions and self._functions:
             astray = self._world.rng.random() < ASTRAY
             self._speak("I would rather not." if astray else instructions.partition("\n\n")[2] or instructions)
@@ -229,9 +229,9 @@ class _Call(ServerSideConnection):
     def _call(self, said: str) -> None:
         later = said.startswith("later: ")
         arguments = {"text": said.removeprefix("later: "), **({"mode": "background"} if later else {})}
-        item = {"id": self._number("item"), "type": "function_call", "call_id": self._number("call")}
+        item = {"id": self._next_id("item"), "type": "function_call", "call_id": self._next_id("call")}
         item |= {"name": "svc_run_task", "status": "completed", "arguments": json.dumps(arguments)}
-        self._tell("response.output_item.done", response_id=self._playing, output_index=0, item=item)
+        self._send_event("response.output_item.done", response_id=self._playing, output_index=0, item=item)
         self._done("completed", [item])
 
     # --- what it says ---
@@ -240,27 +240,27 @@ class _Call(ServerSideConnection):
         words = text.split(" ")
         half = len(words) // 2
         pieces = [" ".join(words[:half]) + " ", " ".join(words[half:])] if half else [text]
-        sound = sound_of(text).to_bytes(2, "little") * SAMPLES
+        sound = sample_value(text).to_bytes(2, "little") * SAMPLES
         self._go_on(self._playing, self._pieces(self._playing, pieces, base64.b64encode(sound).decode()))
 
     def _pieces(self, response: str, pieces: list[str], sound: str) -> Iterator[None]:
         here = {"response_id": response, "item_id": "item", "output_index": 0, "content_index": 0}
         for words in pieces:
-            self._tell("response.output_audio_transcript.delta", **here, delta=words)
-            self._tell("response.output_audio.delta", **here, delta=sound)
+            self._send_event("response.output_audio_transcript.delta", **here, delta=words)
+            self._send_event("response.output_audio.delta", **here, delta=sound)
             yield
-        self._tell("response.output_audio.done", **here)
+        self._send_event("response.output_audio.done", **here)
         self._done("completed", [])
 
     def _go_on(self, response: str, pieces: Iterator[None]) -> None:
         """One piece after another, each some time after the last."""
         if self._playing != response or self.end.gone:
             return
-        trouble = self._provider.trouble
-        if trouble is Manner.BREAK:
+        trouble = self._provider.fault_mode
+        if trouble is ModelBehavior.BREAK:
             self.end.abort()
             return
-        if trouble is Manner.HANG:
+        if trouble is ModelBehavior.HANG:
             return
         more = next(pieces, self) is None
         self._flush()
@@ -269,15 +269,17 @@ class _Call(ServerSideConnection):
 
     def _done(self, status: str, output: list[dict[str, Any]]) -> None:
         response, self._playing = self._playing, ""
-        self._tell("response.done", response={"id": response, "status": status, "output": output})
+        self._send_event("response.done", response={"id": response, "status": status, "output": output})
 
     def _refuse(self, message: str, code: str) -> None:
-        self._tell("error", error={"type": "invalid_request_error", "code": code, "message": message})
+        self._send_event("error", error={"type": "invalid_request_error", "code": code, "message": message})
 
-    def _tell(self, kind: str, **fields: Any) -> None:
-        self._put(TextMessage(self.stream, json.dumps({"type": kind, "event_id": self._number("event"), **fields})))
+    def _send_event(self, kind: str, **fields: Any) -> None:
+        self._send_websocket_event(
+            TextMessage(self.stream, json.dumps({"type": kind, "event_id": self._next_id("event"), **fields}))
+        )
 
-    def _put(self, event: Event) -> None:
+    def _send_websocket_event(self, event: Event) -> None:
         if not self.end.gone and not self._left:
             self._codec.send(event)
 
@@ -285,6 +287,6 @@ class _Call(ServerSideConnection):
         if not self.end.gone and (data := self._codec.data_to_send()):
             self.end.send(data)
 
-    def _number(self, kind: str) -> str:
+    def _next_id(self, kind: str) -> str:
         self._numbers += 1
         return f"{kind}_{self._numbers}"

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.deployment import ClusterDeployment
 from fuzz.cluster.invariants import SOON
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.auth_rate_limiter import LimiterState
@@ -22,41 +22,41 @@ from tests.cluster.harness import WHERE, RedisHarness
 from tests.relay.coordinator_harness import CoordinatorHarness, PhoneRouteStub
 
 
-def world(nodes: int = 2, seed: int = 0) -> ClusterWorld:
-    made = ClusterWorld(seed, nodes)
+def world(nodes: int = 2, seed: int = 0) -> ClusterDeployment:
+    made = ClusterDeployment(seed, nodes)
     made.start()
     return made
 
 
 def test_a_code_of_one_node_pairs_at_another_and_is_used_up_for_all() -> None:
     scene = world()
-    code = scene.code(0)
-    phone = scene.phone("P", 1, code=code)
+    code = scene.create_pairing_code(0)
+    phone = scene.new_phone("P", 1, code=code)
     scene.run(lambda: bool(phone.token or phone.refused))
     assert phone.token
     for node in (0, 1):
-        late = scene.phone(f"late-{node}", node, code=code)
+        late = scene.new_phone(f"late-{node}", node, code=code)
         scene.run(lambda late=late: bool(late.token or late.refused))  # type: ignore[misc]
         assert "pairing" in late.refused
         assert "invalid" in late.refused
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_command_reaches_the_phone_wherever_it_is() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1, at=0)
+    phone = scene.pair_phone("P", 1, at=0)
     for node in range(3):
-        call = scene.command(node, phone.token)
+        call = scene.send_command(node, phone.token)
         scene.run(lambda call=call: call.over)  # type: ignore[misc]
         assert call.answer.status == 200, (node, call.answer)
         assert call.answer.json["by"] == "P"
     assert len(phone.performed) == 3
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_revoked_session_is_cut_off_everywhere() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     deletion = scene.revoke(2, phone.token)
     scene.run(lambda: deletion.over)
     assert deletion.answer.status == 200, deletion.answer
@@ -64,202 +64,206 @@ def test_a_revoked_session_is_cut_off_everywhere() -> None:
     scene.run(lambda: phone.closed, limit=1.0)
     assert scene.sim.now - gone < 1.0
     for node in range(3):
-        assert scene.asked(node, "GET", "/ping", token=phone.token).status == 401
+        assert scene.request_and_wait(node, "GET", "/ping", token=phone.token).status == 401
     assert not scene.hosts[0].store.sessions
-    scene.look()
+    scene.check_invariants()
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     phone.mute = True
-    call = scene.command(0, phone.token)
+    call = scene.send_command(0, phone.token)
     scene.run(lambda: len(phone.performed) == 1)
     gone = scene.sim.now
     getattr(scene, end)(1)
     scene.run(lambda: call.over)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert scene.sim.now - gone < 0.6
-    back = scene.phone("P", 2, token=phone.token)
-    scene.run(lambda: back.is_in)
-    again = scene.command(0, phone.token)
+    back = scene.new_phone("P", 2, token=phone.token)
+    scene.run(lambda: back.is_authenticated)
+    again = scene.send_command(0, phone.token)
     scene.run(lambda: again.over)
     assert again.answer.status == 200
-    scene.look()
+    scene.check_invariants()
 
 
 def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_heard_of_it() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
-    scene.part(2)
+    scene.partition_from_redis(2)
     scene.sim.run_for(3.0)
-    assert scene.asked(0, "DELETE", f"/sessions/{phone.token}").status == 200
-    patch = scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
+    assert scene.request_and_wait(0, "DELETE", f"/sessions/{phone.token}").status == 200
+    patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 60})
     assert patch.status == 404, patch.answer
     assert not scene.store.sessions
-    assert scene.asked(2, "GET", "/sessions", token=phone.token).status == 401
-    scene.look()
+    assert scene.request_and_wait(2, "GET", "/sessions", token=phone.token).status == 401
+    scene.check_invariants()
 
 
 def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() -> None:
     scene = world(3)
-    phone = scene.paired("P", 0)
-    scene.part_store(1)
-    assert scene.asked(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
+    phone = scene.pair_phone("P", 0)
+    scene.partition_from_store(1)
+    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
     for n in range(3):
         scene.kill(n)
     scene.heal()
     for n in (0, 2):
         scene.restart(n)
-    scene.run(lambda: scene.knows(0) == scene.knows(2) == 1)
-    assert scene.asked(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
+    scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 1)
+    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
     scene.hosts[1].store.seconds = 2.0  # so that what it erases is there for a while
     scene.restart(1)
-    scene.run(lambda: scene.knows(0) == scene.knows(2) == 2)
+    scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 2)
     scene.sim.run_for(SOON)
     assert phone.token
     for n in (0, 2):
-        assert scene.asked(n, "GET", "/sessions", token=phone.token).status == 401
+        assert scene.request_and_wait(n, "GET", "/sessions", token=phone.token).status == 401
 
 
 def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
-    scene.part(0)
+    scene.partition_from_redis(0)
     scene.sim.run_for(5.0)
-    patch = scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
+    patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
     assert patch.status == 200, patch.answer
-    assert scene.asked(1, "GET", "/ping", token=phone.token).status == 403
-    assert scene.asked(0, "GET", "/ping", token=phone.token).status == 503  # it was not heard there
+    assert scene.request_and_wait(1, "GET", "/ping", token=phone.token).status == 403
+    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # it was not heard there
     scene.heal()
     scene.sim.run_for(1.0)
-    assert scene.asked(0, "GET", "/ping", token=phone.token).status == 403
-    scene.look()
+    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 403
+    scene.check_invariants()
 
 
 def test_a_phone_that_loses_its_bridge_is_none_at_any_node() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
-    assert scene.asked(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
+    assert (
+        scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}}).status == 200
+    )
     scene.sim.run_for(0.1)
     for node in (0, 2, 1):
-        assert scene.asked(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
-    scene.look()
+        assert scene.request_and_wait(node, "GET", "/bridge/devices").answer.json["count"] == 0, node
+    scene.check_invariants()
 
 
 def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
     scene = world(2)
-    phone, other = scene.paired("P", 0), scene.paired("Q", 1)
-    code = scene.code(0)
+    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 1)
+    code = scene.create_pairing_code(0)
     scene.kill_redis()
     scene.sim.run_for(1.0)
-    mine = scene.asked(0, "GET", "/ping?device=device-P", token=other.token)
+    mine = scene.request_and_wait(0, "GET", "/ping?device=device-P", token=other.token)
     assert mine.status == 200
     for node, method, path, token in (
         (0, "GET", "/ping?device=device-Q", phone.token),
         (0, "POST", "/pairing", ""),
         (1, "DELETE", f"/sessions/{other.token}", ""),
     ):
-        answer = scene.asked(node, method, path, token=token).answer
+        answer = scene.request_and_wait(node, method, path, token=token).answer
         assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable"), path
-    late = scene.phone("R", 1, code=code)
+    late = scene.new_phone("R", 1, code=code)
     scene.run(lambda: bool(late.refused))
     assert "pairing" not in late.refused
     scene.restart_redis()
     scene.sim.run_for(1.0)
-    assert scene.asked(0, "GET", "/ping", token=other.token).status == 401  # by now everybody knows
-    assert scene.paired("S", 0, at=1).is_in
-    scene.look()
+    assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # by now everybody knows
+    assert scene.pair_phone("S", 0, at=1).is_authenticated
+    scene.check_invariants()
 
 
 def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
     scene = world(2)
-    scene.part(0)
-    phone = scene.paired("P", 1)
-    again = scene.phone("P", 0, token=phone.token)
-    scene.run(lambda: again.is_in)
-    scene.part(0)
-    other = scene.paired("Q", 1)
-    assert scene.asked(0, "GET", "/sessions", token=other.token).status == 200
-    hasty = scene.phone("R", 0, token=scene.paired("R", 1).token)
+    scene.partition_from_redis(0)
+    phone = scene.pair_phone("P", 1)
+    again = scene.new_phone("P", 0, token=phone.token)
+    scene.run(lambda: again.is_authenticated)
+    scene.partition_from_redis(0)
+    other = scene.pair_phone("Q", 1)
+    assert scene.request_and_wait(0, "GET", "/sessions", token=other.token).status == 200
+    hasty = scene.new_phone("R", 0, token=scene.pair_phone("R", 1).token)
     assert hasty.talker is not None
     scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
     scene.kill(0)  # while it looks
     scene.run(lambda: hasty.closed)
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_to_nobody_else() -> None:
     scene = world(2)
-    scene.part(0)
-    phone = scene.paired("P", 1)
-    answer = scene.asked(0, "GET", "/voice/config", token=phone.token).answer
+    scene.partition_from_redis(0)
+    phone = scene.pair_phone("P", 1)
+    answer = scene.request_and_wait(0, "GET", "/voice/config", token=phone.token).answer
     assert answer.status == 200, answer
-    assert scene.asked(0, "GET", "/voice/config", token="A" * 43).status == 403  # no session's: it needs HTTPS
-    scene.look()
+    assert (
+        scene.request_and_wait(0, "GET", "/voice/config", token="A" * 43).status == 403
+    )  # no session's: it needs HTTPS
+    scene.check_invariants()
 
 
 def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
     scene = world(2)
-    phone = scene.paired("P", 1)
-    asking = scene.call(0, "POST", "/pairing")
-    ending = scene.call(0, "DELETE", f"/sessions/{phone.token}")
+    phone = scene.pair_phone("P", 1)
+    asking = scene.request(0, "POST", "/pairing")
+    ending = scene.request(0, "DELETE", f"/sessions/{phone.token}")
     scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
     scene.stop(0)
     scene.run(lambda: asking.over and ending.over)
     assert (asking.status, ending.status) == (200, 200)
     scene.run(lambda: phone.closed, limit=1.0)
-    late = scene.phone("Q", 1, code=asking.answer.json["code"])
-    scene.run(lambda: late.is_in)
-    assert scene.knows(1) == 0
-    scene.look()
+    late = scene.new_phone("Q", 1, code=asking.answer.json["code"])
+    scene.run(lambda: late.is_authenticated)
+    assert scene.count_known_nodes(1) == 0
+    scene.check_invariants()
 
 
 def test_the_last_commands_of_all_nodes_are_told_together() -> None:
     scene = world(3)
-    phone = scene.paired("P", 1)
+    phone = scene.pair_phone("P", 1)
     for node in range(3):
-        call = scene.command(node, phone.token)
+        call = scene.send_command(node, phone.token)
         scene.run(lambda call=call: call.over)  # type: ignore[misc]
     for node in range(3):
-        rows = scene.asked(node, "GET", "/bridge/activity").answer.json["activity"]
+        rows = scene.request_and_wait(node, "GET", "/bridge/activity").answer.json["activity"]
         assert [row["decision"] for row in rows] == ["executed"] * 3
         assert [row["sent_at"] for row in rows] == sorted((row["sent_at"] for row in rows), reverse=True)
-    scene.look()
+    scene.check_invariants()
 
 
 def test_five_failures_anywhere_block_an_address_everywhere() -> None:
     scene = world(2)
     for n in range(5):
-        phone = scene.phone(f"guess-{n}", n % 2, token="11111111-1111-4111-8111-111111111111")
+        phone = scene.new_phone(f"guess-{n}", n % 2, token="11111111-1111-4111-8111-111111111111")
         scene.run(lambda phone=phone: bool(phone.refused))  # type: ignore[misc]
     scene.sim.run_for(0.1)
     for node in range(2):
-        assert scene.asked(node, "GET", "/health").status == 200
-        late = scene.phone("late", node, token="11111111-1111-4111-8111-111111111111")
+        assert scene.request_and_wait(node, "GET", "/health").status == 200
+        late = scene.new_phone("late", node, token="11111111-1111-4111-8111-111111111111")
         scene.run(lambda late=late: late.closed or bool(late.refused))  # type: ignore[misc]
         assert late.talker is not None
         assert late.talker.status == 429
-    scene.look()
+    scene.check_invariants()
 
 
 def test_who_is_online_is_so_wherever_it_is() -> None:
     scene = world(3)
-    phones = [scene.paired(name, node) for node, name in enumerate("PQR")]
-    phones[2].leave()
+    phones = [scene.pair_phone(name, node) for node, name in enumerate("PQR")]
+    phones[2].disconnect()
     scene.sim.run_for(1.0)
     for node in range(3):
-        rows = scene.asked(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+        rows = scene.request_and_wait(node, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
         assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", True), ("R", False)]
     scene.kill_redis()
     scene.sim.run_for(1.0)
-    rows = scene.asked(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
+    rows = scene.request_and_wait(0, "GET", "/sessions", token=phones[0].token).answer.json["sessions"]
     assert sorted((row["device_name"], row["online"]) for row in rows) == [("P", True), ("Q", False), ("R", False)]
-    scene.look()
+    scene.check_invariants()
 
 
 def test_what_the_others_count_is_counted() -> None:

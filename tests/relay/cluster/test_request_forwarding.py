@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Connect
 from svc_proto.engine.websocket import WebSocketConnection
@@ -18,20 +18,20 @@ from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
-def uploaded(scene: ClusterWorld, node: int, token: str, data: bytes) -> str:
+def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> str:
     """The path of a file that a device has brought to a node."""
     body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
-    answer = scene.asked(node, "POST", "/media/upload", token=token, body=body).answer
+    answer = scene.request_and_wait(node, "POST", "/media/upload", token=token, body=body).answer
     assert answer.status == 200, answer
     return f"/media/{answer.json['token']}"
 
 
 def test_a_file_is_fetched_at_any_node() -> None:
     scene = world(3)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
     path = uploaded(scene, 1, phone.token, data)
-    there = scene.asked(1, "GET", path, token=phone.token).answer
+    there = scene.request_and_wait(1, "GET", path, token=phone.token).answer
     assert (there.status, there.body) == (200, data)
     tag = (there.headers.get(b"etag") or b"").decode()
     for node in (0, 2):
@@ -44,47 +44,52 @@ def test_a_file_is_fetched_at_any_node() -> None:
             ("GET", {"range": "bytes=999999-"}, 416, None),
         ):
             near, far = (
-                scene.asked(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer for n in (1, node)
+                scene.request_and_wait(n, method, path, token=phone.token, fields=cast("Pairs", fields)).answer
+                for n in (1, node)
             )
             assert (far.status, far.body) == (status, near.body)
             assert sorted(field for field in far.headers if field[0] != b"date") == sorted(
                 field for field in near.headers if field[0] != b"date"
             )
             assert body is None or far.body == body
-    assert scene.asked(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
-    assert scene.asked(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
-    assert scene.asked(0, "GET", path).status == 401
-    assert scene.asked(0, "GET", path.replace("media", "media/inspect")).status == 404  # what is at this node
+    assert (
+        scene.request_and_wait(0, "GET", path, token=phone.token, fields={"via": "1.0 a, 1.1 svc-node"}).status == 404
+    )
+    assert scene.request_and_wait(0, "GET", "/media/" + "A" * 22, token=phone.token).status == 404
+    assert scene.request_and_wait(0, "GET", path).status == 401
+    assert (
+        scene.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
+    )  # what is at this node
     scene.kill(1)
-    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
     scene.kill_redis()
     scene.sim.run_for(1.0)
-    answer = scene.asked(0, "GET", path, token=phone.token).answer
+    answer = scene.request_and_wait(0, "GET", path, token=phone.token).answer
     assert (answer.status, answer.json["code"]) == (503, "cluster_unavailable")
-    assert scene.asked(0, "GET", "/media/short", token=phone.token).status == 404
-    scene.look()
+    assert scene.request_and_wait(0, "GET", "/media/short", token=phone.token).status == 404
+    scene.check_invariants()
 
 
 def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -> None:
     scene = world(2)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, bytes(4_000_000))
-    call = scene.call(0, "GET", path, token=phone.token)
+    call = scene.request(0, "GET", path, token=phone.token)
     scene.run(lambda: call.head is not None)
     scene.kill(1)
     scene.run(lambda: call.over)
     assert call.status == 0
-    scene.look()
+    scene.check_invariants()
 
 
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
-def initialized(scene: ClusterWorld, node: int, token: str) -> Pairs:
+def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
     """A session of MCP at a node: what its requests show."""
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
-    answer = scene.asked(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
+    answer = scene.request_and_wait(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
     session = (answer.headers.get(b"mcp-session-id") or b"").decode()
     assert session
     return cast("Pairs", {**MCP, "mcp-session-id": session})
@@ -92,46 +97,50 @@ def initialized(scene: ClusterWorld, node: int, token: str) -> Pairs:
 
 def test_an_mcp_session_goes_on_at_any_node() -> None:
     scene = world(3)
-    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     shown = initialized(scene, 0, phone.token)
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     tap = {"name": "android_ping", "arguments": {}}
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": tap}
     for node in (0, 1, 2):
-        assert scene.asked(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
-        answer = scene.asked(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
+        assert scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=note, fields=shown).status == 202
+        answer = scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=ping, fields=shown).answer
         assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": 2, "result": {}})
-        assert scene.asked(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
-        assert scene.asked(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
+        assert scene.request_and_wait(node, "POST", "/mcp", token=other.token, body=ping, fields=shown).status == 404
+        assert scene.request_and_wait(node, "POST", "/mcp", token=phone.token, body=call, fields=shown).status == 200
         unknown = cast("Pairs", {**shown, "last-event-id": "7-7"})
-        assert scene.asked(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
+        assert scene.request_and_wait(node, "GET", "/mcp", token=phone.token, fields=unknown).status == 400
     passed = cast("Pairs", {**shown, "via": "1.1 svc-node"})
-    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
-    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
-    events = scene.call(1, "GET", "/mcp", token=phone.token, fields=shown)
+    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=passed).status == 404
+    assert (
+        scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=cast("Pairs", MCP)).status == 400
+    )
+    events = scene.request(1, "GET", "/mcp", token=phone.token, fields=shown)
     scene.run(lambda: events.head is not None)
     assert events.head is not None
     assert events.head.headers.get(b"content-type") == b"text/event-stream"
-    assert scene.asked(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
+    assert scene.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
     scene.run(lambda: events.over)
-    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
     shown = initialized(scene, 0, phone.token)
     scene.kill(0)
-    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
     shown = initialized(scene, 2, phone.token)
     scene.kill_redis()
     scene.sim.run_for(1.0)
-    assert scene.asked(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404  # it starts anew
+    assert (
+        scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
+    )  # it starts anew
     scene.stop(2)
     scene.run(lambda: not scene.nodes[2].alive)
-    scene.look()
+    scene.check_invariants()
 
 
 class Speaker:
     """A voice client at a node."""
 
-    def __init__(self, scene: ClusterWorld, node: int, path: str, token: str) -> None:
+    def __init__(self, scene: ClusterDeployment, node: int, path: str, token: str) -> None:
         target = scene.target(node)
         self.heard: list[dict[str, Any]] = []
         self.over = False
@@ -156,16 +165,16 @@ class Speaker:
         return any(message["type"] == kind for message in self.heard)
 
 
-def speaking(scene: ClusterWorld, token: str) -> str:
+def speaking(scene: ClusterDeployment, token: str) -> str:
     """The path of a voice session of the first node."""
-    answer = scene.asked(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
+    answer = scene.request_and_wait(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
     assert answer.status == 200, answer
     return str(answer.json["websocket_path"])
 
 
 def test_a_voice_session_is_spoken_with_at_any_node() -> None:
     scene = world(3)
-    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     for node in (1, 0, 2):
         path = speaking(scene, phone.token)
         speaker = Speaker(scene, node, path, phone.token)
@@ -180,22 +189,22 @@ def test_a_voice_session_is_spoken_with_at_any_node() -> None:
     late = Speaker(scene, 1, "/voice/output/" + "0" * 32, phone.token)
     scene.run(lambda: late.over)
     assert late.status == 404
-    scene.look()
+    scene.check_invariants()
 
 
 @pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
 def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
     scene = world(3)
-    phone, ruler = scene.paired("P", 0), scene.paired("R", 0)
+    phone, ruler = scene.pair_phone("P", 0), scene.pair_phone("R", 0)
     speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
     scene.run(lambda: bool(speaker.heard))
     assert scene.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
         speaker.talker.hang_up(reset=True)
     elif end == "revoked":
-        scene.part(0)  # so that the node that has it does not hear of it
+        scene.partition_from_redis(0)  # so that the node that has it does not hear of it
         gone = scene.sim.now
-        assert scene.asked(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
+        assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
         scene.run(lambda: speaker.over)
         assert scene.sim.now - gone < 1.0
         scene.heal()
@@ -204,7 +213,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
         scene.run(lambda: speaker.over)
     scene.sim.run_for(2.0)
     assert not scene.relays[1].coordinator._intermediary.sockets  # type: ignore[attr-defined]
-    scene.look()
+    scene.check_invariants()
 
 
 def told(one: CoordinatorHarness) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterWorld
+from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterDeployment
 from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -19,21 +19,21 @@ MIB = 1024 * 1024
 DATA = bytes(range(256)) * 1_000
 
 
-def world(nodes: int = 3) -> tuple[ClusterWorld, S3Service]:
-    scene = ClusterWorld(0, nodes, uploads=BUCKET)
+def world(nodes: int = 3) -> tuple[ClusterDeployment, S3Service]:
+    scene = ClusterDeployment(0, nodes, uploads=BUCKET)
     scene.start()
     assert scene.s3 is not None
     return scene, scene.s3
 
 
-def got(scene: ClusterWorld, node: int, path: str, token: str, method: str = "GET", **fields: str) -> Any:
+def got(scene: ClusterDeployment, node: int, path: str, token: str, method: str = "GET", **fields: str) -> Any:
     shown = cast("Pairs", {name.replace("_", "-"): value for name, value in fields.items()})
-    return scene.asked(node, method, path, token=token, fields=shown).answer
+    return scene.request_and_wait(node, method, path, token=token, fields=shown).answer
 
 
 def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
     scene, s3 = world()
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, DATA)
     assert list(s3.objects.values()) == [DATA]
     assert not scene.hosts[1].disk.files(scene.hosts[1].spool)
@@ -60,21 +60,21 @@ def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
                 if status in (200, 206):
                     assert answer.headers.get(b"etag") == tag.encode()
                     assert answer.headers.get(b"content-type") == b"text/plain"
-            assert scene.asked(node, "GET", path).status == 401
+            assert scene.request_and_wait(node, "GET", path).status == 401
         scene.kill(1)
         scene.sim.run_for(1.0)
     scene.restart(1)
-    scene.run(lambda: scene.nodes[1].ready and scene.knows(1) == 2)
+    scene.run(lambda: scene.nodes[1].ready and scene.count_known_nodes(1) == 2)
     scene.sim.run_for(0.5)
     assert got(scene, 1, path, phone.token).body == DATA  # it was told by the others
-    assert scene.asked(1, "GET", "/media/inspect").answer.json["media"][0]["size"] == len(DATA)
-    scene.look()
+    assert scene.request_and_wait(1, "GET", "/media/inspect").answer.json["media"][0]["size"] == len(DATA)
+    scene.check_invariants()
 
 
 def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
     for killed in (False, True):
         scene, s3 = world(2)
-        phone = scene.paired("P", 0)
+        phone = scene.pair_phone("P", 0)
         path = uploaded(scene, 1, phone.token, DATA)
         if killed:
             scene.kill(1)
@@ -82,13 +82,13 @@ def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
         scene.sim.run_for(UPLOADS_LIVE + 1.0)
         assert not s3.objects
         assert [method for method, _ in s3.asked].count("DELETE") == 1
-        assert scene.asked(0, "GET", path, token=phone.token).status == 404
-        scene.look()
+        assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
+        scene.check_invariants()
 
 
 def test_the_quota_holds_in_sum() -> None:
     scene, s3 = world(2)
-    phone, other = scene.paired("P", 0), scene.paired("Q", 0)
+    phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     theirs = uploaded(scene, 0, other.token, b"theirs")
     paths = [uploaded(scene, n % 2, phone.token, bytes([n]) * MIB) for n in range(11)]
     scene.sim.run_for(1.0)
@@ -103,17 +103,17 @@ def test_the_quota_holds_in_sum() -> None:
             )
             for upload in scene.relays[node].media.uploads._owned.values()
         }
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_store_that_is_gone_disturbs_nothing() -> None:
     scene, _ = world(2)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
     scene.s3_process.kill()
     body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
     for node in range(2):
-        answer = scene.asked(node, "POST", "/media/upload", token=phone.token, body=body).answer
+        answer = scene.request_and_wait(node, "POST", "/media/upload", token=phone.token, body=body).answer
         assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
         answer = got(scene, node, path, phone.token)
         assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
@@ -121,12 +121,12 @@ def test_a_store_that_is_gone_disturbs_nothing() -> None:
         assert not scene.hosts[node].disk.files(scene.hosts[node].spool)
         used = scene.relays[node].media.uploads._used
         assert list(used.values()) == [len(DATA)]
-        assert scene.asked(node, "GET", "/ping", token=phone.token).status == 200
+        assert scene.request_and_wait(node, "GET", "/ping", token=phone.token).status == 200
     scene.s3_process = scene.s3_process.restart()
     scene.run(lambda: scene.s3_process.ready)
     assert got(scene, 1, path, phone.token).body == DATA
-    assert scene.asked(1, "POST", "/media/upload", token=phone.token, body=body).status == 200
-    scene.look()
+    assert scene.request_and_wait(1, "POST", "/media/upload", token=phone.token, body=body).status == 200
+    scene.check_invariants()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_store_that_is_gone_disturbs_nothing() -> None:
 @pytest.mark.parametrize("part", [False, True])
 def test_a_store_that_lies(lie: Any, part: bool) -> None:
     scene, s3 = world(1)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
     s3.instead = lie
     fields = {"range": "bytes=5-9"} if part else {}
@@ -159,25 +159,25 @@ def test_a_store_that_lies(lie: Any, part: bool) -> None:
     scene.sim.run_for(UPLOADS_LIVE)  # what it does not delete is left to it
     assert s3.asked[-1][0] == "DELETE"
     assert not scene.relays[0].media.uploads._used
-    scene.look()
+    scene.check_invariants()
 
 
 def test_an_upload_that_the_store_does_not_take_is_none() -> None:
     scene, s3 = world(1)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
     s3.instead = lambda request, response: Response(503 if request.method == "PUT" else response.status, Headers())
-    assert scene.asked(0, "POST", "/media/upload", token=phone.token, body=body).status == 503
+    assert scene.request_and_wait(0, "POST", "/media/upload", token=phone.token, body=body).status == 503
     scene.sim.run_for(1.0)
     assert not s3.objects  # it was taken all the same, and taken back
     assert [method for method, _ in s3.asked] == ["PUT", "DELETE"]
     assert not scene.relays[0].media.uploads._used
-    scene.look()
+    scene.check_invariants()
 
 
 def test_all_of_an_object_at_once() -> None:
     scene, s3 = world(1)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path, media = uploaded(scene, 0, phone.token, DATA), scene.relays[0].media
 
     def answer(request: Request, token: str) -> Flow[Response]:
@@ -189,17 +189,17 @@ def test_all_of_an_object_at_once() -> None:
     s3.instead = lambda request, response: Response(404, Headers())
     assert got(scene, 0, path, phone.token).status == 404
     s3.instead = lambda request, response: response
-    call = scene.call(0, "GET", path, token=phone.token)
+    call = scene.request(0, "GET", path, token=phone.token)
     scene.run(lambda: bool(s3.asked) and s3.asked.count(("GET", s3.asked[0][1])) == 3)
     scene.s3_process.kill()
     scene.run(lambda: call.over)
     assert call.status == 503
-    scene.look()
+    scene.check_invariants()
 
 
 def test_an_empty_upload() -> None:
     scene, s3 = world(2)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     about = b'Content-Disposition: form-data; name="file"; filename="e.txt"\r\nContent-Type: text/plain'
     fields: Pairs = {"authorization": f"Bearer {phone.token}", "content-type": "multipart/form-data; boundary=x"}
     what = ("POST", "/media/upload", fields, b"--x\r\n" + about + b"\r\n\r\n\r\n--x--\r\n")
@@ -213,28 +213,28 @@ def test_an_empty_upload() -> None:
         answer = got(scene, node, f"/media/{caller.answer.json['token']}", phone.token)
         assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"", b"text/plain")
     assert [method for method, _ in s3.asked] == ["PUT"]
-    scene.look()
+    scene.check_invariants()
 
 
 def test_who_cannot_sign_is_told() -> None:
     scene, _ = world(1)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
     del scene.hosts[0].compute["s3.sign"]
     assert got(scene, 0, path, phone.token).status == 503
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
     scene, _ = world(2)
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, bytes(MIB))
-    call = scene.call(1, "GET", path, token=phone.token)
+    call = scene.request(1, "GET", path, token=phone.token)
     scene.run(lambda: call.head is not None)
     scene.s3_process.kill()
     scene.run(lambda: call.over)
     assert call.status == 0
-    scene.look()
+    scene.check_invariants()
 
 
 def test_limits() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterWorld
+from fuzz.cluster.deployment import BUCKET, UPLOADS_LIVE, ClusterDeployment
 from svc_proto.commands import DeleteBlob
 from svc_proto.relay.media import upload_registry
 from svc_proto.relay_config import RelayConfig
@@ -40,16 +40,16 @@ def deleted(one: CoordinatorHarness) -> list[str]:
 
 
 def test_a_folder_that_hosts_share() -> None:
-    scene = ClusterWorld(0, 3, uploads=FOLDER)
+    scene = ClusterDeployment(0, 3, uploads=FOLDER)
     scene.start()
-    phone = scene.paired("P", 0)
+    phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, b"a file")
     disk = scene.hosts[0].disk
     assert len(disk.files(FOLDER)) == 1
     scene.sim.run_for(0.5)
     for _ in range(2):
         for node in (0, 2):
-            answer = scene.asked(node, "GET", path, token=phone.token).answer
+            answer = scene.request_and_wait(node, "GET", path, token=phone.token).answer
             assert (answer.status, answer.body) == (200, b"a file")
             assert answer.headers.get(b"content-type") == b"text/plain"
         scene.stop(1)
@@ -57,7 +57,7 @@ def test_a_folder_that_hosts_share() -> None:
     old = disk.put(f"{FOLDER}/old", b"of a service that is gone")
     scene.sim.run_for(UPLOADS_LIVE)
     assert [*disk.files(FOLDER)] == ["old"]
-    assert scene.asked(0, "GET", path, token=phone.token).status == 404
+    assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready)
     assert [*disk.files(FOLDER)] == ["old"]  # somebody may have its token
@@ -66,7 +66,7 @@ def test_a_folder_that_hosts_share() -> None:
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready)
     assert not disk.files(FOLDER)
-    scene.look()
+    scene.check_invariants()
 
 
 def test_what_another_node_has_is_known_until_it_says_no_more() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from fuzz.cluster.deployment import ClusterWorld
+from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.commands import Level
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.relay.cluster import coordinator
@@ -435,14 +435,14 @@ def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> No
 class Flow:
     """The whole way at nodes of a cluster, each step at any of them."""
 
-    def __init__(self, scene: ClusterWorld) -> None:
+    def __init__(self, scene: ClusterDeployment) -> None:
         self.scene = scene
         wish = {"client_name": "Claude Code", "redirect_uris": [LOOPBACK]}
         self.client = self.ask(0, "POST", "/oauth/register", wish).json["client_id"]
         self.page = self.word = ""
 
     def ask(self, node: int, method: str, path: str, body: object = None) -> Any:
-        return self.scene.asked(node, method, path, body=body).answer
+        return self.scene.request_and_wait(node, method, path, body=body).answer
 
     def begin(self, node: int) -> None:
         query = {
@@ -495,14 +495,14 @@ def test_each_step_at_another_node() -> None:
     scene.sim.run_for(0.1)  # it is on its way to the others
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-        assert scene.asked(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
+        assert scene.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
     assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
     scene.sim.run_for(0.2)
     for node in range(3):
-        assert scene.asked(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
+        assert scene.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_code_is_traded_at_one_node_alone() -> None:
@@ -521,7 +521,7 @@ def test_a_code_is_traded_at_one_node_alone() -> None:
     scene.run(lambda: all(caller.over for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
     assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1
-    scene.look()
+    scene.check_invariants()
 
 
 def test_a_question_goes_with_its_node() -> None:
@@ -533,7 +533,7 @@ def test_a_question_goes_with_its_node() -> None:
     scene.kill_redis()
     scene.sim.run_for(1.0)
     assert flow.ask(1, "GET", flow.page).status == 404
-    scene.look()
+    scene.check_invariants()
 
 
 def test_what_is_told_of_questions() -> None:

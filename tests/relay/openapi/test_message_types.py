@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzz.simulation.access_matrix import CHANNEL_DOORS
+from fuzz.simulation.access_matrix import CHANNEL_ACCESS
 from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay.openapi.message_types import CLIENT_MESSAGES, SERVER_MESSAGES
 from tests.documented import Documented
@@ -17,7 +17,7 @@ MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
 
 
 def test_what_is_heard_is_what_there_are_doors_for() -> None:
-    doors = {message.strip() for _, row in CHANNEL_DOORS.values() for message in row.split(",")}
+    doors = {message.strip() for _, row in CHANNEL_ACCESS.values() for message in row.split(",")}
     assert {*CLIENT_MESSAGES} == doors | {"system auth"}
     assert [*MESSAGES["from-client"]] == [*CLIENT_MESSAGES]
     assert [*MESSAGES["from-server"]] == [*SERVER_MESSAGES]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzz.simulation.checks.check_context import Audit, header
-from fuzz.simulation.checks.support.paired_device import Paired, listed, pair, sign_in
+from fuzz.simulation.checks.check_context import CheckContext, header
+from fuzz.simulation.checks.support.paired_device import PairedDevice, listed, pair, sign_in
 from tests.support.sim_http import RequestClient
 
 ENDS_WITHIN = 2.0  # s from the end of a session to the end of all that it has opened
@@ -21,71 +21,77 @@ ROUTES: tuple[tuple[str, str, object], ...] = (
 )
 
 
-def session_end(audit: Audit) -> None:
+def session_end(audit: CheckContext) -> None:
     """End a session that has everything open, by each way to end one, and restart the relay."""
     session, other = pair(audit), pair(audit)
-    phone = pair(audit, device_id=audit.word(), surface="android", form="phone")
-    session.seat.say("terminal", "terminal.attach", {"session_name": "t"}, "t")
-    shell = session.seat.take()["payload"]["pid"]
-    voice_session = audit.right(audit.ask(session.token, "POST", "/voice/output/session", {"provider": "stub"}), 200)
+    phone = pair(audit, device_id=audit.new_word(), surface="android", form="phone")
+    session.seat.send_envelope("terminal", "terminal.attach", {"session_name": "t"}, "t")
+    shell = session.seat.next_message()["payload"]["pid"]
+    voice_session = audit.expect_status(
+        audit.request(session.token, "POST", "/voice/output/session", {"provider": "stub"}), 200
+    )
     bearer = f"Bearer {session.token}"
-    voice = audit.sit(session.host, voice_session["websocket_path"], authorization=bearer)
-    audit.same(voice.take()["type"], "voice.session.ready", "voice session")
+    voice = audit.open_socket(session.host, voice_session["websocket_path"], authorization=bearer)
+    audit.expect_equal(voice.next_message()["type"], "voice.session.ready", "voice session")
     stream = _open_mcp_stream(audit, session)
-    command = audit.begin_as(session.token, "GET", f"/ping?device={phone.shown['device_id']}")
-    phone.seat.take()
+    command = audit.start_request_as(session.token, "GET", f"/ping?device={phone.shown['device_id']}")
+    phone.seat.next_message()
 
     _end(audit, session, other)
     for connection, name in ((session.seat, "client socket"), (voice, "voice socket"), (stream, "MCP stream")):
-        audit.wait_over(connection, ENDS_WITHIN, f"the {name} outlives its session")
+        audit.wait_closed(connection, ENDS_WITHIN, f"the {name} outlives its session")
     codes = (session.seat.talker.close_code, voice.talker.close_code)
-    audit.same(codes, (1008, 1008), "close codes of sockets whose session has ended")
-    audit.same(session.seat.heard[-1]["payload"]["error"], "session_ended", "last message to the client")
-    audit.right(audit.answer(command, ENDS_WITHIN), 401, "unauthorized", "a command that waits for a phone")
-    audit.rest(4.0)
-    audit.same(shell in audit.shells, False, "whether the shell of a session runs that has ended")
+    audit.expect_equal(codes, (1008, 1008), "close codes of sockets whose session has ended")
+    audit.expect_equal(session.seat.heard[-1]["payload"]["error"], "session_ended", "last message to the client")
+    audit.expect_status(
+        audit.wait_response(command, ENDS_WITHIN), 401, "unauthorized", "a command that waits for a phone"
+    )
+    audit.sleep(4.0)
+    audit.expect_equal(shell in audit.child_processes, False, "whether the shell of a session runs that has ended")
 
     _check_refused(audit, session)
     audit.restart("relay", kill=audit.chance(0.5))
     _check_refused(audit, session)
-    audit.same(session.prefix in listed(audit), False, "whether a session is listed that has ended")
+    audit.expect_equal(session.prefix in listed(audit), False, "whether a session is listed that has ended")
     for one in (other, phone):
-        audit.right(audit.ask(one.token, "GET", "/sessions"), 200, about="another session")
+        audit.expect_status(audit.request(one.token, "GET", "/sessions"), 200, about="another session")
 
 
-def _open_mcp_stream(audit: Audit, session: Paired) -> RequestClient:
+def _open_mcp_stream(audit: CheckContext, session: PairedDevice) -> RequestClient:
     """Open an MCP session and its event stream."""
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    opened = audit.ask(session.token, "POST", "/mcp", body, **MCP)
-    audit.right(opened, 200)
+    opened = audit.request(session.token, "POST", "/mcp", body, **MCP)
+    audit.expect_status(opened, 200)
     identity = header(opened, "mcp-session-id")
-    stream = audit.begin_as(session.token, "GET", "/mcp", **MCP, mcp_session_id=identity)
-    audit.wait(lambda: stream.head is not None, why="an MCP stream does not open")
+    stream = audit.start_request_as(session.token, "GET", "/mcp", **MCP, mcp_session_id=identity)
+    audit.wait_until(lambda: stream.head is not None, why="an MCP stream does not open")
     return stream
 
 
-def _end(audit: Audit, session: Paired, other: Paired) -> None:
+def _end(audit: CheckContext, session: PairedDevice, other: PairedDevice) -> None:
     """End a session: revoked by the operator, by itself or by another session, or expired."""
     path = f"/sessions/{session.prefix}"
     match audit.rng.randrange(3):
         case 0:
-            audit.right(audit.ask_here("DELETE", path), 200)
+            audit.expect_status(audit.request_locally("DELETE", path), 200)
         case 1:
             by = audit.pick((session, other))
-            audit.right(audit.ask(by.token, "DELETE", path), 200)
+            audit.expect_status(audit.request(by.token, "DELETE", path), 200)
         case _:
-            audit.right(audit.ask_here("PATCH", path, {"ttl_seconds": 5}), 200)
-            audit.rest(5.0)
+            audit.expect_status(audit.request_locally("PATCH", path, {"ttl_seconds": 5}), 200)
+            audit.sleep(5.0)
 
 
-def _check_refused(audit: Audit, session: Paired) -> None:
+def _check_refused(audit: CheckContext, session: PairedDevice) -> None:
     """Check that the token of an ended session is refused by every route and by the client socket."""
     for method, path, body in ROUTES:
-        audit.right(audit.ask(session.token, method, path, body), 401, about=f"{method} {path} of an ended session")
-    seat = sign_in(audit, audit.host(), {"session_token": session.token})
-    audit.same(seat.take()["type"], "auth.fail", "token of an ended session")
-    seat.ends(1000, "a socket with the token of an ended session")
+        audit.expect_status(
+            audit.request(session.token, method, path, body), 401, about=f"{method} {path} of an ended session"
+        )
+    seat = sign_in(audit, audit.new_host(), {"session_token": session.token})
+    audit.expect_equal(seat.next_message()["type"], "auth.fail", "token of an ended session")
+    seat.expect_close(1000, "a socket with the token of an ended session")
 
 
 CHECKS = (session_end,)

@@ -10,7 +10,7 @@ from svc_proto.wire.sse import EventStreamDecoder
 Members = dict[str, Any]
 
 
-class Events:
+class EventCapture:
     """A stream of events as it comes."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from fuzz.simulation.servers.model_script import Round, asking
+from fuzz.simulation.servers.model_script import ModelRound, question_with_script
 
 Members: TypeAlias = dict[str, Any]
 Events: TypeAlias = Sequence[tuple[str, Members]]
@@ -31,14 +31,14 @@ class TurnScript:
     """What the model says in one turn, round by round; `end` is `stop`, `length` or `error`."""
 
     word: str
-    rounds: tuple[Round, ...]
+    rounds: tuple[ModelRound, ...]
     results: tuple[str, ...]  # of the tool call of each round but the last
     end: str
 
     @property
     def question(self) -> str:
         """Message that makes the scripted model say these rounds."""
-        return asking(self.word, *self.rounds)
+        return question_with_script(self.word, *self.rounds)
 
     @property
     def texts(self) -> list[str]:
@@ -76,7 +76,7 @@ class TurnScript:
 
 def draw_turn(rng: Random, word: str) -> TurnScript:
     """Draw a turn: up to two tool calls, then a text, an empty answer, one that is cut, or a refusal."""
-    rounds, results = list[Round](), list[str]()
+    rounds, results = list[ModelRound](), list[str]()
 
     def usage() -> list[int] | None:
         return rng.choice((None, [rng.randint(1, 99), rng.randint(1, 9)]))
@@ -84,14 +84,14 @@ def draw_turn(rng: Random, word: str) -> TurnScript:
     for _ in range(rng.choice((0, 0, 1, 2))):
         name, arguments, result = rng.choice(TOOLS)
         text, thought = rng.choice(("", f"look {word}")), rng.choice(("", "hm"))
-        rounds.append(Round(text=text, think=thought, calls=[[name, arguments]], usage=usage()))
+        rounds.append(ModelRound(text=text, think=thought, calls=[[name, arguments]], usage=usage()))
         results.append(result)
     text, thought = rng.choice((word, f"{word}ä\u2028 <b> {word}", "")), rng.choice(("", "so then"))
     last, end = rng.choice(
         (
-            *[(Round(text=text, think=thought, usage=usage()), "stop")] * 4,
-            (Round(text=text, usage=usage(), finish="length"), "length"),
-            (Round(status=400), "error"),
+            *[(ModelRound(text=text, think=thought, usage=usage()), "stop")] * 4,
+            (ModelRound(text=text, usage=usage(), finish="length"), "length"),
+            (ModelRound(status=400), "error"),
         )
     )
     return TurnScript(word, (*rounds, last), tuple(results), end)
