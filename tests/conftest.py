@@ -1,9 +1,11 @@
 """Selection of tests, event loops, Hypothesis profiles and signals for the whole suite.
 
-Without an option the suite is the one of `make test` (`tests.plan`): the core, one loop, one browser walk, 20 worlds.
-`--full` runs all tests on every loop that `tests.plan` names for them, `--rest` only those that `make test` leaves out.
-A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops, with the names of
-the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
+Without an option the suite is the one of `make test` (`tests.support.scenario_plan`): the core, one loop, one browser
+walk, 20 worlds.
+`--full` runs all tests on every loop that `tests.support.scenario_plan` names for them, `--rest` only those that `make
+test` leaves out. A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops,
+with the names of the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for
+each server).
 `--law` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly.
@@ -25,8 +27,8 @@ from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.fast_frozen import enforce_immutability
-from tests.plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
-from tests.sentences import hold_sentences
+from tests.support.scenario_plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
+from tests.support.text_rules import hold_sentences
 
 settings.register_profile(  # without what depends on how busy the machine is
     "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]

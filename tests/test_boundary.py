@@ -3,7 +3,7 @@ from __future__ import annotations
 from svc_proto.boundary import Core
 from svc_proto.engine.core import Engine
 from tests.engine.toy_service import ToyService
-from tests.playbook import START, counting_entropy
+from tests.support.playbook import START, counting_entropy
 
 
 def test_an_engine_is_a_core() -> None:

@@ -20,8 +20,8 @@ from tests.cli_page import PAGE as CLI_PAGE
 from tests.cli_page import text as cli_text
 from tests.limits_page import PAGE as LIMITS_PAGE
 from tests.limits_page import text as limits_text
-from tests.variables import PAGE as VARIABLES
-from tests.variables import documented, unknown
+from tests.support.environment_variables import PAGE as VARIABLES
+from tests.support.environment_variables import documented, unknown
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()

@@ -15,7 +15,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.forkserver import Popen, Terminal, python, run
+from tests.support.forkserver import Popen, Terminal, python, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="everything starts anew elsewhere")
 ROOT = Path(__file__).parents[1]

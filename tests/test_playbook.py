@@ -5,7 +5,7 @@ import pytest
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, CreateBlob, Level, Log, Send
 from svc_proto.facts import Done, Fact, Failed, Failure, FailureKind, OperationId, Received, Started
-from tests.playbook import CH, START, Playbook, accepted, counting_entropy, sends, wire_bytes
+from tests.support.playbook import CH, START, Playbook, accepted, counting_entropy, sends, wire_bytes
 
 ONE = OperationId(1)
 

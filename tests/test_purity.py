@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.purity import FORBIDDEN_BUILTINS, Violation, violations
+from tests.support.purity import FORBIDDEN_BUILTINS, Violation, violations
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "svc_proto").rglob("*.py"))

@@ -20,7 +20,7 @@ from svc_proto.relay_config import (
     parse_relay_config,
 )
 from svc_proto.settings import RedisAddress, S3Bucket
-from tests.variables import undocumented
+from tests.support.environment_variables import undocumented
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
 from svc_proto.voice.settings import LENGTHS, parse_text_choice
 from svc_proto.wire.websocket_frame_writer import encode_close_payload
-from tests.playbook import START
+from tests.support.playbook import START
 
 SCRIPTS = {"ASCII": "a", "CJK": "語", "emoji": "😀", "combining": "e\u0301"}
 CHALLENGE = {"response_type": "code", "code_challenge": "E" * 43, "code_challenge_method": "S256"}

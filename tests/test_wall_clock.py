@@ -29,7 +29,7 @@ from svc_proto.mcp.server_features import RequestHandlers, ServerFeatures
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
 from tests.api.scripted_agent import TurnHarness
 from tests.machines.test_oauth_consent import CLIENT, QUESTION, VERIFIER, YES
-from tests.playbook import START, counting_entropy
+from tests.support.playbook import START, counting_entropy
 
 CORE = Path(__file__).parent.parent / "svc_proto"
 DAY = 86_400.0

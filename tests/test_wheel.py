@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.borrow import CORE, borrow
+from tests.support.copied_packages import CORE, borrow
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")

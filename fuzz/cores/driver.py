@@ -32,8 +32,8 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.limits import Limits
-from tests.book import Book, Ear, Node
-from tests.playbook import Logs
+from tests.support.core_harness import Book, Ear, Node
+from tests.support.playbook import Logs
 
 __all__ = ["LIMITS", "CoreDriver", "FuzzPeer"]
 

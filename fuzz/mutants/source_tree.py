@@ -76,7 +76,12 @@ class SourceTree:
 
     def scenario_tests(self) -> list[Path]:
         """Those of whole programs, and what holds of all modules, where there are any."""
-        paths = ("tests/test_constants.py", "tests/test_whole.py", "tests/loops", "fuzz/mutants/simulation_sample.py")
+        paths = (
+            "tests/test_constants.py",
+            "tests/test_core_classes.py",
+            "tests/loops",
+            "fuzz/mutants/simulation_sample.py",
+        )
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:

@@ -42,8 +42,8 @@ from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.loops.virtual import Overhearing
-from tests.playbook import Life
+from tests.loops.simulated_environment import Overhearing
+from tests.support.playbook import Life
 from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel
 
 T = TypeVar("T")

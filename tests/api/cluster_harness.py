@@ -21,9 +21,9 @@ from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.harness import KEY, ApiCall
 from tests.api.scripted_agent import ScriptedAgent, TurnHarness
-from tests.book import REFUSED, Node
-from tests.ends import Plug
-from tests.playbook import counting_entropy
+from tests.support.channel_ends import Plug
+from tests.support.core_harness import REFUSED, Node
+from tests.support.playbook import counting_entropy
 
 PORT = 8642  # of the first; the others have those behind it
 REDIS = 6379

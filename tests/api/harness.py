@@ -6,7 +6,7 @@
     book.after(1.0)
     call.told()                                               # what a stream has said so far
 
-See `tests.book` for what is around it.
+See `tests.support.core_harness` for what is around it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from svc_proto.commands import Query
 from svc_proto.facts import Started
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
-from tests.book import HOME
-from tests.http_book import Call, HttpBook
-from tests.playbook import PATIENT, PEER, START
+from tests.support.core_harness import HOME
+from tests.support.http_harness import Call, HttpBook
+from tests.support.playbook import PATIENT, PEER, START
 
 __all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiHarness", "ApiCall"]
 

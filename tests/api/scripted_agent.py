@@ -21,7 +21,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from tests.api.harness import KEY, ApiCall, ApiHarness
-from tests.book import Node
+from tests.support.core_harness import Node
 
 FOREVER = 1e9  # s
 NOBODY = OperationId(0)

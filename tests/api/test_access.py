@@ -13,7 +13,7 @@ from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
 from tests.api.harness import KEY, PEER, ApiHarness
-from tests.playbook import REMOTE
+from tests.support.playbook import REMOTE
 
 SECURITY = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",

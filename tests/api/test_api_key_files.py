@@ -9,7 +9,7 @@ from svc_proto.commands import Level
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.harness import CONFIG, HOME, KEY, ApiCall, ApiHarness
-from tests.playbook import counting_entropy
+from tests.support.playbook import counting_entropy
 
 NEW = "sk-new-5b1d0e3f7a"
 ENV = f"{HOME}/.env"

@@ -13,9 +13,9 @@ from svc_proto.api.service import BODY_LIMIT
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.router import Route
 from tests.api.harness import CONFIG, KEY, ApiHarness
-from tests.book import REFUSED
-from tests.http_book import Asked, Reply, as_json
+from tests.support.core_harness import REFUSED
 from tests.support.http_client import Response
+from tests.support.http_harness import Asked, Reply, as_json
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine

@@ -27,7 +27,7 @@ from svc_proto.machines.run_scheduler import RunState
 from tests.api.cluster_harness import ApiClusterHarness
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import ScriptedTurn, streamed_text
-from tests.plan import some
+from tests.support.scenario_plan import some
 
 SEEDS = range(20)
 STEPS = 60

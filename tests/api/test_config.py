@@ -7,7 +7,7 @@ from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress
-from tests.variables import undocumented
+from tests.support.environment_variables import undocumented
 
 
 def test_defaults() -> None:

@@ -7,7 +7,7 @@ import pytest
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.commands import Connect, Level
 from tests.api.harness import ApiHarness
-from tests.http_book import as_json
+from tests.support.http_harness import as_json
 
 ROUTE = ModelEndpoint(base_url="http://127.0.0.1:9000/v1", model="m", api_key="sesame")
 

@@ -13,7 +13,7 @@ from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.harness import KEY, ApiCall, ApiHarness
 from tests.api.scripted_agent import TurnHarness
-from tests.playbook import counting_entropy
+from tests.support.playbook import counting_entropy
 
 CODE = "Q7M2ZK"
 STREAM = {"message": "/count 500"}

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from servers.dashboard_program import page_files
-from tests.loops.boards import Board
-from tests.loops.live import LiveWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.live_environment import LiveWorld
 from tests.runtimes.conftest import certificate as certificate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, Visitor
-from tests.browser.hostile import EVIL, Hostile
+from tests.browser.hostile_server import EVIL, Hostile
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from svc_proto.service_clients.server_stats import NAMES
 from tests.browser.conftest import Site, Visitor
-from tests.browser.test_looks import STICKS_OUT
+from tests.browser.test_layout import STICKS_OUT
 from tests.browser.test_pictures import WIDE, Album
 
 NOW = 1_700_003_600.0

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Site, Visitor
-from tests.loops.seen import Seen
-from tests.loops.world import bearer
+from tests.loops.environment import bearer
+from tests.loops.phone_screen import Seen
 
 
 def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor) -> None:

@@ -18,8 +18,8 @@ from playwright.sync_api import FilePayload, Page, expect
 from clients.phone.emulator.png import draw
 from svc_proto.phone.safety.settings import ConfirmationPolicy
 from tests.browser.conftest import Site, Visitor
-from tests.loops.seen import Seen
-from tests.loops.world import TRUSTING, bearer
+from tests.loops.environment import TRUSTING, bearer
+from tests.loops.phone_screen import Seen
 
 Theme = Literal["light", "dark"]
 WIDE = {"width": 1280, "height": 860}

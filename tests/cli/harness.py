@@ -24,10 +24,10 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.events import TextMessage
-from tests.book import REFUSED, Ear, Node
-from tests.ends import Child
-from tests.http_book import FIRST, SILENT, Asked, HttpBook, Reply, as_json
-from tests.playbook import accepted
+from tests.support.channel_ends import Child
+from tests.support.core_harness import REFUSED, Ear, Node
+from tests.support.http_harness import FIRST, SILENT, Asked, HttpBook, Reply, as_json
+from tests.support.playbook import accepted
 
 __all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "OneShotHarness", "as_json"]
 

@@ -14,10 +14,10 @@ from svc_proto.facts import Stopping
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
-from tests.book import HOME
 from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
-from tests.http_book import Answer
+from tests.support.core_harness import HOME
 from tests.support.http_client import Response
+from tests.support.http_harness import Answer
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32

@@ -9,7 +9,7 @@ from svc_proto.cli.doctor import Finding, finding_lines, findings_json, run_chec
 from svc_proto.cli.session_store import StoredSession, UpdateSession, apply_change, record_members
 from svc_proto.facts import Failure, FailureKind
 from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
-from tests.playbook import START
+from tests.support.playbook import START
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
 SESSION = StoredSession(url=LAN, token="t0ken-1234", expires_at=START.wall + 30 * 86_400)

@@ -6,7 +6,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Closed, ReadClosed, Received, Sent, Started, Stopping
 from svc_proto.machines.line_buffer import MAX_LINE
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
+from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 class Echo(LineService):

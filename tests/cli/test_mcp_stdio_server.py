@@ -9,7 +9,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, Started
 from svc_proto.machines.line_buffer import LineBuffer
 from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
-from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
+from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 def test_blank_lines_and_a_line_without_end() -> None:

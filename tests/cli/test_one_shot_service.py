@@ -7,7 +7,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Started, Stopping
 from tests.cli.harness import OneShotHarness
-from tests.playbook import CH, Playbook, accepted, counting_entropy
+from tests.support.playbook import CH, Playbook, accepted, counting_entropy
 
 
 def slow(engine: Engine) -> Flow[str]:

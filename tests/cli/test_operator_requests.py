@@ -23,8 +23,8 @@ from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.book import HOME
 from tests.cli.harness import OneShotHarness, Reply, as_json
+from tests.support.core_harness import HOME
 
 CONFIG = RelayConfig()
 RELAY = local_relay(CONFIG)

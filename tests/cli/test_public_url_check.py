@@ -14,8 +14,8 @@ from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.relay_client import RelayClient
-from tests.book import HOME
 from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.support.core_harness import HOME
 
 URL = "https://home.example"
 HERE = RelayClient("the relay", "http://127.0.0.1:8767", local=True)

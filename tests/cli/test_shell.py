@@ -13,7 +13,7 @@ from svc_proto.commands import Abort, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Failure, FailureKind, Stopping
 from tests.cli.harness import SILENT, OneShotHarness, as_json
-from tests.playbook import Playbook, accepted, counting_entropy
+from tests.support.playbook import Playbook, accepted, counting_entropy
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
 SESSION = StoredSession(url=LAN, token="t0ken-1234")

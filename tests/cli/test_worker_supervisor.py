@@ -19,7 +19,7 @@ from svc_proto.cli.worker_supervisor import (
 from svc_proto.commands import Abort, Exit, Level, Log, Notify, Ready, SignalName, Spawn
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, Stopping
-from tests.playbook import CH, Playbook, counting_entropy
+from tests.support.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
 SOON = 0.1  # s for what takes no time

@@ -11,9 +11,9 @@ from svc_proto.commands import Connect, Connected, Exit, Notify
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, Closed, FailureKind, Started, Stopping
 from tests.phone.harness import RelayEnd
-from tests.playbook import Playbook, counting_entropy
 from tests.servers.conftest import Failing
 from tests.servers.program_process import running
+from tests.support.playbook import Playbook, counting_entropy
 
 
 def test_the_demonstration(runtime: str, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from typing import IO, Any, Self, cast
 import pytest
 
 from clients.phone import __main__ as phone
-from tests.forkserver import Popen, python
-from tests.plan import PLAIN
-from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, running_relay, sign_in
+from tests.support.forkserver import Popen, python
+from tests.support.ports import free_port
+from tests.support.scenario_plan import PLAIN
 
 TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 

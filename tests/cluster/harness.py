@@ -19,8 +19,8 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import RespReader, encode_reply
-from tests.book import Book, Ear, Node
-from tests.playbook import Idle
+from tests.support.core_harness import Book, Ear, Node
+from tests.support.playbook import Idle
 
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from svc_proto.engine.response_readers import MAX_UNREAD
 from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from svc_proto.wire.events import Headers
 from tests.engine.test_http_client import ONE, OP, PEER, calling
-from tests.playbook import Life, Playbook, wire_bytes
+from tests.support.playbook import Life, Playbook, wire_bytes
 
 URL = "http://10.0.0.2:8767/media/abc"
 CONNECT = Connect(OP, ONE, "10.0.0.2", 8767)

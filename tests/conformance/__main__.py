@@ -12,6 +12,7 @@ from attrs import frozen
 from runtimes.cli.runtime_option import check_runtime
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
+from tests.conformance.external_tools import Unavailable
 from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript
 from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
@@ -21,7 +22,6 @@ from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import corpus, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
-from tests.conformance.tools import Unavailable
 
 LOOPS = ("anyio", "trio", "curio")  # where a suite of seconds runs by default
 ONE = ("anyio",)  # where one of many minutes does, or one that needs no loop

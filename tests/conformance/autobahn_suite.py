@@ -22,8 +22,7 @@ from pathlib import Path
 import click
 
 from svc_proto.wire.events import TextMessage
-from tests.conformance.result import Result
-from tests.conformance.tools import (
+from tests.conformance.external_tools import (
     FOLDER,
     Unavailable,
     connected,
@@ -33,9 +32,10 @@ from tests.conformance.tools import (
     run,
     stopping,
 )
-from tests.loops.live import LiveWire
-from tests.loops.wires import HttpClient, Ws
-from tests.ports import free_port
+from tests.conformance.result import Result
+from tests.loops.clients import HttpClient, Ws
+from tests.loops.live_environment import LiveWire
+from tests.support.ports import free_port
 
 AUTOBAHN = "autobahntestsuite==25.10.1"
 KOSOKU = "kosoku==0.1.0"

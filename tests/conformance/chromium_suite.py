@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.external_tools import attempt, echo_servers, npm_package, program
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import FIVE
-from tests.conformance.tools import attempt, echo_servers, npm_package, program
 from tests.servers.program_process import shown_pin
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from runtimes.run import run
 from runtimes.tls.contexts import TlsFileError, server_context
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
-from tests.conformance.mcp_shop import Shop
+from tests.conformance.mcp_scenario_server import Shop
 
 PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 

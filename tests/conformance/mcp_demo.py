@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.conformance.mcp_phone import in_a_world
+from tests.conformance.external_tools import pip_target, run
+from tests.conformance.mcp_phone_environment import in_a_world
 from tests.conformance.mcp_suite import MCP
-from tests.conformance.tools import pip_target, run
 from tests.servers.program_process import ROOT
 
 CLIENT = Path(__file__).parent / "mcp_client_official.py"

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
-from tests.conformance.mcp_phone import STATELESS, WANTED, World, carried_out, in_a_world
+from tests.conformance.external_tools import attempt, node, npm_package, pip_target, program
+from tests.conformance.mcp_phone_environment import STATELESS, WANTED, World, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, node, npm_package, pip_target, program
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 HERE = Path(__file__).parent
 SDK = "@modelcontextprotocol/sdk@1.32.2"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tests.conformance.external_tools import Unavailable, attempt, echo_server, node, npm_package
 from tests.conformance.mcp_suite import CONFORMANCE, NODE
 from tests.conformance.result import Result
-from tests.conformance.tools import Unavailable, attempt, echo_server, node, npm_package
 
 WITHIN = 120.0  # s
 SCENARIOS = (

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.external_tools import attempt, connected, node, npm_package, pip_target, stopping, told
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, connected, node, npm_package, pip_target, stopping, told
-from tests.ports import free_port
 from tests.servers.program_process import ROOT
+from tests.support.ports import free_port
 
 HERE = Path(__file__).parent
 MCP = "mcp==2.3.0"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from attrs import frozen
 
+from tests.conformance.external_tools import FOLDER, attempt, echo_servers, program, stopping
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import open_streams
-from tests.conformance.tools import FOLDER, attempt, echo_servers, program, stopping
 
 WITHIN = 60.0  # s for one call of a tool
 UPLOAD = 300_000  # bytes, more than a window

@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 from attrs import frozen
 
+from tests.conformance.external_tools import attempt, pip_target
 from tests.conformance.result import Result
-from tests.conformance.tools import attempt, pip_target
-from tests.ports import free_port
 from tests.servers.program_process import running
+from tests.support.ports import free_port
 
 SCHEMATHESIS = "schemathesis==4.32.5"
 SEED = 1

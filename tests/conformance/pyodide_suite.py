@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.borrow import CORE, borrow
+from tests.conformance.external_tools import npm_package, program, run
 from tests.conformance.result import Result
-from tests.conformance.tools import npm_package, program, run
 from tests.servers.program_process import ROOT
+from tests.support.copied_packages import CORE, borrow
 
 PYODIDE = "pyodide@314.0.7"
 WITHIN = 120.0  # s

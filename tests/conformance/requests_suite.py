@@ -28,8 +28,8 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.conformance.corpus import Case, Expected, load, with_host
+from tests.conformance.external_tools import echo_server, sdist
 from tests.conformance.result import Result
-from tests.conformance.tools import echo_server, sdist
 
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
 WITHIN = 5.0  # s for the answer of a server on this machine

@@ -7,8 +7,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from tests.conformance.external_tools import echo_server, npm_package, pip_target, program, told
 from tests.conformance.result import Result
-from tests.conformance.tools import echo_server, npm_package, pip_target, program, told
 
 HERE = Path(__file__).parent
 HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")

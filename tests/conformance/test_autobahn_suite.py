@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance import autobahn_suite
 from tests.conformance.autobahn_suite import judge
-from tests.conformance.tools import Unavailable
+from tests.conformance.external_tools import Unavailable
 
 OK, LATE, INFORMATIONAL = ("OK", "OK"), ("FAILED", "UNCLEAN"), ("INFORMATIONAL", "INFORMATIONAL")
 

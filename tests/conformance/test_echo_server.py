@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from tests.conformance.tools import echo_server
-from tests.loops.live import LiveWire
-from tests.loops.wires import PATIENCE, HttpClient, Ws
+from tests.conformance.external_tools import echo_server
+from tests.loops.clients import PATIENCE, HttpClient, Ws
+from tests.loops.live_environment import LiveWire
 from tests.support.http_client import Http2Client
 
 AUTHORITY = "localhost"

@@ -23,8 +23,8 @@ from svc_proto.wire.events import (
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.conformance.echo_service import LIMITS, PIECE, EchoService
-from tests.http_book import HttpBook, Peer
 from tests.support.http_client import Http2Client, new_client
+from tests.support.http_harness import HttpBook, Peer
 from tests.wire.connection_pair import seeded
 
 ONE = StreamId(1)

@@ -10,8 +10,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.api.harness import ApiHarness
 from tests.conformance.openapi_suite import take
 from tests.conformance.result import Result
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.relay.harness import RelayHarness
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.loops.virtual import VirtualWorld
+from tests.loops.simulated_environment import VirtualWorld
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from svc_proto.engine.message import Request
 from svc_proto.facts import Address
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers
-from tests.playbook import START
+from tests.support.playbook import START
 
 PASSWORD = "correct horse"
 LOCAL = Address("127.0.0.1", 50_000)

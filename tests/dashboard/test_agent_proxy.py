@@ -10,8 +10,8 @@ from svc_proto.dashboard.agent_proxy import PREFIX
 from svc_proto.engine.message import Request
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.http_client import Response
 from tests.support.servers.api_server import ScriptedApi, hello
 from tests.support.servers.canned_server import CannedServer, http

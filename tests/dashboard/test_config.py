@@ -5,7 +5,7 @@ import pytest
 from svc_proto.commands import Level
 from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.settings import ConfigError
-from tests.variables import undocumented
+from tests.support.environment_variables import undocumented
 
 PASSWORD = "correct horse"
 

@@ -8,8 +8,8 @@ import pytest
 from runtimes.sim.child import ScriptedProgram, SimChild
 from svc_proto.basics.brand import HERMES
 from svc_proto.relay_config import RelayConfig
-from tests.loops.boards import Board
-from tests.loops.virtual import ADDRESS, VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import ADDRESS, VirtualWorld
 from tests.support.servers.canned_server import CannedServer, http
 
 API = {"host": ADDRESS, "port": 8642, "tls": False}

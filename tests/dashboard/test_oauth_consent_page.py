@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.http_client import Response
 from tests.support.servers.canned_server import CannedServer, http
 

@@ -11,10 +11,10 @@ from svc_proto.dashboard.openapi_operations import build_api_doc
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.openapi.document import build_document
-from tests.documented import Documented
-from tests.loops.boards import FILES, Board
-from tests.loops.virtual import VirtualWorld
-from tests.routes_page import DASHBOARD, assert_shown
+from tests.loops.dashboard_client import FILES, Board
+from tests.loops.simulated_environment import VirtualWorld
+from tests.support.openapi_validation import Documented
+from tests.support.routes_page import DASHBOARD, assert_shown
 
 NAMES = {"id": "none", "token": "none", "prefix": "none"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.dashboard.phone_proxy import PREFIX
-from tests.documented import Documented
-from tests.loops.boards import Board
-from tests.loops.seen import Seen
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.phone_screen import Seen
+from tests.loops.simulated_environment import VirtualWorld
+from tests.support.openapi_validation import Documented
 
 
 def test_the_reference_phone(virtual: VirtualWorld) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from svc_proto.dashboard.phone_proxy import PREFIX
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
-from tests.loops.boards import Board
-from tests.loops.seen import Seen
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.phone_screen import Seen
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.canned_server import CannedServer, http
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from svc_proto.dashboard.relay_proxy import PREFIXES
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.canned_server import CannedServer, http
 
 

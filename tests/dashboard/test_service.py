@@ -9,9 +9,9 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Started
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
-from tests.playbook import START, counting_entropy
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
+from tests.support.playbook import START, counting_entropy
 
 
 def test_every_answer_keeps_other_pages_out(virtual: VirtualWorld) -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.dashboard.static_files import routes
-from tests.loops.boards import FILES, Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import FILES, Board
+from tests.loops.simulated_environment import VirtualWorld
 
 
 def test_files_are_served_as_what_they_are(virtual: VirtualWorld) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.server_stats import NAMES
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.canned_server import CannedServer, http
 
 TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'

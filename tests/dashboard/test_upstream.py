@@ -7,8 +7,8 @@ import pytest
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.http_client import MAX_ANSWER
 from svc_proto.service_clients.service_client import ServiceClient
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.canned_server import CannedServer, http
 
 NESTED = b"[" * 100 + b"]" * 100

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.loops.boards import Board
-from tests.loops.virtual import VirtualWorld
+from tests.loops.dashboard_client import Board
+from tests.loops.simulated_environment import VirtualWorld
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import HOST, Http2Playbook
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book
-from tests.playbook import CH, PATIENT, accepted, sends
+from tests.support.playbook import CH, PATIENT, accepted, sends
 from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame
 

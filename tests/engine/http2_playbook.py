@@ -25,7 +25,7 @@ from svc_proto.wire.events import (
 from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import ToyPlaybook, open_book
-from tests.playbook import CH, wire_bytes
+from tests.support.playbook import CH, wire_bytes
 from tests.wire.connection_pair import FIVE, ONE, THREE, drain, merged, seeded
 
 __all__ = ["FIVE", "HOST", "ONE", "THREE", "Http2Playbook", "answers"]

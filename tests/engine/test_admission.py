@@ -36,7 +36,7 @@ from tests.engine.admission_harness import (
 )
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import get, open_book, post
-from tests.playbook import PATIENT, accepted, sends, wire_bytes
+from tests.support.playbook import PATIENT, accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 

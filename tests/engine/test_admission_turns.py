@@ -12,7 +12,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, channel_count, connect, some
 from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.playbook import accepted, sends, wire_bytes
+from tests.support.playbook import accepted, sends, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
 

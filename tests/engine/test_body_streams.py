@@ -38,7 +38,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import file_answer, sending, without_work
 from tests.engine.toy_service import STREAM_LIMIT, ToyPlaybook, get, open_book, plain, post
-from tests.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, sends, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 
 CLOSE = b"connection: close"

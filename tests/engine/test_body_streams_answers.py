@@ -30,7 +30,7 @@ from svc_proto.facts import (
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import TEXT, file_answer, without_work
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, sends, wire_bytes
 
 # --- streamed answers ---
 

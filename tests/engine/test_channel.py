@@ -5,7 +5,7 @@ from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted, ChannelId, Closed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import ToyPlaybook, open_book
-from tests.playbook import LOCAL, PEER
+from tests.support.playbook import LOCAL, PEER
 
 FOUR = ChannelId(4)
 MARKS = Limits(high_water=10, low_water=4, write_timeout=6.0)

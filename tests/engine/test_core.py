@@ -27,7 +27,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import HANDSHAKE, ToyService, get, open_book, post
-from tests.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
+from tests.support.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 
 FOUR = ChannelId(4)

@@ -36,7 +36,7 @@ from svc_proto.wire.http2 import Http2Connection
 from tests.engine.streamed_answers import TEXT, file_answer
 from tests.engine.toy_service import STREAM_LIMIT, open_book
 from tests.engine.wire_peer import WirePeerDialogue
-from tests.playbook import CH
+from tests.support.playbook import CH
 
 CHUNKED = Headers(((b"host", b"x"), (b"transfer-encoding", b"chunked")))
 S = StreamId(1)

@@ -8,7 +8,7 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, plain, post
-from tests.playbook import CH, sends
+from tests.support.playbook import CH, sends
 
 CLOSE = b"connection: close"
 

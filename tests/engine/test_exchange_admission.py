@@ -13,7 +13,7 @@ from svc_proto.wire.events import StreamId
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.http2_playbook import Http2Playbook, answers
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, plain, post
-from tests.playbook import CH, sends
+from tests.support.playbook import CH, sends
 
 PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 

@@ -18,7 +18,7 @@ from svc_proto.wire.events import NO_HEADERS, Headers
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import ToyPlaybook, get, open_book, post
-from tests.playbook import CH, wire_bytes
+from tests.support.playbook import CH, wire_bytes
 
 Story = Callable[[ToyPlaybook], None]
 

@@ -17,7 +17,7 @@ from svc_proto.commands import CloseWrite, Command
 from svc_proto.facts import Received, Sent
 from svc_proto.wire.http2_frames import PREFACE, FrameType
 from tests.engine.toy_service import open_book
-from tests.playbook import CH, wire_bytes
+from tests.support.playbook import CH, wire_bytes
 
 END_STREAM = ACK = 0x1
 END_HEADERS = 0x4

@@ -44,7 +44,7 @@ from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import get, open_book
-from tests.playbook import CH, PATIENT, accepted, wire_bytes
+from tests.support.playbook import CH, PATIENT, accepted, wire_bytes
 from tests.wire.connection_pair import drain, merged, seeded, send_events
 from tests.wire.http2_pair import resets
 

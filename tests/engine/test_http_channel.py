@@ -5,7 +5,7 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, sends, wire_bytes
 
 
 def channel_of(book: ToyPlaybook) -> HttpChannel:

@@ -31,7 +31,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.events import Headers
 from tests.engine.toy_service import RecordingWebSocketHandler
-from tests.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
+from tests.support.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
 
 ONE = ChannelId(1)
 OP = OperationId(1)

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.engine.message import Request, Response, empty_response, json_response, refusal_of
 from svc_proto.wire.events import Headers
-from tests.playbook import PEER
+from tests.support.playbook import PEER
 
 
 def request(body: bytes = b"", query: str = "") -> Request:

@@ -24,7 +24,7 @@ from svc_proto.engine.response_readers import (
 )
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
-from tests.playbook import Life, Playbook
+from tests.support.playbook import Life, Playbook
 
 URL = "http://127.0.0.1:8642/stream"
 REQUEST = Send(

@@ -12,7 +12,7 @@ from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, streamed
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
 from tests.engine.test_response_readers import END, URL, Slow, asking, chunk
-from tests.playbook import Life, Playbook
+from tests.support.playbook import Life, Playbook
 
 REQUEST = Send(
     ONE,

@@ -11,7 +11,7 @@ from svc_proto.facts import Received
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.toy_service import get, open_book
-from tests.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, sends, wire_bytes
 
 
 def test_fields_of_the_service_are_on_every_answer() -> None:

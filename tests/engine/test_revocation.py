@@ -15,7 +15,7 @@ from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.facts import Received
 from svc_proto.wire.events import NO_HEADERS
 from tests.engine.toy_service import ToyPlaybook, get, open_book, plain, post
-from tests.playbook import CH, accepted, sends
+from tests.support.playbook import CH, accepted, sends
 
 GONE = Refused(401, "unauthorized", "gone")
 

@@ -7,7 +7,7 @@ from svc_proto.engine.message import Request, Response, empty_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.wire.events import Headers
 from tests.engine.toy_service import ToyAccess
-from tests.playbook import PEER
+from tests.support.playbook import PEER
 
 
 def answer(request: Request) -> Response:

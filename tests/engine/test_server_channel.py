@@ -5,7 +5,7 @@ from svc_proto.engine.admission import AdmissionControl
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, post
-from tests.playbook import CH, accepted, sends, wire_bytes
+from tests.support.playbook import CH, accepted, sends, wire_bytes
 
 CLOSE = b"connection: close"
 

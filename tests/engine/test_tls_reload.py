@@ -5,7 +5,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.tls_reload import RELOAD_TIMEOUT
 from svc_proto.facts import Done, Failed, Failure, FailureKind, OperationId, Reloading, Stopping
 from tests.engine.toy_service import ToyService
-from tests.playbook import Playbook, counting_entropy
+from tests.support.playbook import Playbook, counting_entropy
 
 FIRST, SECOND = OperationId(1), OperationId(2)
 KEPT = "certificate not reloaded: the one before stays"

@@ -9,7 +9,7 @@ from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.transitions import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import HANDSHAKE, RecordingWebSocketHandler, ToyPlaybook, open_book
-from tests.playbook import CH, accepted, sends
+from tests.support.playbook import CH, accepted, sends
 
 S, T = WebSocketConnectionState, WebSocketConnectionTrigger
 MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is

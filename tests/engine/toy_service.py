@@ -22,7 +22,7 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Accepted, ChannelId, Failure, OperationId, Received, Sent, Started
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
-from tests.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
+from tests.support.playbook import CH, PATIENT, Playbook, accepted, counting_entropy, wire_bytes
 
 Answer: TypeAlias = Response | StreamedResponse | Deferred | Flow[Response | StreamedResponse]
 

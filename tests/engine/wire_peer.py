@@ -17,7 +17,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, RequestData, ResponseData
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
-from tests.playbook import CH, Life, Playbook, counting_entropy
+from tests.support.playbook import CH, Life, Playbook, counting_entropy
 from tests.wire.connection_pair import seeded
 
 

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from examples.in_memory import InMemory, main
+from tests.conformance.external_tools import FOLDER
 from tests.conformance.pyodide_suite import PYODIDE, pyodide
-from tests.conformance.tools import FOLDER
 
 
 def test_a_phone_is_driven(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, ChannelId, FailureKind, Sent
 from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.relay.websocket.client_connection import ClientConnection
-from tests.playbook import counting_entropy
+from tests.support.playbook import counting_entropy
 
 WELCOMED = 200
 

@@ -11,7 +11,7 @@ from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import run_operation
 from svc_proto.facts import Done, OperationId, Started
-from tests.playbook import Life
+from tests.support.playbook import Life
 
 
 def test_what_is_answered_in_this_moment_is_not_given_up() -> None:

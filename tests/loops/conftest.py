@@ -11,13 +11,13 @@ from shutil import which
 
 import pytest
 
-from tests.loops.live import LiveWorld
-from tests.loops.nodes import NodesWorld
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import World
-from tests.plan import AsNodes, nodes_row_of
+from tests.loops.cluster_environment import NodesWorld
+from tests.loops.environment import World
+from tests.loops.live_environment import LiveWorld
+from tests.loops.simulated_environment import VirtualWorld
 from tests.runtimes.conftest import certificate as certificate
 from tests.runtimes.redis_server import RedisServer
+from tests.support.scenario_plan import AsNodes, nodes_row_of
 
 # How long they are is told by the simulator; on a loop they would only be waited for.
 PAUSES = ("svc_proto.phone.service.FIRST_PAUSE", "svc_proto.api.routes.runs.EVENT_WAIT")

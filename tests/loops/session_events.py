@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from tests.loops.streams import Told, parse_frames
+from tests.loops.raw_event_stream import Told, parse_frames
 
 Kind = Callable[[Any], bool]
 

@@ -11,10 +11,10 @@ from runtimes.sim.child import ScriptedProgram
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.local_pairing import DEVICE_NAME
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.loops.boards import RELAY, Board
-from tests.loops.shells import runs
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import REMOTE, World, bearer
+from tests.loops.dashboard_client import RELAY, Board
+from tests.loops.environment import REMOTE, World, bearer
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.terminal_client import runs
 
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.wires import Asked
-from tests.loops.world import ApiHandle, World
+from tests.loops.clients import Asked
+from tests.loops.environment import ApiHandle, World
 from tests.support.servers.model_server import ScriptedModel, plain
 
 KEY = "sk-loop-41f0"

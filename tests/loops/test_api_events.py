@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.loops.streams import chat
-from tests.loops.world import ApiHandle, World
+from tests.loops.environment import ApiHandle, World
+from tests.loops.raw_event_stream import chat
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, plain
 
 KEY = "sk-events-77aa"

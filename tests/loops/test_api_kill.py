@@ -12,11 +12,11 @@ import pytest
 from runtimes.sim.simulation import Simulation as Simulation
 from svc_proto.commands import Send
 from tests.loops.conftest import open_world
+from tests.loops.environment import ApiHandle, World
+from tests.loops.raw_event_stream import Told, UnreadStream, chat, open_stream
 from tests.loops.session_events import check_turn
-from tests.loops.stored import check_history, check_rows, events_in
-from tests.loops.streams import Told, UnreadStream, chat, open_stream
-from tests.loops.virtual import VirtualRelay, VirtualWorld
-from tests.loops.world import ApiHandle, World
+from tests.loops.simulated_environment import VirtualRelay, VirtualWorld
+from tests.loops.stored_rows import check_history, check_rows, events_in
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
 KEY = "sk-kill-a6d3"

@@ -17,11 +17,11 @@ from attrs import define, frozen
 
 from svc_proto.engine.core import Service
 from tests.loops.conftest import open_world
-from tests.loops.live import ChildRelay
+from tests.loops.environment import ApiHandle, World
+from tests.loops.live_environment import ChildRelay
+from tests.loops.raw_event_stream import chat, open_stream
 from tests.loops.session_events import check_turn
-from tests.loops.streams import chat, open_stream
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import ApiHandle, World
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.model_server import ScriptedModel, counted, counting, plain
 
 KEY = "sk-streams-e1c7"

@@ -8,8 +8,8 @@ import random
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneCommand
-from tests.loops.wires import Asked, Ws
-from tests.loops.world import World, bearer
+from tests.loops.clients import Asked, Ws
+from tests.loops.environment import World, bearer
 
 NOISE = random.Random(7).randbytes(1_000_000).hex()
 

@@ -22,11 +22,11 @@ from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure, OperationId
 from svc_proto.phone.service import PhoneConfig
+from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.live import LiveWorld
-from tests.loops.wires import PATIENCE
-from tests.loops.world import World
-from tests.playbook import Life
+from tests.loops.environment import World
+from tests.loops.live_environment import LiveWorld
+from tests.support.playbook import Life
 
 PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
 BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once

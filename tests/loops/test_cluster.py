@@ -15,10 +15,10 @@ from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.message import Response
 from svc_proto.settings import S3Bucket
 from svc_proto.wire.events import Headers
+from tests.loops.clients import Ws
 from tests.loops.conftest import open_world
-from tests.loops.voices import VoiceClient, create
-from tests.loops.wires import Ws
-from tests.loops.world import RelayHandle, World, bearer
+from tests.loops.environment import RelayHandle, World, bearer
+from tests.loops.voice_client import VoiceClient, create
 from tests.runtimes.redis_server import RedisServer, RedisWithSentinels, needs_redis
 
 pytestmark = needs_redis

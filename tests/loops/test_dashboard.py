@@ -7,8 +7,8 @@ from typing import Any
 
 from svc_proto.dashboard.agent_proxy import PREFIX
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.boards import Board
-from tests.loops.world import World, bearer
+from tests.loops.dashboard_client import Board
+from tests.loops.environment import World, bearer
 
 KEY = "sk-dash-93c1"
 

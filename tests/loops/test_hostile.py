@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from svc_proto.wire.limits import Limits
-from tests.loops.raw import TEXT, frame
-from tests.loops.world import REMOTE, World
+from tests.loops.environment import REMOTE, World
+from tests.loops.raw_http import TEXT, frame
 
 SEED = int(os.environ.get("SVC_TEST_SEED", "1"))
 UPGRADE = (

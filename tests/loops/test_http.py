@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.loops.raw import read_response
-from tests.loops.wires import Wire
-from tests.loops.world import World
+from tests.loops.clients import Wire
+from tests.loops.environment import World
+from tests.loops.raw_http import read_response
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 NOTHING = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

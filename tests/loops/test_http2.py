@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.live import LiveWorld
-from tests.loops.wires import HttpClient, Ws
-from tests.loops.world import World, bearer
+from tests.loops.clients import HttpClient, Ws
+from tests.loops.environment import World, bearer
+from tests.loops.live_environment import LiveWorld
 from tests.support.http_client import Response
 
 KEY = "sk-loop-h2"

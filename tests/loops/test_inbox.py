@@ -6,8 +6,8 @@ import base64
 import os
 from pathlib import Path
 
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import World, bearer
+from tests.loops.environment import World, bearer
+from tests.loops.simulated_environment import VirtualWorld
 
 
 def inbox(world: World, tmp_path: Path) -> list[str]:

@@ -25,12 +25,12 @@ from svc_proto.engine.exchange import Exchange
 from svc_proto.engine.flow import Task
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.engine.websocket import WebSocketConnection
+from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.live import LiveWire
-from tests.loops.raw import TEXT, RawSocket, frame
+from tests.loops.environment import REMOTE, World, bearer
+from tests.loops.live_environment import LiveWire
+from tests.loops.raw_http import TEXT, RawSocket, frame
 from tests.loops.test_hostile import SEED, UPGRADE
-from tests.loops.wires import PATIENCE
-from tests.loops.world import REMOTE, World, bearer
 
 pytestmark = pytest.mark.full  # thousands of sockets
 

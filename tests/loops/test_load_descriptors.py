@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import Popen, python
-from tests.loops.live import ROOT, LiveWire
-from tests.loops.raw import read_response
-from tests.loops.wires import PATIENCE
+from tests.loops.clients import PATIENCE
+from tests.loops.live_environment import ROOT, LiveWire
+from tests.loops.raw_http import read_response
+from tests.support.forkserver import Popen, python
 
 DESCRIPTORS = 64
 FEW = (DESCRIPTORS, DESCRIPTORS)

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from svc_proto.wire.limits import Limits
+from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.raw import PING, TEXT, RawSocket, frame
+from tests.loops.environment import World, bearer
+from tests.loops.raw_http import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
-from tests.loops.wires import PATIENCE
-from tests.loops.world import World, bearer
 from tests.mcp.http_harness import message
 from tests.mcp.stdio_harness import modern
 

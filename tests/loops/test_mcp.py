@@ -6,7 +6,7 @@ import json
 
 from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.world import World, bearer
+from tests.loops.environment import World, bearer
 from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.mcp.stdio_harness import modern
 

@@ -17,15 +17,15 @@ from typing import Self
 import pytest
 
 from svc_proto.wire.limits import Limits
+from tests.loops.clients import PATIENCE, HttpClient
 from tests.loops.conftest import open_world
-from tests.loops.live import LiveWire
-from tests.loops.raw import RawSocket, read_response
-from tests.loops.virtual import VirtualWorld
-from tests.loops.wires import PATIENCE, HttpClient
-from tests.loops.world import REMOTE, World, bearer
-from tests.plan import PLAIN
+from tests.loops.environment import REMOTE, World, bearer
+from tests.loops.live_environment import LiveWire
+from tests.loops.raw_http import RawSocket, read_response
+from tests.loops.simulated_environment import VirtualWorld
 from tests.servers.program_process import call, running_relay
 from tests.support.http_client import Response
+from tests.support.scenario_plan import PLAIN
 
 MIB = 1024 * 1024
 LARGE = 100 * MIB  # the cap of SPEC.md "Limits"

@@ -13,9 +13,9 @@ import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 
 from svc_proto.wire.sse import EventStreamDecoder
+from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.wires import PATIENCE
-from tests.loops.world import ApiHandle, World
+from tests.loops.environment import ApiHandle, World
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain, refusal
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from clients.phone.emulator import EmulatedPhone
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import Phone, PhoneConfig
 from tests.loops.conftest import open_world
-from tests.loops.world import TRUSTING, PhoneHandle, World, bearer
+from tests.loops.environment import TRUSTING, PhoneHandle, World, bearer
 
 
 @pytest.fixture(scope="module")

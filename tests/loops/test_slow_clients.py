@@ -11,9 +11,9 @@ import json
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.raw import read_response
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import World
+from tests.loops.environment import World
+from tests.loops.raw_http import read_response
+from tests.loops.simulated_environment import VirtualWorld
 
 KEY = "sk-slow-2f6b"
 LINGER = 0.2  # s, in place of two

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops.clients import PATIENCE, Ws
 from tests.loops.conftest import open_world
-from tests.loops.live import LiveWire
-from tests.loops.raw import RawSocket
-from tests.loops.shells import Desk, runs
-from tests.loops.wires import PATIENCE, Ws
-from tests.loops.world import World, bearer
+from tests.loops.environment import World, bearer
+from tests.loops.live_environment import LiveWire
+from tests.loops.raw_http import RawSocket
+from tests.loops.terminal_client import Desk, runs
 from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")

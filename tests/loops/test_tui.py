@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.beside import serving
+from tests.loops.clients import PATIENCE, Ws
 from tests.loops.conftest import open_world
-from tests.loops.live import LiveWire
-from tests.loops.raw import RawSocket
-from tests.loops.shells import runs
-from tests.loops.wires import PATIENCE, Ws
-from tests.loops.world import World
-from tests.plan import PLAIN
+from tests.loops.environment import World
+from tests.loops.live_environment import LiveWire
+from tests.loops.raw_http import RawSocket
+from tests.loops.terminal_client import runs
 from tests.servers.program_process import call as call_program
 from tests.servers.program_process import running_relay
+from tests.support.background_program import serving
+from tests.support.scenario_plan import PLAIN
 from tests.support.servers.api_server import ScriptedApi, hello
 
 GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")

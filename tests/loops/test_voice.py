@@ -13,9 +13,9 @@ import pytest
 
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.conftest import open_world
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import seconds
-from tests.loops.world import World, bearer
+from tests.loops.environment import World, bearer
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import seconds
 from tests.support.http_client import Response
 from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Sound

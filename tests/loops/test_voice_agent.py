@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from svc_proto.basics.brand import HERMES, SVC, Brand
-from tests.loops.agents import ANSWER, KEY, Agent, ends, of, play, talk, types
+from tests.loops.clients import Declined
 from tests.loops.conftest import open_world
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, log_of
-from tests.loops.wires import Declined
-from tests.loops.world import World
+from tests.loops.environment import World
+from tests.loops.realtime_agent import ANSWER, KEY, Agent, ends, of, play, talk, types
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import VoiceClient, log_of
 from tests.support.servers.realtime_server import DroppedTurn, FunctionCallTurn, SpokenTurn
 from tests.voice.recordings import CLEAR_VOICE, needs_engines, spoken, understood
 

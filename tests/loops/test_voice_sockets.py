@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 
-from tests.loops.voices import VoiceClient, create, log_of
-from tests.loops.world import World
+from tests.loops.environment import World
+from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Sound
 

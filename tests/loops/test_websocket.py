@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from tests.loops.raw import BINARY, CLOSE, TEXT, RawSocket, close_code, frame
-from tests.loops.world import World
+from tests.loops.environment import World
+from tests.loops.raw_http import BINARY, CLOSE, TEXT, RawSocket, close_code, frame
 
 PING_ENVELOPE = {"channel": "system", "type": "ping", "id": "p1", "payload": {"ts": 12}}
 PONG_ENVELOPE = {"channel": "system", "type": "pong", "id": "p1", "payload": {"ts": 12}}

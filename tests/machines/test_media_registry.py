@@ -15,7 +15,7 @@ from svc_proto.machines.media_registry import (
     base_name,
 )
 from svc_proto.machines.transitions import step
-from tests.playbook import counting_entropy
+from tests.support.playbook import counting_entropy
 
 NOW = Moment(100.0, 1_800_000_000.0)
 TTL = 86_400.0

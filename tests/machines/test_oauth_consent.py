@@ -19,7 +19,7 @@ from svc_proto.machines.oauth_consent import (
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient
 from tests.machines.fixed_inputs import at
-from tests.playbook import counting_entropy
+from tests.support.playbook import counting_entropy
 
 VERIFIER, CHALLENGE = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 CLIENT = OAuthClient("Agent", ("https://a.example/",))

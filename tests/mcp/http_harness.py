@@ -10,10 +10,10 @@ from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
-from tests.http_book import HttpBook
 from tests.mcp.stdio_harness import ToyMcpServer, modern
 from tests.relay.harness import REMOTE, Call, RelayHarness
 from tests.support.http_client import Response
+from tests.support.http_harness import HttpBook
 
 HANDSHAKE = "2025-11-25"
 TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -16,7 +16,7 @@ from svc_proto.facts import Accepted, Closed, OperationId, ReadClosed, Received,
 from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.mcp.server_features import Content, DirectTool, Prompt, ServerFeatures, ServerTool
 from svc_proto.mcp.subscriptions import Resource
-from tests.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
+from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy, wire_bytes
 
 ELICITS: Mapping[str, object] = {"elicitation": {}}
 WORD: Mapping[str, object] = {"type": "string"}

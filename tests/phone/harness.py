@@ -32,7 +32,7 @@ from svc_proto.wire.events import (
 )
 from svc_proto.wire.http1 import Http1Connection
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.playbook import Playbook, counting_entropy
+from tests.support.playbook import Playbook, counting_entropy
 from tests.wire.connection_pair import drain
 
 RELAY = Address("127.0.0.1", 8767)

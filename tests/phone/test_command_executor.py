@@ -9,7 +9,7 @@ from svc_proto.facts import Closed, Stopping
 from svc_proto.phone import command_executor
 from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand, UploadReply
 from tests.phone.harness import PhoneHarness
-from tests.playbook import sends
+from tests.support.playbook import sends
 
 PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 OK = CommandReply(200, {"ok": True})

@@ -17,11 +17,11 @@ from svc_proto.phone.safety.settings import SafetySettings, Switch
 from svc_proto.phone.screen_server import PHONE_SESSION, PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig
 from svc_proto.phone.terminal_channels import PAIR_ANEW
-from tests.loops.seen import Seen
-from tests.loops.virtual import VirtualWorld
-from tests.loops.world import bearer
+from tests.loops.environment import bearer
+from tests.loops.phone_screen import Seen
+from tests.loops.simulated_environment import VirtualWorld
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.playbook import CH, LOCAL, Playbook, accepted, counting_entropy, wire_bytes
+from tests.support.playbook import CH, LOCAL, Playbook, accepted, counting_entropy, wire_bytes
 
 
 @pytest.fixture

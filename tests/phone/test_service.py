@@ -31,7 +31,7 @@ from svc_proto.wire.events import (
 from tests.machines.specified_tables import check_table
 from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.playbook import Playbook, counting_entropy, sends
+from tests.support.playbook import Playbook, counting_entropy, sends
 
 S, T = PhoneState, PhoneTrigger
 IDENTITY: dict[str, object] = {

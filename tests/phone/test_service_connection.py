@@ -20,7 +20,7 @@ from svc_proto.wire.events import (
 )
 from tests.phone.harness import STREAM, PhoneHarness
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.playbook import LOCAL, PEER, Playbook, sends
+from tests.support.playbook import LOCAL, PEER, Playbook, sends
 
 S = PhoneState
 

@@ -7,7 +7,7 @@ from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.phone.backend import UploadReply
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.phone.harness import TOKEN, PhoneHarness, RelayEnd, request
-from tests.playbook import sends
+from tests.support.playbook import sends
 
 PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 

@@ -28,10 +28,10 @@ from svc_proto.commands import (
 )
 from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Started
 from svc_proto.relay_config import RelayConfig
-from tests.book import HOME, End, Node
-from tests.ends import Child
 from tests.relay.harness import RelayHarness
 from tests.relay.phone_client import PhoneClient
+from tests.support.channel_ends import Child
+from tests.support.core_harness import HOME, End, Node
 
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")

@@ -15,9 +15,9 @@ from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.resp import Push
-from tests.book import HOME
 from tests.cluster.harness import WHERE, RedisHarness
-from tests.playbook import counting_entropy
+from tests.support.core_harness import HOME
+from tests.support.playbook import counting_entropy
 
 
 class PhoneRouteStub:

@@ -7,7 +7,7 @@
     phone.reply(call_command, 200, {"ok": True})
     assert call.answer.status == 200
 
-See `tests.book` for what is around it.
+See `tests.support.core_harness` for what is around it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
-from tests.book import HOME, SECRET, SPOOL
-from tests.http_book import FIRST, Call, Fields, HttpBook
-from tests.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 from tests.relay.phone_client import PhoneClient
+from tests.support.core_harness import HOME, SECRET, SPOOL
+from tests.support.http_harness import FIRST, Call, Fields, HttpBook
+from tests.support.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 
 __all__ = [
     "FIRST",

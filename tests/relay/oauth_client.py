@@ -9,10 +9,10 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from tests.http_book import Fields
 from tests.mcp.http_harness import McpHttpSession, fields
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.support.http_client import Response
+from tests.support.http_harness import Fields
 
 HOST = b"home.example"
 PLACE = "https://home.example"

@@ -10,7 +10,7 @@ from attrs import define
 
 from svc_proto.relay.openapi.message_types import SERVER_MESSAGES
 from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, TextMessage, WebSocketAccepted, WebSocketClosed
-from tests.http_book import FIRST, Call
+from tests.support.http_harness import FIRST, Call
 
 ENVELOPE = '{"channel":'
 MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SERVER_MESSAGES.items()}  # type: ignore[attr-defined]  # of a TypedDict

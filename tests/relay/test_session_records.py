@@ -8,8 +8,8 @@ from svc_proto.facts import Started
 from svc_proto.relay import session_records
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.book import HOME
 from tests.relay.harness import PairedPhone, RelayHarness
+from tests.support.core_harness import HOME
 
 TOMBSTONES = f"{HOME}/{session_records.TOMBSTONES}"
 BACK = "a restart before that would make it valid again"

@@ -11,8 +11,8 @@ from typing import Self
 import pytest
 
 from svc_proto.settings import RedisAddress
-from tests.ports import free_port
 from tests.runtimes.scripted_core import TIMEOUT
+from tests.support.ports import free_port
 
 _SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.needs("redis-server", _SERVER is None)

@@ -19,7 +19,7 @@ from runtimes.net.listener import Listener, bind
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
-from tests.beside import Beside
+from tests.support.background_program import Beside
 
 TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
 CONTROL = ChannelId(2)
@@ -128,7 +128,7 @@ def running(
     listener: Listener | None = None,
     more: Sequence[Listener] = (),
 ) -> Iterator[RunningCore]:
-    """A scripted core that runs; with `tls`, `live.extra` is a second listener that speaks it.
+    """A scripted core that runs; with `tls`, `live_environment.extra` is a second listener that speaks it.
 
     `more` are further listeners of the same program.
     """

@@ -23,11 +23,11 @@ from attrs import frozen
 
 from servers.relay_program import read_relay_config, relay_program
 from svc_proto.basics.certificate_pins import pin_of
-from tests.beside import Beside
-from tests.forkserver import Popen, python
-from tests.loops.live import LiveWire
-from tests.loops.wires import Declined, HttpClient, Ws
-from tests.loops.world import bearer
+from tests.loops.clients import Declined, HttpClient, Ws
+from tests.loops.environment import bearer
+from tests.loops.live_environment import LiveWire
+from tests.support.background_program import Beside
+from tests.support.forkserver import Popen, python
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long

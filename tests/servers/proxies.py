@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
-from tests.ports import free_port
 from tests.servers.program_process import SYSTEM_PATH, ProgramProcess
+from tests.support.ports import free_port
 
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;

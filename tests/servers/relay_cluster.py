@@ -16,12 +16,12 @@ from typing import Any, Generic, Self, TypeVar
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
-from tests.loops.wires import Declined, Ws
-from tests.ports import free_port
+from tests.loops.clients import Declined, Ws
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, ProgramProcess, call, running_relay, websocket
 from tests.servers.proxies import in_front
+from tests.support.ports import free_port
 
 T = TypeVar("T")
 FOREVER = 3600.0  # s; longer than any test

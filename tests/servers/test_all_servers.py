@@ -15,7 +15,6 @@ from runtimes.tls.contexts import client_context
 from servers import __main__ as everything
 from servers.env_file import create_api_key
 from servers.launch import CannotStartError
-from tests.forkserver import python, run
 from tests.servers.conftest import Failing
 from tests.servers.program_process import (
     ROOT,
@@ -28,6 +27,7 @@ from tests.servers.program_process import (
     sign_in,
     websocket,
 )
+from tests.support.forkserver import python, run
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ports import free_port
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.servers.program_process import call, running, running_relay
+from tests.support.ports import free_port
 
 pytestmark = needs_redis
 

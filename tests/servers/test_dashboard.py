@@ -13,9 +13,9 @@ from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, bind_server, trust_certificates
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
-from tests.ports import free_port
 from tests.servers.conftest import Failing
 from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, running_relay
+from tests.support.ports import free_port
 
 RELAY = "/api/plugins/svc-relay"
 PASSWORD = "correct horse"

@@ -9,8 +9,8 @@ import pytest
 
 from svc_proto.relay_config import PUBLIC_ROUTE
 from svc_proto.service_clients.local_secret import LOCAL_SECRET
-from tests.forkserver import python, run
 from tests.servers.program_process import ROOT, TIMEOUT, call, environment, running, sign_in
+from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
 PASSWORD = {"SVC_DASHBOARD_PASSWORD": "correct horse"}

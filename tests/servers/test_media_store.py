@@ -22,10 +22,10 @@ from runtimes.sim.s3_server import S3Service
 from servers.launch import CannotStartError
 from servers.relay_program import read_relay_config
 from svc_proto.settings import S3Bucket
-from tests.beside import serving
-from tests.ports import free_port
 from tests.servers.program_process import TIMEOUT, call, environment
 from tests.servers.relay_cluster import RelayCluster, needs_nodes, until
+from tests.support.background_program import serving
+from tests.support.ports import free_port
 
 pytestmark = needs_nodes
 

@@ -21,7 +21,6 @@ from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.forkserver import python, run
 from tests.servers.program_process import (
     ROOT,
     SYSTEM_PATH,
@@ -34,6 +33,7 @@ from tests.servers.program_process import (
     websocket,
 )
 from tests.servers.proxies import in_front
+from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"

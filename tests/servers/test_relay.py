@@ -14,8 +14,8 @@ from runtimes.tls.contexts import client_context
 from servers.relay import main
 from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed
-from tests.loops.live import LiveWire
-from tests.loops.raw import CLOSE, RawSocket
+from tests.loops.live_environment import LiveWire
+from tests.loops.raw_http import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
 from tests.servers.program_process import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket

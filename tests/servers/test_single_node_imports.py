@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.runtimes.store.postgresql_server import needs_postgresql
 from tests.servers.program_process import ProgramProcess, call, running, websocket
+from tests.support.ports import free_port
 
 TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # of each module that is loaded, in a new interpreter
 NODES = (

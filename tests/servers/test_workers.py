@@ -25,7 +25,6 @@ from runtimes.service_home.server_registry import find_running_server, is_held
 from runtimes.tls.contexts import client_context
 from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.forkserver import python, run
 from tests.runtimes.certificates import make_certificate
 from tests.runtimes.redis_server import needs_redis
 from tests.servers.program_process import (
@@ -41,6 +40,7 @@ from tests.servers.program_process import (
 from tests.servers.proxies import in_front
 from tests.servers.relay_cluster import NodePhone, until
 from tests.servers.test_supervision import LAUNCHER
+from tests.support.forkserver import python, run
 
 TOKEN = "a-monitor-that-may-look"
 TWO = ("--workers", "2")

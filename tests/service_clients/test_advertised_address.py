@@ -7,8 +7,8 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
-from tests.book import SECRET
 from tests.cli.harness import OneShotHarness
+from tests.support.core_harness import SECRET
 
 LAN = "192.0.2.9"
 

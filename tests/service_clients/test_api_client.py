@@ -15,8 +15,8 @@ from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
 from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
-from tests.http_book import Answer
 from tests.service_clients.test_service_client import Plan, failure
+from tests.support.http_harness import Answer
 
 API = ApiClient("it", "http://h:1", "k3y")
 

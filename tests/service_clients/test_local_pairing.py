@@ -15,8 +15,8 @@ from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, r
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
-from tests.book import HOME
 from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
+from tests.support.core_harness import HOME
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
 MADE = as_json({"code": "ABC123"})

@@ -22,7 +22,7 @@ from svc_proto.service_clients.relay_connection import (
 )
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from tests.cli.harness import REFUSED, Asked, OneShotHarness
-from tests.playbook import Idle, counting_entropy
+from tests.support.playbook import Idle, counting_entropy
 
 RELAY = ServiceClient("the relay", "ws://h:8767/ws", "t0ken")
 SAID = {"session_token": "t0ken", "device_name": "Desk"}

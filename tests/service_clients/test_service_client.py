@@ -13,8 +13,8 @@ from svc_proto.facts import FailureKind
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
-from tests.book import HOME
 from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
+from tests.support.core_harness import HOME
 
 PEER = ServiceClient("it", "http://h:1", "t0ken", 5.0)
 Plan = Callable[[Engine], Flow[Any]]

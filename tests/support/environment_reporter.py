@@ -23,7 +23,7 @@ def main() -> None:
         "folder": os.getcwd(),
         "variables": dict(os.environ),
         "parent": os.getppid(),
-        "forked": "tests.forkserver" in Path("/proc/self/cmdline").read_text(),
+        "forked": "tests.support.forkserver" in Path("/proc/self/cmdline").read_text(),
         "leads a session": os.getsid(0) == os.getpid(),
         "descriptors": sorted(map(int, os.listdir("/proc/self/fd"))),
         "terminals": [os.isatty(number) for number in range(3)],

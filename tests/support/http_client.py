@@ -2,8 +2,8 @@
 
 A connection takes bytes (`receive_data`, empty for a FIN) and gives events (`next_event`); it takes events (`send`) and
 gives bytes (`data_to_send`). The events are those of `svc_proto.wire.events`, the parsers are never the product's. The
-adapters are `tests.http_book` (a core in memory), `tests.support.sim_http` (the simulator) and
-`tests.loops.wires` (blocking connections).
+adapters are `tests.support.http_harness` (a core in memory), `tests.support.sim_http` (the simulator) and
+`tests.loops.clients` (blocking connections).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def run(words: list[str]) -> None:
         "-W",
         "error",
         "-m",
-    ]  # as tests.forkserver has it, whose import would cost more than the rest
+    ]  # as tests.support.forkserver has it, whose import would cost more than the rest
     if words[: len(start)] != start:
         os.execvp(words[0], words)
     sys.argv = words[len(start) :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.loops.virtual import VirtualWorld
+from tests.loops.simulated_environment import VirtualWorld
 from tests.voice.harness import VoiceHarness
 
 

@@ -35,9 +35,9 @@ from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 from svc_proto.voice_config import VoiceConfig
-from tests.book import Book
 from tests.machines.fixed_inputs import source
-from tests.playbook import Idle
+from tests.support.core_harness import Book
+from tests.support.playbook import Idle
 
 OWN = "/home/config.yaml"  # of the relay: its voice settings
 CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")

@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.machines.voice_session import VoiceState
 from svc_proto.voice.connection import MAX_MESSAGE, RECHECK
-from tests.playbook import START
+from tests.support.playbook import START
 from tests.voice.dialogue import DialogueRun, play
 from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient, spoken
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiHarness
-from tests.documented import Documented, queries
-from tests.playbook import REMOTE
-from tests.routes_page import API, assert_shown
 from tests.support.http_client import Response
+from tests.support.openapi_validation import Documented, queries
+from tests.support.playbook import REMOTE
+from tests.support.routes_page import API, assert_shown
 
 
 def ask(book: ApiHarness, path: str) -> Response:

@@ -20,7 +20,7 @@ from svc_proto.api.openapi.run_types import RESPONSE_EVENTS, RUN_EVENTS
 from svc_proto.schema.chat_events import EVENTS
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import TurnHarness, call_of
-from tests.documented import Documented
+from tests.support.openapi_validation import Documented
 
 DOCUMENTED = Documented.of(TurnHarness().request("GET", "/openapi.json").body)
 HEAD = ("session_id", "run_id", "seq", "ts")  # of each event of a session's stream

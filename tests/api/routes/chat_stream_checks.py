@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.api.harness import ApiCall
+from tests.loops.raw_event_stream import parse_frames
 from tests.loops.session_events import check_events
-from tests.loops.streams import parse_frames
 
 OPENING = ["session.created", "run.started", "message.started"]
 CLOSING = ["assistant.completed", "run.completed", "done"]

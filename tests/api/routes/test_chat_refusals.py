@@ -15,7 +15,7 @@ from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead
 from tests.api.harness import KEY, PEER, ApiCall
 from tests.api.routes.chat_stream_checks import CLOSING, OPENING, check, data_of
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
-from tests.http_book import FIRST
+from tests.support.http_harness import FIRST
 
 # --- refusals -----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.commands import ReadConfig, WriteConfig
 from tests.api.harness import CONFIG, HOME, ApiHarness
-from tests.http_book import as_json
+from tests.support.http_harness import as_json
 
 FILE = """
 agent:

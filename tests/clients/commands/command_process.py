@@ -12,8 +12,8 @@ from typing import Any
 import pexpect
 from attrs import define
 
-from tests import forkserver
 from tests.servers.program_process import ROOT, TIMEOUT, environment
+from tests.support import forkserver
 
 PROGRAMS = {
     "svc": "clients.commands.svc",

@@ -22,8 +22,8 @@ from runtimes.failures import HostError
 from svc_proto.cli.session_store import FILE_NAME, UpdateSession, parse_sessions
 from svc_proto.machines.pairing_payload import parse_invite
 from tests.clients.commands.command_process import CommandHome, finish, module
-from tests.forkserver import Popen
 from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
+from tests.support.forkserver import Popen
 
 
 def code_for(desk: CommandHome, code: str = "Q7M2ZK") -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from clients.commands.cli import json_text
-from tests.beside import serving
 from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import call, sign_in, websocket
+from tests.support.background_program import serving
 from tests.support.servers.api_server import ScriptedApi
 
 GRANTS = dict.fromkeys(

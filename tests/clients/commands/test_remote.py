@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.beside import serving
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
+from tests.support.background_program import serving
 from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 

@@ -16,8 +16,8 @@ import pytest
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.clients.commands.test_shell import PROMPT
-from tests.forkserver import Terminal, python, run
 from tests.servers.program_process import ROOT, TIMEOUT, running_relay
+from tests.support.forkserver import Terminal, python, run
 
 SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 

@@ -10,7 +10,7 @@ from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
 from svc_proto.commands import Connect
 from svc_proto.facts import Address, ChannelId, Received, Started
-from tests.book import REFUSED, Book, End, Node
+from tests.support.core_harness import REFUSED, Book, End, Node
 from tests.support.servers.api_server import ScriptedApi
 
 LINES = ChannelId(2)  # of the client at the gateway

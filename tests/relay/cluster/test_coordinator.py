@@ -17,9 +17,9 @@ from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
-from tests.book import HOME
 from tests.cluster.harness import WHERE, RedisHarness
 from tests.relay.coordinator_harness import CoordinatorHarness, PhoneRouteStub
+from tests.support.core_harness import HOME
 
 
 def world(nodes: int = 2, seed: int = 0) -> ClusterDeployment:

@@ -12,10 +12,10 @@ from svc_proto.relay.media import upload_registry
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import S3Bucket
-from tests.book import HOME
 from tests.cluster.harness import WHERE
 from tests.relay.cluster.test_request_forwarding import uploaded
 from tests.relay.coordinator_harness import CoordinatorHarness
+from tests.support.core_harness import HOME
 
 FOLDER = "/mnt/uploads"
 RECORD = {

@@ -8,9 +8,9 @@ from typing import Any
 from fuzz.simulation.access_matrix import CHANNEL_ACCESS
 from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay.openapi.message_types import CLIENT_MESSAGES, SERVER_MESSAGES
-from tests.documented import Documented
 from tests.relay.child_process_harness import ChildProcessHarness, Tmux, with_tui
 from tests.relay.harness import RelayHarness
+from tests.support.openapi_validation import Documented
 
 DOCUMENTED = Documented.of(RelayHarness().request("GET", "/openapi.json").body)
 MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]

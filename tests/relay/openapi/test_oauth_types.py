@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.documented import Documented
 from tests.relay.harness import RelayHarness
 from tests.relay.oauth_client import OAuthTestClient
+from tests.support.openapi_validation import Documented
 
 
 def test_each_answer_is_as_it_says() -> None:

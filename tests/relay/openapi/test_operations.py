@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.documented import Documented, queries
 from tests.relay.harness import RelayHarness
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
-from tests.routes_page import RELAY, assert_shown
 from tests.support.http_client import Response
+from tests.support.openapi_validation import Documented, queries
+from tests.support.routes_page import RELAY, assert_shown
 
 BOOK = VoiceRoutesHarness()
 DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)

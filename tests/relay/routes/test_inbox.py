@@ -10,8 +10,8 @@ import pytest
 from svc_proto.commands import SweepFolder, WriteFile
 from svc_proto.machines.inbox import IMAGE_LIMIT
 from svc_proto.relay.routes.inbox import INBOX_BODY_LIMIT
-from tests.book import HOME as STATE
 from tests.relay.harness import PEER, REMOTE, PairedPhone, RelayHarness
+from tests.support.core_harness import HOME as STATE
 from tests.support.http_client import Response
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)

@@ -26,7 +26,6 @@ from svc_proto.relay.routes import media
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part
-from tests.book import SPOOL
 from tests.relay.harness import HOST, REMOTE, START, PairedPhone, RelayHarness
 from tests.relay.routes.media_harness import (
     FORM,
@@ -41,6 +40,7 @@ from tests.relay.routes.media_harness import (
     upload_json,
 )
 from tests.relay.routes.media_harness import book as book
+from tests.support.core_harness import SPOOL
 from tests.wire.chunking import Cuts, cut, cuts
 
 # --- register -------------------------------------------------------------------------------------------------------

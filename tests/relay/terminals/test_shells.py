@@ -11,7 +11,6 @@ from svc_proto.engine.child_process import INHERITED
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Started
 from svc_proto.relay_config import RelayConfig
-from tests.book import HOME
 from tests.cluster.harness import WHERE
 from tests.relay.child_process_harness import (
     ChildProcessHarness,
@@ -22,6 +21,7 @@ from tests.relay.child_process_harness import (
     send_and_collect,
 )
 from tests.relay.coordinator_harness import CoordinatorHarness
+from tests.support.core_harness import HOME
 
 SOCKET = "svc-relay-" + sha256_hex("/home/svc")[:12]
 NO_TMUX = {"tmux_available": False}

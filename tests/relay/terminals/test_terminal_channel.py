@@ -10,7 +10,6 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay.terminals import terminal_channel
 from svc_proto.relay.terminals.terminal_channel import MAX_QUEUED, MAX_UNREAD
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.ends import Child
 from tests.relay.child_process_harness import (
     ChildProcessHarness,
     Tmux,
@@ -19,6 +18,7 @@ from tests.relay.child_process_harness import (
     describe_messages,
     send_and_collect,
 )
+from tests.support.channel_ends import Child
 
 
 def are_held(*shells: Child) -> list[bool]:

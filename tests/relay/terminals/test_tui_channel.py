@@ -17,9 +17,9 @@ from svc_proto.relay.terminals.tui_channel import MAX_GATEWAYS, MAX_UNREAD, MAX_
 from svc_proto.relay_config import RelayConfig
 from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.ends import Child
 from tests.relay.child_process_harness import GRANTS, ChildProcessHarness, with_tui
 from tests.relay.phone_client import PhoneClient
+from tests.support.channel_ends import Child
 
 READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
 

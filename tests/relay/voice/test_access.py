@@ -12,9 +12,9 @@ from svc_proto.facts import Address
 from svc_proto.relay.access import GRANTS, RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.http_book import Asked
 from tests.relay.harness import PEER, REMOTE, RelayHarness
 from tests.support.http_client import Response
+from tests.support.http_harness import Asked
 
 KEY = "the-api-key"
 TEXT = b"text/plain; charset=utf-8"

@@ -19,8 +19,8 @@ from runtimes.net.listener import Acceptor, Listener, bind
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Ready, Send
 from svc_proto.facts import Accepted, Address, Closed, Fact, Received, Started, Stopping
-from tests.beside import Beside
 from tests.runtimes.scripted_core import TIMEOUT, ScriptCore, read_exactly, running
+from tests.support.background_program import Beside
 
 
 class TimerCore:

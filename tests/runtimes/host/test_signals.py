@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import Popen, python, run
 from tests.runtimes.scripted_core import TIMEOUT
+from tests.support.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.forkserver import Popen, python, run
 from tests.runtimes.scripted_core import TIMEOUT
+from tests.support.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[3]
 CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "clarify.respond"}\n'

@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def shown(live: RunningCore, listener: Listener | None = None) -> str:
-    """Return the pin of the certificate that a new connection receives; the default is `live.extra`."""
+    """Return the pin of the certificate that a new connection receives; the default is `live_environment.extra`."""
     sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
     sock.close()

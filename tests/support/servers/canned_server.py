@@ -6,7 +6,7 @@ from svc_proto.commands import CloseWrite, Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.playbook import Idle
+from tests.support.playbook import Idle
 
 
 def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:

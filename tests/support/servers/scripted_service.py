@@ -19,7 +19,7 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.playbook import Idle
+from tests.support.playbook import Idle
 
 FOR_EVER = 86_400.0  # s
 

@@ -9,8 +9,8 @@ from svc_proto.basics.moment import Moment
 from svc_proto.voice.agent.agent_mode import interface_of
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.settings import RealtimeSettings
-from tests.loops.agents import Agent, ends, of, play
-from tests.loops.virtual import VirtualWorld
+from tests.loops.realtime_agent import Agent, ends, of, play
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.realtime_server import SpokenTurn
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.brand import HERMES
-from tests.loops.agents import Agent, run
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import ask_for
-from tests.loops.world import bearer
+from tests.loops.environment import bearer
+from tests.loops.realtime_agent import Agent, run
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import ask_for
 from tests.support.servers.api_server import ScriptedApi, hello
 
 

@@ -19,8 +19,8 @@ from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime.actions import StartRun
-from tests.loops.agents import Agent, ends, of, play, run, talk
-from tests.loops.virtual import VirtualWorld
+from tests.loops.realtime_agent import Agent, ends, of, play, run, talk
+from tests.loops.simulated_environment import VirtualWorld
 from tests.support.servers.realtime_server import SpokenTurn
 from tests.voice.harness import PHONE, VoiceHarness
 

@@ -14,9 +14,9 @@ from svc_proto.engine.message import StreamedResponse
 from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.realtime.actions import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
-from tests.loops.agents import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, create, log_of
+from tests.loops.realtime_agent import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.api_server import SSE, ScriptedApi, hello
 from tests.support.servers.realtime_server import (
     FailedTurn,

@@ -10,10 +10,10 @@ import yaml
 from svc_proto.voice.agent.native_mode import background_rules
 from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
-from tests.loops.agents import Agent, ends, of, play, run, talk, types
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, log_of
-from tests.loops.world import bearer
+from tests.loops.environment import bearer
+from tests.loops.realtime_agent import Agent, ends, of, play, run, talk, types
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import VoiceClient, log_of
 from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn, Turn
 
 HAND_OFF = SpokenTurn("I go on with that, and tell you.")

@@ -30,7 +30,7 @@ from svc_proto.voice.provider_interface import (
 )
 from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice.providers.provider_factory import ProviderFactory
-from tests.playbook import Life
+from tests.support.playbook import Life
 
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"

@@ -20,9 +20,9 @@ from svc_proto.voice.provider_interface import (
     SpeechRequest,
 )
 from svc_proto.voice.realtime.run_events import ApiRunStarted
-from tests.loops.agents import KEY, SOUND, Agent, of, types
-from tests.loops.virtual import VirtualWorld
-from tests.loops.voices import VoiceClient, create, log_of
+from tests.loops.realtime_agent import KEY, SOUND, Agent, of, types
+from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.api_server import ScriptedApi, hello
 
 

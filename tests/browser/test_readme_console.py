@@ -1,0 +1,218 @@
+"""Walk of a new user: a fresh clone, a terminal of 80 x 24, and each console line of README, tutorials and how-tos.
+
+The phone is the reference phone, paired by the text of the QR that the dashboard draws. The model follows a script, and
+its effect on the phone is checked in the browser. The output of each line must contain, in order, the first word of
+each line that the page prints after it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
+from shutil import which
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Site, Visitor
+from tests.browser.readme_console import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
+from tests.servers.program_process import ROOT
+from tests.support.ports import free_port
+from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
+
+PAGES = (  # in the order of the walk
+    "README.md",
+    "docs/tutorials/first-phone.md",
+    "docs/howto/pair-devices.md",
+    "docs/howto/desktop-client.md",
+    "docs/tutorials/first-chat.md",
+    "docs/howto/openai-clients.md",
+    "docs/howto/voice.md",
+)
+TEXT = "\n".join((Path(__file__).parents[2] / page).read_text() for page in PAGES)
+HELLO = "Hello from the model."
+MAIL = "com.example.mail"
+NOT_HERE = {
+    "svc service install": "it needs systemd; tests/clients/commands/test_server_status.py",
+    "svc-relay voice": "it needs a microphone, and a recording; tests/clients/commands/test_voice.py",
+    "OPENAI_BASE_URL=": "that package is not ours; tests/loops/test_openai.py",
+}
+UP, DOWN = "make up", "svc down"
+DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9119}
+
+
+class Walk:
+    """Somebody, their clone, and what they have been shown so far."""
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self.home, self.clone = folder / "home", folder / "clone"
+        self.env = environment(self.home)
+        fresh_clone(self.clone, self.env)
+        self.ports = {name: free_port() for name in DEFAULTS}
+        (self.home / ".svc").mkdir(mode=0o700)
+        (self.home / ".svc/.env").write_text("".join(f"{name}={port}\n" for name, port in self.ports.items()))
+        # Text of the pages, and what replaces it in this walk.
+        self.here = {str(DEFAULTS[name]): str(port) for name, port in self.ports.items()}
+        self.here |= {"ws://127.0.0.1 ": f"ws://127.0.0.1:{self.ports['RELAY_PORT']} ", "http://127.0.0.1:11434": model}
+        self.terminals = list[Terminal]()
+        self.servers = self.terminal()
+        self.shell = self.terminal()
+        self.device = self.terminal()
+        self.left = [line for line in lines_of(TEXT) if not line.typed.startswith(tuple(NOT_HERE))]
+
+    def terminal(self) -> Terminal:
+        self.terminals.append(Terminal(self.clone, self.env))
+        return self.terminals[-1]
+
+    def activate(self) -> None:
+        line = self.next(". .venv/bin/activate").typed
+        for terminal in self.terminals[1:]:
+            terminal.run(f"{line}; PS1='@$?@ '")
+
+    def next(self, beginning: str) -> Line:
+        """Take the next line of the pages; it must begin like this."""
+        line = self.left.pop(0)
+        assert line.typed.startswith(beginning), f"the pages have {line.typed!r} where the walk has {beginning!r}"
+        typed = line.typed
+        for there, here in self.here.items():
+            typed = typed.replace(there, here)
+        return Line(typed, line.shows)
+
+    def run(self, beginning: str) -> str:
+        """Type the next line in the second terminal and return its output."""
+        line = self.next(beginning)
+        return shown_in(self.shell.run(line.typed), line)
+
+    def start(self, *, first: bool) -> str:
+        """Start the servers in the first terminal and return the screen; the first start asks for the app."""
+        self.servers.type(self.next(UP).typed)
+        if first:
+            self.servers.until(r"Which app is to scan the QR\?")
+            self.servers.until("1 or 2")
+            self.servers.type("")
+        shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
+        assert "Ctrl-C stops." in shown, shown  # else the servers have ended
+        screen = shown[shown.index("The QR needs a terminal of") :]
+        assert sum(1 + len(row) // 80 for row in screen.splitlines()) < 24
+        return screen
+
+
+def shown_in(printed: str, line: Line) -> str:
+    """Return the output after a check that it contains, in order, all that the page prints."""
+    rows = iter(printed.splitlines())
+    for word in line.shows:
+        assert any(row.startswith(word) for row in rows), f"{line.typed!r} does not show {word!r}:\n{printed}"
+    return printed
+
+
+@pytest.fixture
+def model(site: Site) -> ScriptedModel:
+    return ScriptedModel()
+
+
+@pytest.fixture
+def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
+    """With a model at hand, for the line that names one."""
+    walk = Walk(tmp_path / "walk", site.world.peer(model))
+    yield walk
+    for terminal in walk.terminals:
+        terminal.close()
+
+
+@pytest.mark.skipif(
+    not (all(map(which, ("bash", "curl", "git", "make"))) and (ROOT / ".git").exists()),
+    reason="a new user has bash, curl, git and make, and something to clone",
+)
+@pytest.mark.short
+@pytest.mark.timeout(900 if FRESH else 300)
+def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
+    # A phone that pairs by itself.
+    screen = walk.start(first=True)
+    (board,) = re.findall(r"\nDashboard  (http://127\.0\.0\.1:\d+)\n", screen)
+    walk.activate()
+    walk.device.type(walk.next("svc phone").typed)
+    walk.device.until(f"Its screen: {board}/#phone")
+    walk.device.until("online")
+
+    # The servers with a model.
+    walk.run("echo 'SVC_MODEL_BASE_URL=")
+    walk.run("echo 'SVC_MODEL=")
+    assert walk.run(DOWN) == "Stopped: relay, api, dashboard, phone.\n"
+    assert walk.device.end()[0] == 0
+    assert walk.servers.end()[0] == 0
+    assert "\nModel      llama3.2\n" in walk.start(first=False)
+    assert "\nModel      llama3.2\n" in walk.run("svc status")
+
+    # A QR, the log, a backup, and other clients.
+    walk.device.type(walk.next("svc pair --only").typed)
+    walk.device.until("hermes-relay://pair")
+    walk.device.until("It is for the Hermes-Relay app for Android")
+    walk.device.interrupt()
+    walk.shell.type(walk.next("svc logs -f").typed)
+    walk.shell.until("INFO svc ready")
+    assert walk.shell.interrupt() == 130
+    assert "svc-backup-" in walk.run("svc backup")
+    model.answers += [plain(HELLO)] * 3
+    assert HELLO in walk.run("svc-relay chat")
+    assert "claude" in walk.run("svc mcp install claude")
+
+    # A phone by a code.
+    walk.here["Q7M2ZK"] = json.loads(walk.run("curl -X POST"))["code"]
+    phone = walk.next("python -m clients.phone").typed
+    walk.device.type(phone)
+    walk.here["<token>"] = walk.device.until("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")[0]
+    assert "rootBounds" in walk.run("curl -H")
+    assert walk.device.interrupt() == 0
+
+    # A desktop.
+    made = walk.next("svc pair")
+    walk.device.type(made.typed)
+    walk.here["20OXFL"] = walk.device.until(r"Code      (\w{6})")[1]
+    walk.device.until("hermes-relay://pair")
+    walk.device.until("It is for the Hermes-Relay app for Android")
+    (grants,) = re.findall(r"^  Grants    .*", walk.run("svc-relay pair"), re.MULTILINE)
+    assert grants in TEXT  # what the code of the block before gives
+    walk.device.until("My desk is paired")
+    assert walk.device.end()[0] == 0
+    assert walk.run("svc-relay shell") == "Linux\nstatus 3\n"
+    assert walk.run("svc-relay doctor").count("✓") == 4
+
+    # The model, by curl as well.
+    assert HELLO in walk.run("svc-relay chat")
+    for typed in (".", "key=", "id="):
+        walk.run(typed)
+    assert f'"content":"{HELLO}"' in walk.run("curl -N")
+    assert len(model.seen) == 3
+
+    # A phone by the QR that the dashboard draws, and a chat that moves it.
+    page = visit(f"{board}/")
+    with page.expect_request("**/api/qr") as drawn:
+        page.get_by_role("button", name="Pair new device").click()
+    text = quote(str(drawn.value.post_data))
+    walk.device.type(re.sub(r"--remote \S+ --code \w+", lambda _: f"--allow-plain --pair-qr {text}", phone))
+    walk.device.until("paired: session ")
+    page.clock.fast_forward(10_000)  # Management looks every 10 s
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("Reference phone is paired")).to_be_visible()
+    dialog.get_by_role("button", name="Done").click()
+    page.get_by_role("link", name="Chat").click()
+
+    def said(request: dict[str, object]) -> ModelAnswer:
+        assert MAIL in str(request["messages"])
+        return plain("Your mail is open.")
+
+    model.answers += [calls(("phone_open_app", {"package": MAIL})), said]
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    page.get_by_label("Message", exact=True).fill("Open my mail")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tool")).to_have_attribute("data-state", "done")
+    expect(page.locator(".prose").last).to_have_text("Your mail is open.")
+    page.get_by_role("link", name="Activity").click()
+    expect(page.locator("tr.command").first).to_contain_text("/open_app")
+    assert walk.device.interrupt() == 0
+    assert walk.left == []
+    assert walk.shell.run(DOWN) == "Stopped: relay, api, dashboard.\n"
+    assert walk.servers.end()[0] == 0

@@ -1,0 +1,235 @@
+"""What MCP clients that others wrote do with a phone: a relay, the reference phone, and a way between that is cut.
+
+The client is a program. It gets one argument, an object of JSON (`Errand`), and prints what it saw as another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.request import urlopen
+
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
+from tests.conformance.external_tools import told
+from tests.servers.program_process import call, running, running_relay, websocket
+
+BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
+WITHIN = 120.0  # s for all of it
+CALLS: dict[str, dict[str, object]] = {
+    "phone_diff_screen": {"previous_hash": "0"},
+    "phone_find_nodes": {"clickable": True},
+    "phone_describe_node": {"nodeId": "w0:0"},
+    "phone_tap": {"x": 10, "y": 10},
+    "phone_tap_text": {"text": "e"},
+    "phone_long_press": {"x": 10, "y": 10},
+    "phone_drag": {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300},
+    "phone_type": {"text": "bread"},
+    "phone_swipe": {"direction": "up"},
+    "phone_scroll": {"direction": "down"},
+    "phone_press_key": {"key": "home"},
+    "phone_wait": {"ms": 10},
+    "phone_open_app": {"package": "com.example.mail"},
+    "phone_clipboard_write": {"text": "milk"},
+    "phone_media": {"action": "play"},
+    "phone_send_intent": {"action": "android.settings.SETTINGS"},
+    "phone_broadcast": {"action": "com.example.ASKED"},
+    "phone_events_stream": {"enabled": True},
+    "phone_search_contacts": {"query": "a"},
+    "phone_call": {"number": "112"},
+    "phone_send_sms": {"to": "112", "body": "hello"},
+    "phone_share_media": {"text": "hello"},
+    "phone_send_mms": {"to": "112", "text": "hello"},
+}
+"""Arguments by tool; others take none."""
+WANTED: dict[str, object] = {
+    "tools": [f"phone_{row.name}" for row in PHONE_TOOLS],
+    "failed": {},
+    "picture": "image/png",
+    "structured": {"package": "com.example.mail"},
+    "cancelled": True,
+    "resumed": False,
+    "came back": True,
+    "updated": "phone://notifications",
+    "without a token": 401,
+    "without a grant": 403,
+    "revoked": 401,
+    "performed": ["executed", "executed"],
+}
+"""What is seen. `resumed`: whether a call failed whose stream was cut before its answer; `came back`: whether a stream
+of a call was asked for again (`Last-Event-ID`). `performed`: what became of the broadcasts that the relay knows of, the
+cancelled one not among them."""
+
+
+STATELESS: dict[str, object] = {
+    "stateless": "2026-07-28",
+    "stateless, structured": {"package": "com.example.mail"},
+    "stateless, asked": False,
+    "listened": [["phone://notifications"], "phone://notifications"],
+    "performed": ["executed", "executed", "executed"],
+}
+"""What is seen besides by a client that speaks the version without sessions, too. `listened`: to what, what changed."""
+
+
+class Errand(TypedDict):
+    """What a client is told."""
+
+    url: str  # of `/mcp`, by the way that can be cut
+    control: str  # GET there: `/cut` cuts what is open, `/notify` posts a notification, `/revoke` revokes the token
+    token: str
+    ungranted: str  # a token without the grant
+    calls: dict[str, dict[str, object]]
+
+
+class World:
+    """A relay with a phone that allows all, and the way to it. `close` it."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.token = self._pair("agent")
+        self.ungranted = self._pair("nobody")
+        grants = {"grants": {"bridge": 0.001}}
+        assert call(port, "PATCH", f"/sessions/{self.ungranted[:8]}", grants, token=self.ungranted).status == 200
+        self.cutter = Cutter(port)
+        deeds = {"/cut": self.cutter.cut, "/notify": self._notify, "/revoke": self._revoke}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                deeds[self.path]()
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - of the library
+                pass
+
+        self._control = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._control.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def errand(self) -> Errand:
+        """What a client is told."""
+        return {
+            "url": f"http://127.0.0.1:{self.cutter.port}/mcp",
+            "control": f"http://127.0.0.1:{self._control.server_port}",
+            "token": self.token,
+            "ungranted": self.ungranted,
+            "calls": CALLS,
+        }
+
+    @property
+    def performed(self) -> list[str]:
+        """What has become of the broadcasts."""
+        records = call(self.port, "GET", "/bridge/activity").body["activity"]
+        return [record["decision"] for record in records if record["path"] == "/broadcast"]
+
+    def allow(self, address: str) -> None:
+        """What a browser does that opens this address of the relay, and its owner, until the client was called back."""
+        with urlopen(address, timeout=WITHIN) as page:
+            word = re.search(r'class="word">(\w+)<', page.read().decode())
+            again = page.url
+        assert word is not None
+        asked = call(self.port, "GET", f"/mcp/questions/{word[1]}").body
+        answer = {"ballot": asked["ballot"], "allow": True, "scope": "bridge"}
+        assert call(self.port, "POST", f"/mcp/questions/{word[1]}", answer).status == 200
+        with urlopen(again, timeout=WITHIN):  # goes on to the client
+            pass
+
+    def close(self) -> None:
+        """The way is closed."""
+        self._control.shutdown()
+        self._control.server_close()
+        self.cutter.close()
+
+    def _pair(self, name: str) -> str:
+        code = call(self.port, "POST", "/pairing").body["code"]
+        with websocket(self.port) as client:
+            answer = client.sign_in(pairing_code=code, device_name=name, device_id=name, client_surface="cli")
+        return str(answer["payload"]["session_token"])
+
+    def _notify(self) -> None:
+        with websocket(self.port) as client:
+            client.sign_in(session_token=self.token)
+            client.say("notifications", "notification.posted", {"title": "Mail"})
+            client.pong()
+
+    def _revoke(self) -> None:
+        call(self.port, "DELETE", f"/sessions/{self.token[:8]}", token=self.token)
+
+
+class Cutter:
+    """A way to a port of this host; `cut` ends all connections that go over it at once, as a lost network does."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._open: list[socket.socket] = []
+        self.came_back = False  # somebody has asked for the rest of the events of a request
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def cut(self) -> None:
+        """End them."""
+        ends, self._open = self._open, []
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End them, and take no more."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._to))
+                self._open += [near, far]
+                threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        with near, far:
+            back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
+            back.start()
+            self._pass(near, far)
+            back.join()
+
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65_536):
+                self.came_back = self.came_back or BACK.search(data) is not None
+                other.sendall(data)
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def in_a_world(runtime: str) -> Iterator[World]:
+    """A relay on that loop with the reference phone."""
+    with tempfile.TemporaryDirectory() as home, running_relay(Path(home), runtime=runtime) as (_, port):
+        code = call(port, "POST", "/pairing").body["code"]
+        ways = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--master", "on", "--allow")
+        with running(Path(home), "clients.phone", *ways) as phone:
+            phone.line("^paired: session ")
+            world = World(port)
+            try:
+                yield world
+            finally:
+                world.close()
+
+
+def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
+    """What a client saw that was started by this command."""
+    with in_a_world(runtime) as world:
+        seen = told((*command, json.dumps(world.errand)), within=WITHIN, env=env)
+        return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

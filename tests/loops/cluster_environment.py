@@ -1,0 +1,97 @@
+"""The simulated deployment with three nodes for a relay and for an API server: `--loop nodes`.
+
+The nodes are processes of one host with one home and one store, as the workers of a relay are (docs/howto/cluster.md);
+their Redis is simulated. Each connection reaches another node than the one before, so a phone is at one node, its
+caller at another and an observer at the third. Where `tests.support.scenario_plan.NODES` says so, a client keeps to its
+first node, as behind a balancer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from runtimes.sim.connection import SimEnd
+from runtimes.sim.redis_server import redis_core
+from svc_proto.api.config import ApiConfig
+from svc_proto.relay_config import RelayConfig
+from svc_proto.settings import RedisAddress
+from tests.loops.clients import HttpClient
+from tests.loops.environment import RELAY_PORT, Launch, RelayHandle
+from tests.loops.simulated_environment import STRIDE, Together, VirtualRelay, VirtualWorld
+
+NODES = 3
+REDIS = RedisAddress("127.0.0.1", password="redis-password-4711", db=1)
+OWN = RELAY_PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number
+SERVERS = ("relay", "servers.relay", "api", "servers.api")  # of which there are three
+
+
+class NodesWorld(VirtualWorld):
+    """See the module."""
+
+    name = "nodes"
+
+    def __init__(self, *, kept: bool = False) -> None:
+        super().__init__()
+        self.kept = kept
+        redis = [REDIS.port]
+        self.redis = self.relay_host.start(lambda entropy: redis_core(entropy, password=REDIS.password), redis)
+
+    def launch(self, service: Launch) -> RelayHandle:
+        if service.name not in SERVERS:
+            return super().launch(service)
+        parts: list[VirtualRelay] = []
+        for n in range(NODES):
+            own = [OWN + n] if service.port == RELAY_PORT else []
+            node = evolve(service, durable=service.durable or n > 0)
+            parts.append(self.run(node, service.port + STRIDE + n, *own))
+        return Nodes(self, parts, service.port, tls=service.tls)
+
+    def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
+        n = (port - RELAY_PORT) % STRIDE
+        own = {"cluster": REDIS, "node_url": f"http://127.0.0.1:{OWN + n}", "begins": not n}
+        return super().relay_config(RELAY_PORT, home, **own, **config)
+
+    def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
+        return super().api_config(port, home, **{"cluster": REDIS, **config})
+
+    def clients(self) -> int:
+        nodes = [HttpClient(self.connect(port=OWN + n), self.authority(), self.entropy) for n in range(NODES)]
+        return sum(node.ask("GET", "/health").json["clients"] for node in nodes)
+
+
+class Nodes(Together):
+    """Them, behind a kernel that gives each connection to another of them; a `Listener`."""
+
+    def __init__(self, world: NodesWorld, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
+        super().__init__(parts, port)
+        self.tls = tls
+        self.alpn = "h2" if tls else None
+        self._world = world
+        self._network, self._host = world.simulation.network, world.relay_host
+        self._next = 0
+        self._places: dict[str, int] = {}  # of clients that keep to theirs, by address
+        self._network.listen(self._host, port, self)
+
+    def restart(self) -> None:
+        if self.port == RELAY_PORT:
+            self._world.redis = self._world.redis.restart()  # who starts the workers starts theirs with them
+        super().restart()
+        self._network.listen(self._host, self.port, self)
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        self._network.unlisten(self._host, self.port, self)
+        super().begin_stop(grace)
+
+    def kill(self) -> None:
+        self._network.unlisten(self._host, self.port, self)
+        super().kill()
+
+    def accepted(self, end: SimEnd) -> None:
+        """The next has it, or the one that had the last from there."""
+        self._next = (self._next + 1) % NODES
+        place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
+        door = self._network.listener(self._host, self.port + STRIDE + place)
+        assert door is not None
+        door.accepted(end)

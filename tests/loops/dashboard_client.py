@@ -1,0 +1,53 @@
+"""A dashboard in a world, and a browser's way of asking it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.relay_proxy import PREFIXES
+from svc_proto.dashboard.service import LIMITS, Dashboard
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.limits import Limits
+from tests.loops.environment import ApiHandle, Served, World
+from tests.support.http_client import Response
+
+PORT = 9119
+RELAY = PREFIXES[0]
+FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}\n", "app.css": b"body {}\n"}
+
+
+class Board(Served):
+    """A dashboard that was started, beside the world's relay if there is one; `config` are members of its settings."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        api: ApiHandle | None = None,
+        limits: Limits = LIMITS,
+        files: Mapping[str, bytes] = FILES,
+        **config: Any,
+    ) -> None:
+        relay = getattr(world, "relay", None)
+        if relay is not None:
+            config.setdefault("relay_url", f"http://127.0.0.1:{relay.port}")
+            config.setdefault("relay", RelayConfig(port=relay.port))
+        if api is not None:
+            config.setdefault("api_url", f"http://127.0.0.1:{api.server.port}")
+
+        def make(port: int, home: str) -> Dashboard:
+            return Dashboard(DashboardConfig(port=port, **config), files, limits=limits)
+
+        super().__init__(world, world.start_service("dashboard", make, port=PORT))
+
+    def relay(self, method: str, path: str, body: object = None) -> Response:
+        """A call of the relay's part of the proxy."""
+        return self.ask(method, RELAY + path, body)
+
+    def detail(self, answer: Response) -> Any:
+        """What a refusal says."""
+        (name, detail) = next(iter(answer.json.items()))
+        assert name == "detail"
+        return detail

@@ -1,0 +1,383 @@
+"""The real world: the relay and each phone on a loop in a thread, blocking sockets in the hands of the test."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from runtimes.host.host import Program, Services
+from runtimes.host.logs import LogMessage
+from runtimes.net.listener import bind
+from runtimes.store.store_factory import open_store
+from runtimes.tls.contexts import client_context, server_context
+from svc_proto.commands import Notify
+from svc_proto.engine.core import Engine
+from svc_proto.phone.service import PhoneConfig
+from svc_proto.relay_config import RelayConfig
+from tests.loops.clients import PATIENCE, Wire
+from tests.loops.environment import (
+    LOOPBACK,
+    REMOTE,
+    Launch,
+    LogLine,
+    MakePhone,
+    MakeService,
+    PhoneHandle,
+    ProgramHandle,
+    RelayHandle,
+    World,
+)
+from tests.runtimes.certificates import make_certificate
+from tests.support.background_program import Beside
+from tests.support.forkserver import Popen, python
+from tests.support.ports import free_port
+
+ROOT = Path(__file__).parents[2]  # of the repository
+SOURCES = {REMOTE: ("127.0.0.2", 0)}  # the others are left to the kernel: a port that is asked for may be the target
+ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")
+CHUNK = 1 << 16
+
+
+class LiveWire(Wire):
+    """A blocking socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__()
+        self._sock = sock
+
+    def send(self, data: bytes) -> None:
+        sock, view = self._sock, memoryview(data)
+        sock.settimeout(PATIENCE)
+        if isinstance(sock, ssl.SSLSocket):
+            sock.sendall(data)
+            return
+        while view:
+            readable, writable, _ = select.select([] if self.eof else [sock], [sock], [], PATIENCE)
+            try:
+                if writable:
+                    view = view[sock.send(view) :]
+                elif readable:
+                    data = sock.recv(CHUNK)  # the relay waits for us to read before it reads on
+                    self._buffer += data
+                    self.eof = not data
+                else:
+                    raise TimeoutError("the relay takes no more")
+            except ConnectionError:
+                return
+
+    def _more(self, timeout: float) -> bytes:
+        self._sock.settimeout(timeout)
+        try:
+            return self._sock.recv(CHUNK)
+        except ssl.SSLEOFError:
+            raise ConnectionResetError("no close_notify") from None
+
+    def close_write(self) -> None:
+        self._sock.shutdown(socket.SHUT_WR)
+
+    def abort(self) -> None:
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._sock.close()
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def certificate(self) -> bytes | None:
+        """What the relay has shown, in DER."""
+        return self._sock.getpeercert(binary_form=True) if isinstance(self._sock, ssl.SSLSocket) else None
+
+    def pause(self) -> None:
+        pass  # who does not call `recv` does not read
+
+
+class Journal(logging.Handler):
+    """Collects the records of one program."""
+
+    def __init__(self, changed: threading.Condition) -> None:
+        super().__init__()
+        self.lines: list[LogLine] = []
+        self._changed = changed
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.msg
+        event, fields = (message.event, message.fields) if isinstance(message, LogMessage) else (str(message), {})
+        with self._changed:
+            self.lines.append(LogLine(record.levelno, event, fields))
+            self._changed.notify_all()
+
+
+class Running(ProgramHandle):
+    """A program on a loop in a thread."""
+
+    def __init__(self, world: LiveWorld, name: str) -> None:
+        self._world = world
+        self._name = name
+
+    def begin(self, make: Callable[[logging.Logger], Program]) -> None:
+        """Have it run."""
+        self._journal = Journal(self._world.changed)
+        logger = logging.Logger(self._name, logging.INFO)
+        logger.addHandler(self._journal)
+        program = make(logger)
+        self._store = program.services.store
+        self._beside = Beside(program, self._world.name)
+
+    @property
+    def logs(self) -> list[LogLine]:
+        return self._journal.lines
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        self._beside.handle.stop(grace)
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        code = self._beside.exit_code(timeout)
+        if self._store is not None:
+            self._store.close()  # who opens a store closes it
+        return code
+
+
+class LiveRelay(Running, RelayHandle):
+    """A server in a thread."""
+
+    def __init__(self, world: LiveWorld, service: Launch) -> None:
+        super().__init__(world, service.name)
+        self._service = service
+        self._tls = world.tls() if service.tls else None
+        self.port = free_port()
+        self.restart()
+
+    def restart(self) -> None:
+        service, folder = self._service, self._world.folder
+        ready = threading.Event()
+        listener = bind("::1" if service.ipv6 else "127.0.0.1", self.port, tls=self._tls)
+        self.port = listener.address.port
+        store = open_store(folder / "svc.db" if service.durable else "memory:")
+
+        def make(logger: logging.Logger) -> Program:
+            services = Services(
+                state=folder,
+                extra_state_folders=tuple(map(Path, service.rooms)),
+                spool=folder / "spool",
+                store=store,
+                logger=logger,
+                client_tls=self._world.client_tls,
+            )
+            core = Engine(service.make(self.port, str(folder)), entropy=os.urandom)
+            return Program(core=core, listeners=[listener], services=services, on_ready=ready.set)
+
+        self.begin(make)
+        if not ready.wait(PATIENCE):
+            raise TimeoutError(f"the {service.name} is not ready")
+
+    def reload(self) -> None:
+        self._beside.handle.reload()
+
+    def kill(self) -> None:
+        raise NotImplementedError("start it with killable=True")
+
+
+class ChildRelay(RelayHandle):
+    """A relay, or another server, as a process of its own: the program that people start."""
+
+    def __init__(self, loop: str, home: Path, module: str, env: Mapping[str, str]) -> None:
+        self._loop = loop
+        self._home = home
+        self._module = module
+        self._env = env
+        self.port = free_port()
+        self.restart()
+
+    @property
+    def logs(self) -> list[LogLine]:
+        return []  # they are its own
+
+    @property
+    def options(self) -> list[str]:
+        return ["--host", "127.0.0.1", "--port", str(self.port), "--runtime", self._loop]
+
+    def restart(self) -> None:
+        self._process = Popen(
+            python(self._module, *self.options),
+            cwd=ROOT,
+            env={**os.environ, "SVC_HOME": str(self._home), **self._env},
+            stderr=subprocess.PIPE,
+        )
+        self.listens()
+
+    def listens(self) -> None:
+        """It says where."""
+        _, self.port = self.announced()
+
+    def announced(self) -> tuple[bytes, int]:
+        """The next server that says where it listens, and its port."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            found = ANNOUNCEMENT.match(line)
+            if found is not None:
+                return found[1], int(found[2])
+        raise AssertionError(f"the relay did not start: exit code {self._process.wait()}")
+
+    def begin_stop(self, grace: float = 5.0) -> None:
+        if grace:
+            self._process.terminate()
+        else:
+            self._process.kill()
+
+    def reload(self) -> None:
+        self._process.send_signal(signal.SIGHUP)
+
+    def exit_code(self, timeout: float = PATIENCE) -> int:
+        code = self._process.wait(timeout)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        return code
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.exit_code()
+
+
+class ChildServers(ChildRelay):
+    """Relay and API as the one process that people start."""
+
+    def __init__(self, loop: str, home: Path, key: str) -> None:
+        super().__init__(loop, home, "servers", {"API_SERVER_KEY": key})
+
+    @property
+    def options(self) -> list[str]:
+        return [*super().options, "--api-port", str(self.api_port), "--no-dashboard", "--no-qr"]
+
+    def listens(self) -> None:
+        ports = dict((self.announced(), self.announced()))
+        self.port, self.api_port = ports[b"relay"], ports[b"api"]
+
+
+class LivePhone(Running, PhoneHandle):
+    """A phone in a thread."""
+
+    def __init__(self, world: LiveWorld, config: PhoneConfig, make_phone: MakePhone) -> None:
+        super().__init__(world, config.device_name)
+        self.news = []
+
+        def tell(news: Notify) -> None:
+            with world.changed:
+                self.news.append(news)
+                world.changed.notify_all()
+
+        def make(logger: logging.Logger) -> Program:
+            core = Engine(make_phone(config), entropy=os.urandom)
+            return Program(core=core, services=Services(logger=logger, client_tls=world.client_tls), on_notify=tell)
+
+        self.begin(make)
+
+
+class LiveWorld(World):
+    """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` gives the relay's, with its key."""
+
+    virtual_time = False
+    peer_host = "127.0.0.1"
+
+    def __init__(self, name: str, folder: Path, certificate: Callable[[], tuple[Path, Path]]) -> None:
+        super().__init__()
+        self.name = name
+        self.entropy = os.urandom
+        self.changed = threading.Condition()
+        self.client_tls: ssl.SSLContext | None = None
+        self.alpn = ["http/1.1"]  # what `connect` offers
+        self.folder = folder
+        self.home = str(folder)
+        self._certificate = certificate
+        self._wires: list[LiveWire] = []
+
+    def launch(self, service: Launch) -> RelayHandle:
+        return self._started(LiveRelay(self, service))
+
+    def relay_config(self, port: int, home: str, *, host: str = "127.0.0.1", **config: Any) -> RelayConfig:
+        return super().relay_config(port, home, host=host, node_url=f"http://{host}:{port}", **config)
+
+    def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
+        return self._started(ChildRelay(self.name, self.folder, module, env))
+
+    def start_servers(self, *, key: str) -> RelayHandle:
+        self.relay = self._started(ChildServers(self.name, self.folder, key))
+        return self.relay
+
+    def _started(self, relay: RelayHandle) -> RelayHandle:
+        self._relays.append(relay)
+        return relay
+
+    def renew_certificate(self, *, usable: bool = True) -> None:
+        assert self.client_tls is not None
+        key = (self.folder / "key.pem").read_bytes()
+        cert, _ = make_certificate(self.folder)
+        self.client_tls.load_verify_locations(cert)
+        if not usable:
+            (self.folder / "key.pem").write_bytes(key)
+
+    def write_home(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def contents(self, path: str) -> bytes:
+        file = Path(path)
+        if not file.exists():
+            return b""
+        assert file.stat().st_mode & 0o777 == 0o600
+        return file.read_bytes()
+
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
+        target = ("::1" if peer == "::1" else "127.0.0.1", port or self.relay.port)
+        sock = socket.create_connection(target, timeout=PATIENCE, source_address=SOURCES.get(peer))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            assert self.client_tls is not None
+            self.client_tls.set_alpn_protocols(self.alpn)  # whatever a program that has the same wanted last
+            sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
+        wire = LiveWire(sock)
+        self._wires.append(wire)
+        return wire
+
+    def start_phone(self, config: PhoneConfig, make_phone: MakePhone) -> PhoneHandle:
+        phone = LivePhone(self, config, make_phone)
+        self._phones.append(phone)
+        return phone
+
+    def phone_url(self, *, tls: bool = False) -> str:
+        return f"{'wss' if tls else 'ws'}://127.0.0.1:{self.relay.port}"
+
+    def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        with self.changed:
+            if not self.changed.wait_for(so, timeout):
+                raise TimeoutError(f"still not so after {timeout} s")
+
+    def pause(self) -> None:
+        with self.changed:
+            self.changed.wait(0.01)
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        for wire in self._wires:
+            wire.close()
+        super().close()
+
+    def tls(self) -> ssl.SSLContext:
+        """What a server of this world shows, and its clients trust."""
+        cert, key = (Path(shutil.copy(made, self.folder)) for made in self._certificate())
+        self.client_tls = client_context(cert)
+        return server_context(cert, key)

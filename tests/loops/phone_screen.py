@@ -1,0 +1,55 @@
+"""The reference phone with its screen, in a world: beside the relay, as `svc phone` runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clients.phone.emulator import EmulatedPhone
+from svc_proto.phone.safety.settings import SafetySettings
+from svc_proto.phone.screen_server import PhoneScreenServer
+from svc_proto.phone.service import PhoneConfig, PhoneState
+from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
+from tests.loops.environment import Served, World
+
+PORT = 41_233
+ARMED = SafetySettings(armed=True)  # and it asks
+
+
+class Seen(Served):
+    """`name` is the device's; the relay of the world runs already. `meta` is attached to the code that it pairs by."""
+
+    def __init__(
+        self, world: World, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
+    ) -> None:
+        self.handset = EmulatedPhone(name=name)
+        self.service: PhoneScreenServer
+        relay = f"ws://127.0.0.1:{world.relay.port}"
+        config = PhoneConfig(remote=relay, code=world.register(**meta), device_name=name)
+
+        def make(port: int, home: str) -> PhoneScreenServer:
+            self.service = PhoneScreenServer(config, self.handset, safety, url=f"http://127.0.0.1:{port}")
+            return self.service
+
+        super().__init__(world, world.start_service("phone", make, port=PORT))
+        world.eventually(lambda: self.service.phone.state is PhoneState.ONLINE)
+
+    @property
+    def token(self) -> str:
+        """Of its session."""
+        return self.service.phone.token or ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a dashboard shows."""
+        door = self.service._door
+        assert door is not None
+        return {"authorization": f"Bearer {door.secret}"}
+
+    def screen(self) -> Any:
+        """What it shows."""
+        return self.ask("GET", "/screen").json
+
+    def written(self, name: str = PHONE_SCREEN_FILE) -> str:
+        """A file of the home, in the simulator."""
+        host = self._world.relay_host  # type: ignore[attr-defined]  # virtual worlds have it
+        return str(host.disk.get(f"{host.state}/{name}").decode())

@@ -1,0 +1,138 @@
+"""An event stream as a stranger reads it: a request and chunks by hand, with none of our code (RFC 9112 section 7.1).
+
+stream = chat(world, api, session, "Hi")
+stream.until("assistant.delta")       # the first event of that name that is still to come
+stream.rest()                         # to the end, which must be a whole one
+check_turn(stream.body)               # see tests.loops.session_events
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import frozen
+
+from tests.loops.clients import PATIENCE, Wire
+from tests.loops.environment import ApiHandle, World
+from tests.loops.raw_http import read_head
+
+
+@frozen
+class Told:
+    """One event: its name, and its data as JSON."""
+
+    name: str
+    data: dict[str, Any]
+
+
+class UnreadStream:
+    """The response to one request, read as slowly as the test wants. `head` is its first line and its fields."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.status = 0
+        self.head: list[tuple[str, str]] = []
+        self.body = b""
+        self.over = False
+        self.seen = 0  # frames that were looked at
+
+    # --- reading ---
+
+    def open(self, timeout: float = PATIENCE) -> UnreadStream:
+        """Read the head."""
+        self.status, self.head = read_head(self.wire, timeout)
+        return self
+
+    def field(self, name: str) -> str | None:
+        """The value of a field that comes once, or not at all."""
+        values = [value for other, value in self.head if other == name]
+        assert len(values) <= 1, values
+        return values[0] if values else None
+
+    def more(self, timeout: float = PATIENCE) -> bool:
+        """Read one chunk; False at the end."""
+        if self.over:
+            return False
+        size = int(self.wire.read_until(b"\r\n", timeout), 16)
+        chunk = self.wire.read_exactly(size + 2, timeout)
+        assert chunk[size:] == b"\r\n"
+        self.body += chunk[:size]
+        self.over = not size
+        return not self.over
+
+    def event(self, timeout: float = PATIENCE) -> Told | None:
+        """The next event; None at the end. Comments are passed over."""
+        while True:
+            frames = self.body.split(b"\n\n")[self.seen : -1]
+            if frames:
+                self.seen += 1
+                if not frames[0].startswith(b":"):
+                    return parse_frames(frames[0] + b"\n\n")[0]
+            elif not self.more(timeout):
+                return None
+
+    def until(self, name: str, timeout: float = PATIENCE) -> Told:
+        """The next event of a name; EOFError when the stream ends without."""
+        while (told := self.event(timeout)) is not None:
+            if told.name == name:
+                return told
+        raise EOFError(f"no {name} in {self.body!r}")
+
+    def rest(self, timeout: float = PATIENCE) -> bytes:
+        """Read to the end; the whole body."""
+        while self.more(timeout):
+            pass
+        return self.body
+
+    def close(self) -> None:
+        """Leave."""
+        self.wire.close()
+
+
+def open_stream(
+    world: World, api: ApiHandle, method: str, path: str, body: object = None, *, accept: str = "text/event-stream"
+) -> UnreadStream:
+    """Ask for a stream on a connection of its own. Nothing is read yet."""
+    wire = world.connect(port=api.port)
+    data = b"" if body is None else json.dumps(body).encode()
+    fields = {"host": f"127.0.0.1:{api.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    wire.send(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + data)
+    return UnreadStream(wire)
+
+
+def chat(world: World, api: ApiHandle, session: str, message: str, **fields: object) -> UnreadStream:
+    """Begin a turn; the head of its stream is read."""
+    body = {"message": message, **fields}
+    stream = open_stream(world, api, "POST", f"/api/sessions/{session}/chat/stream", body).open()
+    assert stream.status == 200, stream.head
+    return stream
+
+
+def parse_frames(body: bytes) -> list[Told]:
+    """The events of a session's stream, whose frames are exactly two lines (wire api 4.2). AssertionError."""
+    assert body.endswith(b"\n\n"), body[-100:]
+    found: list[Told] = []
+    for frame in body[:-2].split(b"\n\n"):
+        if frame == b": keepalive":
+            continue
+        first, second = frame.split(b"\n")  # two lines, no more
+        assert first.startswith(b"event: "), frame
+        assert second.startswith(b"data: {"), frame
+        assert b"\r" not in frame
+        assert b"\\u" not in second.lower(), "not ASCII-escaped"
+        found.append(Told(first[7:].decode(), _json(second[6:].decode())))
+    return found
+
+
+def _json(text: str) -> dict[str, Any]:
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len({name for name, _ in members}) == len(members), f"a member comes twice: {text}"
+        return dict(members)
+
+    def refuse(constant: str) -> Any:
+        raise AssertionError(f"{constant} is no JSON")
+
+    value: dict[str, Any] = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse)
+    return value

@@ -1,0 +1,118 @@
+"""Bytes as a stranger writes and reads them: heads and frames by hand, with none of our code (RFC 9112, RFC 6455)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import struct
+import zlib
+from typing import Any
+
+from tests.loops.clients import PATIENCE, Wire
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+KEY = base64.b64encode(b"sixteen bytes ok")
+MASK = b"\x11\x22\x33\x44"
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+
+def read_head(wire: Wire, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
+    """The head of a response: its status, and its fields with names in lower case."""
+    line, *lines = wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
+    assert line.startswith("HTTP/1.1 "), line
+    pairs = (text.partition(":") for text in lines)
+    return int(line[9:12]), [(name.lower(), value.strip()) for name, _, value in pairs]
+
+
+def read_response(wire: Wire, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
+    """One response with a Content-Length: status, fields in lower case, body."""
+    status, pairs = read_head(wire, timeout)
+    fields = dict(pairs)
+    return status, fields, wire.read_exactly(int(fields["content-length"]), timeout)
+
+
+def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
+    """One frame as a client sends it."""
+    first = (0x80 if fin else 0) | rsv << 4 | opcode
+    mask = 0x80 if masked else 0
+    size = len(payload)
+    if size < 126:
+        head = struct.pack("!BB", first, mask | size)
+    elif size < 65_536:
+        head = struct.pack("!BBH", first, mask | 126, size)
+    else:
+        head = struct.pack("!BBQ", first, mask | 127, size)
+    if not masked:
+        return head + payload
+    whole = int.from_bytes(payload, "big") ^ int.from_bytes((MASK * (size // 4 + 1))[:size], "big")
+    return head + MASK + whole.to_bytes(size, "big")
+
+
+def close_code(payload: bytes) -> int:
+    """The code of a close frame."""
+    (code,) = struct.unpack("!H", payload[:2])
+    return int(code)
+
+
+class RawSocket:
+    """A WebSocket by hand."""
+
+    def __init__(self, wire: Wire, *, path: str = "/ws", extensions: str = "") -> None:
+        self.wire = wire
+        asked = f"Sec-WebSocket-Extensions: {extensions}\r\n" if extensions else ""
+        wire.send(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
+            f"{asked}Sec-WebSocket-Key: {KEY.decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        status, pairs = read_head(wire)
+        self.fields = dict(pairs)
+        assert status == 101, pairs
+        expected = base64.b64encode(hashlib.sha1(KEY + GUID, usedforsecurity=False).digest()).decode()
+        assert self.fields["sec-websocket-accept"] == expected
+        assert self.fields["upgrade"].lower() == "websocket"
+
+    def send(self, opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> None:
+        self.wire.send(frame(opcode, payload, fin=fin, masked=masked, rsv=rsv))
+
+    def say(self, channel: str, kind: str, payload: object = None) -> None:
+        text = json.dumps({"channel": channel, "type": kind, "id": "raw", "payload": payload or {}})
+        self.send(TEXT, text.encode())
+
+    def receive(self, timeout: float = PATIENCE) -> tuple[int, bytes]:
+        """Opcode and payload of the next frame; those of the relay are not masked and not fragmented."""
+        first, second = self.wire.read_exactly(2, timeout)
+        assert first & 0x80, "a fragment"
+        assert not second & 0x80, "a masked frame from a server"
+        size = second
+        if size == 126:
+            (size,) = struct.unpack("!H", self.wire.read_exactly(2, timeout))
+        elif size == 127:
+            (size,) = struct.unpack("!Q", self.wire.read_exactly(8, timeout))
+        payload = self.wire.read_exactly(size, timeout)
+        if first & 0x40:
+            payload = zlib.decompressobj(-15).decompress(payload + b"\x00\x00\xff\xff")
+        return first & 0x0F, payload
+
+    def hear(self, timeout: float = PATIENCE) -> dict[str, Any]:
+        """The next text message, parsed."""
+        opcode, payload = self.receive(timeout)
+        assert opcode == TEXT, (opcode, payload)
+        message: dict[str, Any] = json.loads(payload)
+        return message
+
+    def sign_in(self, code: str) -> str:
+        """Pair; the session token."""
+        self.say("system", "auth", {"pairing_code": code, "device_name": "raw"})
+        message = self.hear()
+        assert message["type"] == "auth.ok", message
+        token: str = message["payload"]["session_token"]
+        return token
+
+    def closed_with(self, timeout: float = PATIENCE) -> int:
+        """Wait for the close frame, answer it; its code."""
+        while True:
+            opcode, payload = self.receive(timeout)
+            if opcode == CLOSE:
+                self.send(CLOSE, payload[:2])
+                return close_code(payload)

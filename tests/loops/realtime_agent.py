@@ -1,0 +1,107 @@
+"""The realtime agent in any world: a relay, an API server, a provider with a script, and a paired phone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+from svc_proto.basics.brand import SVC, Brand
+from tests.loops.environment import ApiHandle, World
+from tests.loops.voice_client import VoiceClient, create
+from tests.support.servers.api_server import ScriptedApi
+from tests.support.servers.realtime_server import FunctionCallTurn, OpenAiRealtimeServer, RealtimeSession, Turn
+
+KEY = "sk-agent-77f1"
+ANSWER = "The disk of this computer is 62 percent used."
+SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time
+
+
+class Agent:
+    """A relay, an API server, a provider with a script, and a paired phone."""
+
+    api: ApiHandle
+
+    def __init__(
+        self,
+        world: World,
+        *turns: Turn,
+        brand: Brand = SVC,
+        scripted: ScriptedApi | None = None,
+    ) -> None:
+        self.world = world
+        if scripted is None:
+            self.api = world.api(key=KEY)
+            api = f"http://127.0.0.1:{self.api.server.port}"
+        else:
+            api = world.peer(scripted, port=9001)
+        self.peer = OpenAiRealtimeServer(turns=turns)
+        url = world.peer(self.peer).replace("http", "ws", 1)
+        variables = {"OPENAI_API_KEY": "sk-voice", "OPENAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
+        world.set_variables(**variables)
+        world.start_relay(webapi_url=api, brand=brand)
+        self.token = world.pair().token
+        self.answer: dict[str, Any] = {}
+
+    def open(self, **body: object) -> VoiceClient:
+        """A session, and its first socket once it is ready."""
+        self.answer = create(self.world, self.token, "realtime-agent", **{"provider": "openai_realtime", **body})
+        client = VoiceClient(self.world, self.token, self.answer)
+        client.until("voice.session.ready")
+        return client
+
+    def ask(self, text: str, **body: object) -> VoiceClient:
+        """The same, and a turn that has begun."""
+        client = self.open(**body)
+        client.say("response.create", text=text)
+        return client
+
+    @property
+    def provider(self) -> RealtimeSession:
+        """The provider's newest socket."""
+        return self.peer.sessions[-1]
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """What the provider was told of its calls."""
+        said = [message["item"] for message in self.provider.said if message["type"] == "conversation.item.create"]
+        outputs = [json.loads(item["output"]) for item in said if item["type"] == "function_call_output"]
+        return outputs or [{"ok": None, "cancelled": None}]
+
+
+def run(text: str, **more: Any) -> FunctionCallTurn:
+    return FunctionCallTurn("svc_run_task", {"text": text}, **more)
+
+
+def talk(client: VoiceClient) -> None:
+    """An utterance."""
+    audio = base64.b64encode(SOUND).decode()
+    for chunk in (1, 2):
+        client.say("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
+    client.say("input_audio.commit")
+
+
+def play(client: VoiceClient, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """The events up to the first that is so, played as a phone plays them."""
+    events: list[dict[str, Any]] = []
+    while not events or not until(events[-1]):
+        event = client.hear()
+        events.append(event)
+        assert event["type"] != "voice.error", event
+        if event["type"] == "voice.playback_drain.requested":
+            client.say("playback.drained", call_id=event["call_id"])
+    return events
+
+
+def ends(event: dict[str, Any]) -> bool:
+    return bool(event["type"] == "voice.response.done")
+
+
+def types(events: list[dict[str, Any]]) -> list[str]:
+    """Types in a row are one."""
+    kinds = [event["type"] for event in events]
+    return [kind for place, kind in enumerate(kinds) if place == 0 or kinds[place - 1] != kind]
+
+
+def of(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    return next(event for event in events if event["type"] == kind)

@@ -1,0 +1,92 @@
+"""A client of the terminal channel, for tests: attach, type, wait for what appears."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any
+
+from tests.loops.clients import PATIENCE, Ws
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
+NUMBERS = count(1)  # of commands, whoever runs them: a second client is shown what the first has run
+
+
+class Desk:
+    """One WebSocket; `screens` is what each terminal has shown and no test has looked at yet."""
+
+    def __init__(self, ws: Ws) -> None:
+        self.ws = ws
+        self.screens: dict[str, str] = {}
+        self.news: list[dict[str, Any]] = []  # what is no output
+
+    def say(self, kind: str, **payload: object) -> None:
+        """Send a message."""
+        self.ws.say("terminal", f"terminal.{kind}", payload, "t")
+
+    def attach(self, name: str = "main", **payload: object) -> dict[str, Any]:
+        """Attach; the payload of `terminal.attached`."""
+        self.screens[name] = ""
+        self.say("attach", session_name=name, shell="/bin/sh", **payload)
+        answer = self.hear("attached", "error")
+        assert answer["type"] == "terminal.attached", answer
+        found: dict[str, Any] = answer["payload"]
+        return found
+
+    def type(self, text: str, name: str = "main") -> None:
+        """Press keys."""
+        self.say("input", session_name=name, data=text)
+
+    def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
+        """Run a command; what it has shown, without escape sequences.
+
+        Each has an end of its own, since tmux may draw the screen anew at any time, and the last one's end with it.
+        """
+        number = next(NUMBERS)
+        self.type(f"{command}; echo 'of''f'-{number}-\r", name)
+        return self.until(f"off-{number}-(\r?\n)?", name, timeout)
+
+    def until(self, pattern: str, name: str = "main", timeout: float = PATIENCE) -> str:
+        """Wait until a terminal has shown a pattern; everything up to there, without escape sequences."""
+        pieces = [self.screens[name]]
+        tail = ESCAPES.sub("", pieces[0])
+        while (found := re.search(pattern, tail)) is None:
+            piece = self._more(name, timeout)
+            pieces.append(piece)
+            tail = ESCAPES.sub("", tail[-200:] + piece)
+        rest = tail[found.end() :]
+        self.screens[name] = rest
+        shown = ESCAPES.sub("", "".join(pieces))
+        return shown[: len(shown) - len(rest)]
+
+    def hear(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
+        """The next message of one of these kinds, with or without `terminal.` before it."""
+        while True:
+            for message in self.news:
+                if message["type"].removeprefix("terminal.") in kinds:
+                    self.news.remove(message)
+                    return message
+            self._read(timeout)
+
+    def _more(self, name: str, timeout: float) -> str:
+        self.screens[name] = ""
+        while not self.screens[name]:
+            self._read(timeout)
+        return self.screens[name]
+
+    def _read(self, timeout: float) -> None:
+        message = self.ws.hear(timeout)
+        if message["type"] == "terminal.output":
+            payload = message["payload"]
+            self.screens[payload["session_name"]] += payload["data"]
+        else:
+            self.news.append(message)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):  # the second when it goes between opening and reading
+        return False

@@ -1,0 +1,132 @@
+"""The table of doors (`fuzz/simulation/access_matrix.py`), asked of running relays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+import pytest
+from attrs import frozen
+
+from fuzz.simulation.access_matrix import AUTH, CHANNEL_ACCESS, GRANT, IN, RELAY_ACCESS, example_path, expected_access
+from svc_proto.engine.router import RouteKind
+from svc_proto.relay.service import Relay
+from svc_proto.relay.websocket.message_dispatch import CHANNEL_HANDLERS
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
+from svc_proto.wire.events import TextMessage
+from tests.loops.clients import Declined, Ws
+from tests.loops.environment import LOOPBACK, REMOTE, World, bearer
+
+KINDS = {f"{route.method} {route.pattern}": route.kind for route in Relay(RelayConfig()).router.routes}
+WITHHELD = ("bridge", "terminal", "tui", "voice:config", "voice:realtime", "voice:stt", "voice:tts")
+FIRST = {"system ping": {"ts": 1}, "terminal terminal.attach": {"cols": 80, "rows": 24}}  # what is said, if not {}
+
+
+@frozen
+class Caller:
+    """Where somebody calls from, what is in the request, and the session's token, if there is one to show."""
+
+    peer: str = LOOPBACK
+    headers: Mapping[str, str] = {}
+    token: str = ""
+
+
+def callers(world: World) -> dict[str, Caller]:
+    """Everybody but the other user, for whom the relay has to ask for its secret."""
+    poor = world.pair("Poor", grants=dict.fromkeys(WITHHELD, False))
+    rich, revoked = world.pair("Rich"), world.pair("Revoked")
+    assert world.http("DELETE", f"/sessions/{revoked.token[:8]}", headers=bearer(rich.token)).status == 200
+    proxied = {"via": "1.1 caddy", "x-forwarded-for": "192.168.1.66"}
+    return {
+        "program": Caller(),
+        "stranger": Caller(REMOTE),
+        "lan_page": Caller(REMOTE, {"origin": "http://192.168.1.66"}),
+        "local_page": Caller(LOOPBACK, {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}),
+        "proxy": Caller(LOOPBACK, proxied),
+        "poor_phone": Caller(REMOTE, bearer(poor.token), poor.token),
+        "rich_phone": Caller(REMOTE, bearer(rich.token), rich.token),
+        "revoked": Caller(LOOPBACK, {**bearer(revoked.token), **proxied}, revoked.token),
+    }
+
+
+def met(world: World, caller: Caller, route: str) -> str:
+    """What a caller meets on a route of the relay."""
+    method, path = example_path(route)
+    if KINDS[route] is RouteKind.WEBSOCKET:
+        try:
+            world.websocket(path, peer=caller.peer, headers=caller.headers).wire.close()
+            return IN
+        except Declined as declined:
+            status = declined.answer.status
+    else:
+        status = world.http(method, path, peer=caller.peer, headers=caller.headers).status
+    return str(status) if status in (401, 403) else IN
+
+
+def heard(world: World, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
+    """What a caller meets who says these on a WebSocket, each on one of its own until somebody listens."""
+    answers: dict[str, str] = {}
+    socket: Ws | None = None
+    for message in messages:
+        channel, _, kind = message.partition(" ")
+        if socket is None:
+            try:
+                socket = world.websocket(peer=caller.peer, headers=caller.headers)
+            except Declined as declined:
+                answers[message] = str(declined.answer.status)
+                continue
+            if caller.token and socket.sign_in(session_token=caller.token)["type"] == "auth.fail":
+                socket, answers[message] = None, AUTH
+                world.register()  # which lifts the block: a door is tried here, not the limiter
+                continue
+        socket.say(channel, kind, FIRST.get(message, {"x": 1}), "the door")
+        socket.say("system", "ping", {"ts": 2}, "behind it")
+        answers[message] = answer_on(socket)
+        if answers[message] == AUTH:
+            socket = None
+    if socket is not None:
+        socket.wire.close()
+    return answers
+
+
+def answer_on(socket: Ws) -> str:
+    """Up to the answer to `behind it`, or to the end of the socket."""
+    met = IN
+    while isinstance(event := socket.receive(), TextMessage):
+        message = json.loads(event.text)
+        if message["id"] == "the door" and message["payload"].get("error") == "grant_required":
+            met = GRANT
+        if message["type"] == "auth.fail":
+            met = AUTH
+        if message["id"] == "behind it":
+            return met
+    return met
+
+
+def test_every_route_is_here() -> None:
+    assert sorted(expected_access(RELAY_ACCESS, "program")) == sorted(KINDS)
+
+
+def test_every_channel_is_here() -> None:
+    assert {message.partition(" ")[0] for message in expected_access(CHANNEL_ACCESS, "program")} == set(
+        CHANNEL_HANDLERS
+    )
+
+
+@pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal
+def test_the_doors_of_the_relay(world: World) -> None:
+    world.start_relay()
+    known = callers(world)
+    for name, caller in known.items():
+        expected = expected_access(RELAY_ACCESS, name)
+        assert {route: met(world, caller, route) for route in expected} == expected, name
+        expected = expected_access(CHANNEL_ACCESS, name)
+        assert heard(world, caller, expected) == expected, name
+
+
+def test_another_user_of_this_host(world: World) -> None:
+    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
+    expected = expected_access(RELAY_ACCESS, "other_user")
+    assert {route: met(world, Caller(), route) for route in expected} == expected
+    expected = expected_access(CHANNEL_ACCESS, "other_user")
+    assert heard(world, Caller(), expected) == expected

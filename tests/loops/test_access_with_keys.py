@@ -1,0 +1,108 @@
+"""The doors of the API and of the dashboard, with a key or a password and without; `test_doors` has the relay's."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+
+import pytest
+from attrs import frozen
+
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import Dashboard
+from tests.loops.clients import HttpClient
+from tests.loops.dashboard_client import FILES, Board
+from tests.loops.environment import LOOPBACK, REMOTE, World, bearer
+from tests.loops.test_access_matrix import Caller
+
+KEY = "sk-doors-0123456789"
+PASSWORD = "long enough"
+PAGE = {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}
+PROXY = {"via": "1.1 caddy", "x-forwarded-for": "192.168.1.66"}
+REBOUND = {"host": "evil.example"}
+WRONG = bearer("sk-nobody-012345678")
+PROBES = {"GET /healthz", "GET /readyz"}
+PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # to anybody but pages
+METRICS = "GET /metrics"  # has a door of its own: for programs of this host
+DOCUMENTS = {"GET /openapi.json", "GET /docs"}  # of the API: for programs of this host, else as other routes
+BLOCKED = 429  # after some wrong passwords
+
+
+@frozen
+class Column:
+    """One caller of one server, and what turns him away: None if nothing does."""
+
+    guarded: bool  # by a key, or a password
+    caller: Caller
+    met: int | None
+
+
+API = {
+    "nobody": Column(True, Caller(), 401),
+    "a wrong key": Column(True, Caller(headers=WRONG), 401),
+    "the key from afar": Column(True, Caller(REMOTE, bearer(KEY)), None),
+    "a page without the key": Column(True, Caller(headers=PAGE), 403),
+    "a page with the key": Column(True, Caller(headers={**PAGE, **bearer(KEY)}), 403),
+    "a proxy": Column(True, Caller(headers=PROXY), 401),
+    "a program, and there is no key": Column(False, Caller(), None),
+    "a page, and there is no key": Column(False, Caller(headers=PAGE), 403),
+    "a rebound name, and there is no key": Column(False, Caller(headers=REBOUND), 403),
+}
+BOARD = {
+    "nobody": Column(True, Caller(), 401),
+    "a wrong password": Column(True, Caller(headers={"authorization": "Basic " + b64encode(b"x:no").decode()}), 401),
+    "the password": Column(
+        True, Caller(headers={"authorization": "Basic " + b64encode(b"x:" + PASSWORD.encode()).decode()}), None
+    ),
+    "a page": Column(True, Caller(headers=PAGE), 403),
+    "a program, and there is no password": Column(False, Caller(), None),
+    "a stranger, and there is no password": Column(False, Caller(REMOTE), 403),
+    "a proxy, and there is no password": Column(False, Caller(headers=PROXY), 403),
+    "a page, and there is no password": Column(False, Caller(headers=PAGE), 403),
+    "a rebound name, and there is no password": Column(False, Caller(headers=REBOUND), 403),
+}
+API_ROUTES = [f"{route.method} {route.pattern}" for route in Api(ApiConfig()).router.routes]
+BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(DashboardConfig(), FILES).router.routes]
+
+
+def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> int | None:
+    """What turns a caller away on a route; None if nothing does."""
+    method, _, path = route.partition(" ")
+    client = open_client()
+    status = client.ask(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status
+    client.wire.close()
+    return {401: 401, 403: 403, BLOCKED: 401}.get(status)
+
+
+@pytest.mark.parametrize("name", API)
+def test_the_doors_of_the_api(world: World, name: str) -> None:
+    """Whoever has the key gets in, wherever he is; without one, whoever is no page."""
+    column = API[name]
+    api = world.api(key=KEY if column.guarded else "")
+    port = api.server.port
+
+    def client() -> HttpClient:
+        wire = world.connect(column.caller.peer, port=port)
+        host = column.caller.headers.get("host", f"127.0.0.1:{port}")
+        return HttpClient(wire, host, world.entropy)
+
+    met = {route: asked(client, column.caller, route) for route in API_ROUTES}
+    page = "origin" in column.caller.headers
+    local = column.caller.peer == LOOPBACK and not {*PROXY, "host"} & column.caller.headers.keys()
+    own = dict.fromkeys(PUBLIC) | {METRICS: None if local else 403}
+    own |= dict.fromkeys(DOCUMENTS, None if local else column.met)
+    assert met == {route: 403 if page else own.get(route, column.met) for route in API_ROUTES}
+
+
+@pytest.mark.parametrize("name", BOARD)
+def test_the_doors_of_the_dashboard(world: World, name: str) -> None:
+    """Its owner, by the password or by being on its host; no page but its own."""
+    column = BOARD[name]
+    world.start_relay()
+    board = Board(world, password=PASSWORD if column.guarded else "")
+    met = {route: asked(lambda: board.client(column.caller.peer), column.caller, route) for route in BOARD_ROUTES}
+    local = column.caller.peer == LOOPBACK and not {*PROXY, *REBOUND, *PAGE} & column.caller.headers.keys()
+    own = dict.fromkeys(PROBES) | {METRICS: None if local else 403}
+    assert met == {route: own.get(route, column.met) for route in BOARD_ROUTES}

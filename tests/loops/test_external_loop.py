@@ -1,0 +1,83 @@
+"""A loop that is not ours runs programs and suites by its name: a handful of stories here, all of them by `--loop`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.loops import test_bridge, test_http2, test_lifecycle, test_media, test_tls_and_ipv6
+from tests.loops.conftest import open_world
+from tests.loops.environment import World
+from tests.loops.live_environment import ROOT
+from tests.servers import test_all_servers, test_relay
+
+pytestmark = pytest.mark.full  # it starts whole programs
+
+OUTSIDE = "runtimes.loops.threads_loop:run"  # one of ours, by the door for those that are not
+
+
+def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What pytest would run."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+# --- stories --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        test_http2.test_a_turn_over_server_sent_events,
+        test_lifecycle.test_a_session_survives_a_kill,
+        test_tls_and_ipv6.test_the_reference_phone_over_tls,
+    ],
+)
+def test_a_story(story: Callable[[World], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with open_world(OUTSIDE, tmp_path, request) as world:
+        story(world)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        test_bridge.test_the_reference_phone_answers,
+        test_lifecycle.test_sockets_are_told_1001,
+        test_media.test_json_upload_clipboard_and_notifications,
+    ],
+)
+def test_a_story_of_a_relay(story: Callable[[World], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with open_world(OUTSIDE, tmp_path, request) as world:
+        world.start_relay()
+        story(world)
+
+
+@pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
+def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
+    """A process of its own: `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
+    story(OUTSIDE, tmp_path)
+
+
+# --- the option -----------------------------------------------------------------------------------------------------
+
+
+def test_loops_are_chosen() -> None:
+    chosen = collected(
+        "tests/loops/test_lifecycle.py", "tests/runtimes/net/test_stdio_channel.py", "--loop", OUTSIDE, "--loop", "sim"
+    )
+    names = [line.rpartition("::")[2] for line in chosen.stdout.splitlines() if "::" in line]
+    assert "test_sockets_are_told_1001[sim]" in names
+    assert f"test_sockets_are_told_1001[{OUTSIDE}]" in names
+    assert f"test_a_reader_that_is_slow[{OUTSIDE}]" in names
+    assert "test_a_reader_that_is_slow[sim]" not in names  # which has no pipes
+    assert "[asyncio]" not in chosen.stdout
+
+
+def test_a_loop_that_is_none_is_refused() -> None:
+    refused = collected("--loop", "twisted")
+    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --loop: no runtime 'twisted': choose one of anyio, " in refused.stderr

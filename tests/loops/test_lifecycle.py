@@ -1,0 +1,186 @@
+"""Stopping, being killed, starting again: what survives and what does not, for the relay and for those connected."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.loops.clients import PATIENCE, Declined
+from tests.loops.environment import REMOTE, World, bearer
+from tests.loops.raw_http import read_response
+
+GRACE = 10 * PATIENCE  # s; so whoever ends within PATIENCE did not wait for it
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def refuses_connections(world: World) -> bool:
+    """Whether nobody listens at the port any more."""
+    try:
+        world.connect().close()
+    except ConnectionError:
+        return True
+    return False
+
+
+def paired_and_gone(world: World, name: str) -> str:
+    """Pair and close; the token."""
+    ws = world.pair(name)
+    ws.close()
+    ws.wire.close()
+    return ws.token
+
+
+def test_a_relay_with_nothing_to_do_stops_at_once(world: World) -> None:
+    relay = world.start_relay()
+    began = world.clock()
+    relay.begin_stop(GRACE)
+    assert relay.exit_code() == 0
+    if world.virtual_time:
+        assert world.clock() - began < 3.0
+    assert refuses_connections(world)
+
+
+def test_sockets_are_told_1001(relayed: World) -> None:
+    ws = relayed.pair()
+    relayed.relay.begin_stop()
+    closed = ws.wait_closed()
+    assert (closed.code, closed.clean) == (1001, True)
+    assert closed.reason
+    ws.wire.close()
+    assert relayed.relay.exit_code() == 0
+
+
+def test_idle_connections_do_not_hold_it_up(relayed: World) -> None:
+    wires = [relayed.connect() for _ in range(5)]
+    for wire in wires[1:]:
+        wire.send(HEALTH)
+        assert read_response(wire)[0] == 200
+    wires[-1].send(HEALTH[:20])  # half a head
+    relayed.relay.begin_stop(GRACE)
+    for wire in wires:
+        wire.read_all()
+        wire.close()
+    began = relayed.clock()
+    assert relayed.relay.exit_code() == 0
+    if relayed.virtual_time:
+        assert relayed.clock() - began < 5.0
+
+
+def test_a_request_under_way_is_answered(relayed: World) -> None:
+    phone = relayed.fake_phone()
+    client = relayed.client()
+    calling = client.begin("GET", "/ping", headers=bearer(phone.token))
+    phone.command()
+    relayed.relay.begin_stop()
+    answer = calling.finish()
+    assert (answer.status, answer.code) == (502, "phone_disconnected")
+    assert answer.headers.get(b"connection") == b"close"
+    phone.wait_closed()
+    phone.wire.close()
+    assert client.wire.read_all() == b""
+    client.wire.close()
+    assert relayed.relay.exit_code() == 0
+
+
+def test_a_body_under_way_is_taken_and_answered(relayed: World) -> None:
+    wire = relayed.connect()
+    wire.send(
+        b"POST /pairing/register HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\nExpect: 100-continue\r\n\r\n"
+    )
+    assert wire.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 100")
+    relayed.relay.begin_stop()
+    while not refuses_connections(relayed):
+        pass
+    wire.send(b'{"code":"ABC123"}')
+    status, fields, _ = read_response(wire)
+    assert (status, fields["connection"]) == (200, "close")
+    wire.close()
+    assert relayed.relay.exit_code() == 0
+
+
+def test_those_who_do_not_go_are_cut_within_the_grace(relayed: World) -> None:
+    deaf = relayed.pair()
+    deaf.wire.pause()
+    half = relayed.connect()
+    half.send(b"POST /pairing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1")
+    relayed.http("GET", "/health")
+    began = relayed.clock()
+    relayed.relay.begin_stop(1.0)
+    assert relayed.relay.exit_code() == 0
+    if relayed.virtual_time:
+        assert relayed.clock() - began < 1.5
+
+
+def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: World) -> None:
+    relay = world.start_relay(durable=True)
+    token = paired_and_gone(world, "Survivor")
+    code = world.register()
+    for _ in range(5):
+        ws = world.websocket(peer=REMOTE)
+        ws.sign_in(pairing_code="NOSUCH")
+        ws.wait_closed()
+        ws.wire.close()
+    with pytest.raises(Declined):
+        world.websocket(peer=REMOTE)
+    assert relay.stop(2.0) == 0
+    relay.restart()
+    (record,) = world.http("GET", "/sessions").json["sessions"]
+    assert record["device_name"] == "Survivor"
+    ws = world.websocket(peer=REMOTE)
+    assert ws.sign_in(session_token=token)["type"] == "auth.ok"
+    assert world.http("GET", "/sessions", headers=bearer(token), peer=REMOTE).status == 200
+    assert world.websocket().sign_in(pairing_code=code)["type"] == "auth.fail"
+
+
+def test_a_revoked_session_stays_revoked(world: World) -> None:
+    relay = world.start_relay(durable=True)
+    gone, kept = paired_and_gone(world, "Gone"), paired_and_gone(world, "Kept")
+    assert world.http("DELETE", f"/sessions/{gone}").status == 200
+    body = b'{"ttl_seconds": 0}'
+    assert world.http("PATCH", f"/sessions/{kept}", headers=bearer(kept), body=body).status == 200
+    relay.stop(2.0)
+    relay.restart()
+    (record,) = world.http("GET", "/sessions").json["sessions"]
+    assert (record["device_name"], record["expires_at"]) == ("Kept", None)
+
+
+def test_a_session_survives_a_kill(world: World) -> None:
+    relay = world.start_relay(killable=True)
+    token = paired_and_gone(world, "Survivor")
+    code = world.register()
+    relay.kill()
+    assert refuses_connections(world)
+    relay.restart()
+    ws = world.websocket()
+    assert ws.sign_in(session_token=token)["type"] == "auth.ok"
+    assert ws.close().clean
+    ws.wire.close()
+    ws = world.websocket()
+    assert ws.sign_in(pairing_code=code)["type"] == "auth.fail"
+    ws.wait_closed()
+    ws.wire.close()
+    relay.begin_stop()
+    assert relay.exit_code() == 0
+
+
+def test_a_phone_comes_back_after_a_restart(world: World) -> None:
+    relay = world.start_relay(durable=True)
+    phone = world.phone()
+    token = phone.token
+    assert world.http("GET", "/ping", headers=bearer(token)).status == 200
+    assert relay.stop(5.0) == 0
+    world.wait_until(lambda: phone.count("offline") > 0)
+    relay.restart()
+    world.wait_until(lambda: phone.count("online") > 0)
+    assert phone.token == token
+    world.eventually(lambda: world.http("GET", "/ping", headers=bearer(token)).status == 200)
+
+
+def test_a_phone_that_is_refused_gives_up(relayed: World) -> None:
+    phone = relayed.phone(code="NOSUCH", wait=False)
+    assert phone.exit_code() == 1
+
+
+def test_a_phone_that_stops_says_goodbye(relayed: World) -> None:
+    phone = relayed.phone()
+    assert phone.stop() == 0
+    relayed.eventually(lambda: relayed.clients() == 0)

@@ -1,0 +1,209 @@
+"""What strangers can make a real relay do: hundreds, each with the worst that is heard from anybody.
+
+What they leave behind when they go is bounded by `LEFT`. Nothing of theirs is alive: it is memory of Python's allocator
+in which something small of somebody else lives on, and others use it. A second crowd leaves hardly more, see `AGAIN`.
+
+A round trip is measured in processor time of the relay (/proc/PID/schedstat), which a busy machine does not change.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from svc_proto.wire.connection import Role
+from svc_proto.wire.events import Headers, RequestData, RequestHead
+from svc_proto.wire.http2 import Http2Connection
+from tests.loops.clients import PATIENCE
+from tests.loops.raw_http import CONTINUATION, TEXT, RawSocket, frame, read_response
+from tests.loops.test_load_descriptors import Scarce, healthy
+
+FIGURES = logging.getLogger(__name__)  # shown by `--log-cli-level INFO`
+STRANGERS, FEWER = 1000, 100
+GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: while they are there, when they are gone, and of that by a second crowd
+GONE = 10.0  # s after which that is so
+ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
+MIB = 1024 * 1024
+PAGE = os.sysconf("SC_PAGE_SIZE")
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: c2l4dGVlbiBieXRlcyBvaw==\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
+)
+LARGEST = b"A" * 65_000  # of what may be said before `system/auth`
+
+
+def deflated(size: int) -> bytes:
+    """The deflated beginning of a message."""
+    deflater = zlib.compressobj(wbits=-15)
+    packed = deflater.compress(b'{"a":"' + b"A" * size) + deflater.flush(zlib.Z_SYNC_FLUSH)
+    return frame(TEXT, packed, fin=False, rsv=4)
+
+
+def fragments() -> bytes:
+    return frame(TEXT, b"A", fin=False) + b"".join(frame(CONTINUATION, bytes(1000), fin=False) for _ in range(64))
+
+
+def over_http2(streams: int, *, websocket: bool, said: bytes) -> bytes:
+    """A connection with so many requests or WebSockets, each of which says this and no more."""
+    client = Http2Connection(Role.CLIENT, entropy=os.urandom)
+    server = Http2Connection(Role.SERVER, entropy=os.urandom)
+    out = client.data_to_send()
+    server.receive_data(out)
+    while server.next_event() is not None:
+        pass
+    client.receive_data(server.data_to_send())  # which allows WebSockets
+    while client.next_event() is not None:
+        pass
+    for _ in range(streams):
+        stream = client.next_stream
+        fields = [(b"host", b"x")] if websocket else [(b"host", b"x"), (b"content-length", b"60000")]
+        client.send(RequestHead(stream, "GET", "/ws" if websocket else "/health", Headers(fields), websocket))
+        if not websocket:
+            client.send(RequestData(stream, said))
+        out += client.data_to_send()
+        for at in range(0, len(said), 16_000) if websocket else ():  # DATA, RFC 9113 section 6.1
+            piece = said[at : at + 16_000]
+            out += len(piece).to_bytes(3, "big") + bytes(2) + stream.to_bytes(4, "big") + piece
+    return out
+
+
+WORST = {
+    "heads": b"GET /health HTTP/1.1\r\nHost: x\r\n" + b"x: " + b"A" * 31_000,
+    "bodies": b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 65000\r\nx: " + b"A" * 31_000 + b"\r\n\r\nA",
+    "chunks": b"GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nA\r\n" * 1000,
+    "refused bodies": b"POST /pairing/register HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + LARGEST,
+    "messages too large": UPGRADE + deflated(8_388_000),
+    "messages": UPGRADE + frame(TEXT, LARGEST, fin=False),
+    "deflated messages": UPGRADE + deflated(65_000),
+    "fragments": UPGRADE + fragments(),
+    "HTTP/2 bodies": over_http2(100, websocket=False, said=bytes(600)),
+    "HTTP/2 sockets": over_http2(100, websocket=True, said=b""),
+    "HTTP/2 messages": over_http2(2, websocket=True, said=frame(TEXT, LARGEST[:60_000], fin=False)),
+}
+
+TOLD = ("messages", "deflated messages", "HTTP/2 messages")  # without --full, which tells them all
+
+
+def memory(relay: Scarce) -> int:
+    """Bytes of it that are in use."""
+    return int(Path(f"/proc/{relay.process.pid}/statm").read_text().split()[1]) * PAGE
+
+
+def processor_time(process: int) -> float:
+    """Return the seconds for which the first thread of a process has run."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
+
+
+class Household:
+    """A phone and somebody who has it do things, again and again."""
+
+    def __init__(self, relay: Scarce, stack: ExitStack) -> None:
+        self.caller, self._wire = relay.connect(), relay.connect()
+        for wire in (self.caller, self._wire):
+            stack.callback(wire.close)
+        assert healthy(self.caller)
+        self.caller.send(b"POST /pairing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n")
+        code = read_response(self.caller)[2].partition(b'"code":"')[2].partition(b'"')[0].decode()
+        self._phone = RawSocket(self._wire)
+        self._token = self._phone.sign_in(code)
+        self._phone.say("bridge", "bridge.status", {"accessibility_enabled": True})
+        self._phone.say("system", "ping", {"ts": 1})
+        while self._phone.hear()["type"] != "pong":  # the phone is there before anybody asks for it
+            pass
+        self._relay = relay.process.pid
+        self.times: list[float] = []  # of round trips, s by the clock
+        self.costs: list[float] = []  # of round trips, s of processor time of the relay
+
+    def act(self) -> None:
+        """One round trip."""
+        before = processor_time(self._relay)
+        began = time.monotonic()
+        self.caller.send(
+            f"GET /ping HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n\r\n".encode()
+        )
+        while (message := self._phone.hear())["type"] != "bridge.command":
+            pass
+        answer = {"request_id": message["payload"]["request_id"], "status": 200, "result": {}}
+        self._phone.say("bridge", "bridge.response", answer)
+        assert read_response(self.caller)[0] == 200
+        self.times.append(time.monotonic() - began)
+        self.costs.append(processor_time(self._relay) - before)
+
+
+def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
+    """Strangers from a few places, none of which is loopback to the relay's policies."""
+    for number in range(size):
+        source = f"127.1.{number // 200}.1"
+        stranger = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))
+        stranger.setblocking(False)
+        with suppress(BlockingIOError, ConnectionError):
+            stranger.send(said)
+        yield stranger
+
+
+def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
+    """A crowd comes and goes; the most memory that was in use meanwhile."""
+    peak = 0
+    with ExitStack() as stack:
+        for stranger in crowd(relay, said, size):
+            stack.callback(stranger.close)
+            household.act()
+            peak = max(peak, memory(relay))
+        household.act()
+        return max(peak, memory(relay))
+
+
+def left(relay: Scarce, household: Household, before: int, *, full: bool) -> float:
+    """MiB that are in use beyond those when they have been gone for `GONE`; without --full as soon as they are few."""
+    gone = time.monotonic()
+    within = GONE if full else PATIENCE
+    while (passed := time.monotonic() - gone) < within and (full or memory(relay) - before >= LEFT * MIB):
+        household.act()
+        if passed > 1:  # of calm, as a household is
+            with suppress(subprocess.TimeoutExpired):
+                relay.process.wait(0.02)
+    return (memory(relay) - before) / MIB
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="reads the memory of a process from /proc")
+@pytest.mark.parametrize(
+    "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]
+)
+def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
+    relay = Scarce(runtime, tmp_path, few=False)
+    size = STRANGERS if full else FEWER
+    try:
+        with ExitStack() as stack:
+            household = Household(relay, stack)
+            for _ in range(20):
+                household.act()
+            household.times.clear()
+            household.costs.clear()
+            before = memory(relay)
+            grown = (visited(relay, household, WORST[worst], size) - before) / MIB
+            behind = left(relay, household, before, full=full)
+            trips = [seconds * 1e3 for seconds in (median(household.times), max(household.times), max(household.costs))]
+            told = "%s: %.0f MiB, %.0f left; round trip %.0f ms, worst %.0f, processor time at most %.0f"
+            FIGURES.info(told, worst, grown, behind, *trips)
+            assert grown < GROWTH
+            assert behind < LEFT
+            assert max(household.costs) < ROUND_TRIP
+            if full and worst.startswith("HTTP/2"):
+                visited(relay, household, WORST[worst], size)
+                again = left(relay, household, before, full=full)
+                FIGURES.info("%s: %.0f MiB left by a second crowd", worst, again)
+                assert again < min(LEFT, behind + AGAIN)
+    finally:
+        relay.process.kill()
+        relay.process.wait()

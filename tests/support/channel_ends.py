@@ -1,0 +1,219 @@
+"""A core on the simulator's host, and what is at the far ends of its channels. `tests.support.core_harness` has what
+moves them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from attrs import define, field
+
+from runtimes.sim.connection import OutboxFile
+from runtimes.sim.contract import Contract
+from runtimes.sim.host import SimHost
+from runtimes.sim.operations import SimOperations
+from svc_proto.basics.strict_json import escaped
+from svc_proto.commands import (
+    Abort,
+    Cancel,
+    CloseWrite,
+    Command,
+    Operation,
+    PauseReading,
+    ResumeReading,
+    Send,
+    SignalName,
+    Spawn,
+    TerminalSize,
+)
+from svc_proto.engine.core import Engine
+from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
+
+if TYPE_CHECKING:
+    from tests.support.core_harness import Book
+
+
+@define(eq=False)
+class End:
+    """The far side of a channel of a node: takes what the node says, and tells it what happens there."""
+
+    node: Node
+    ch: ChannelId
+    reads: bool = True
+    gone: bool = False
+    held: bool = False  # the node reads no more
+    aborted: bool = False
+    unread: int = 0  # bytes
+    heard: bytearray = field(factory=bytearray)  # everything that the node said
+
+    def wrote(self, data: bytes) -> None:
+        """The node has said something."""
+        self.heard += data
+        self.unread += len(data)
+        if self.reads:
+            self.read_on()
+        self.hear(data)
+
+    def read_on(self) -> None:
+        """Take what was left unread, and all that comes."""
+        self.reads = True
+        n, self.unread = self.unread, 0
+        if n:
+            self.node.post(Sent(self.ch, n))
+
+    def read(self) -> None:
+        """The same, with all that follows from it at once."""
+        self.read_on()
+        self.node.book.settle()
+
+    def finish(self, why: str = "", status: int | None = None) -> None:
+        """It is over. Harmless when it is so already."""
+        if not self.gone:
+            self.gone = True
+            del self.node.ends[self.ch]
+            self.node.book.give_up(self.ch)
+            self.node.post(Closed(self.ch, why, status))
+
+    # --- for the kinds ---
+
+    def hear(self, data: bytes) -> None:
+        """Bytes came."""
+
+    def close_write(self) -> None:
+        """The node says no more: neither does this end."""
+        self.finish("done")
+
+    def abort(self) -> None:
+        """The node has dropped the channel."""
+        self.aborted = True
+        self.finish("done")
+
+
+class Ear(End):
+    """One that neither goes nor says anything by itself."""
+
+    def close_write(self) -> None:
+        """It stays."""
+
+    def abort(self) -> None:
+        """The same: the node does not see the end yet."""
+        self.aborted = True
+
+
+@define(eq=False)
+class Child(Ear):
+    """A child process, as the node ordered it."""
+
+    order: Spawn = field(kw_only=True)
+    pid: int = 0
+    errors: End | None = None  # where its error output goes
+    signals: list[SignalName] = field(factory=list)
+    size: TerminalSize | None = None
+
+    def say(self, data: bytes) -> None:
+        """Write to its output."""
+        self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
+
+    def complain(self, data: bytes) -> None:
+        """Write to its error output."""
+        assert self.errors is not None
+        self.node.book.feed(Received(self.errors.ch, data))
+
+    def exit(self, status: int | None = 0) -> None:
+        """End by itself."""
+        self.node.post(ReadClosed(self.ch))
+        self.vanish(f"exit status {status}", status)
+
+    def vanish(self, why: str, status: int | None = None) -> None:
+        """End in whatever way."""
+        self.end(why, status)
+        self.node.book.settle()
+
+    def end(self, why: str = "", status: int | None = None) -> None:
+        """The same, told in its turn."""
+        if self.errors is not None:
+            self.errors.finish()
+        self.finish(why, status)
+
+    def abort(self) -> None:
+        self.end()
+
+
+class Plug(End):
+    """One end of a cable between two nodes; `other` is the one that the far node sees."""
+
+    other: Plug
+    shut = False
+
+    def hear(self, data: bytes) -> None:
+        self.other.node.post(Received(self.other.ch, data))
+
+    def close_write(self) -> None:
+        self.shut = True
+        if self.other.shut:
+            self.other.finish("done")
+            self.finish("done")
+        elif not self.other.gone:
+            self.other.node.post(ReadClosed(self.other.ch))
+
+    def abort(self) -> None:
+        self.finish("reset")
+        self.other.finish("reset")
+
+
+@define(eq=False)
+class Node:
+    """An engine on a host; to the host's operations it is a process."""
+
+    book: Book
+    engine: Engine
+    host: SimHost
+    name: str
+    ends: dict[ChannelId, Any] = field(factory=dict)  # `End`s
+    alive: bool = True
+    secure_doors: int = 0
+    operations: SimOperations = field(init=False)
+    contract: Contract = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.operations = SimOperations(cast("Any", self))
+        self.contract = Contract(self.name)
+
+    def post(self, fact: Fact) -> None:
+        """Something happened; it is told in its turn."""
+        self.book.facts.append((self, fact))
+
+    def end_of(self, ch: ChannelId) -> Any:
+        """See `runtimes.sim.process.SimProcess`; for files."""
+        return _FileEnd(self.ends[ch]) if ch in self.ends else None
+
+    def carry_out(self, command: Command) -> None:
+        """Do what was ordered."""
+        match command:
+            case Send(ch=ch, data=data) if ch in self.ends:
+                self.ends[ch].wrote(data)
+            case CloseWrite(ch=ch) if ch in self.ends:
+                self.ends[ch].close_write()
+            case Abort(ch=ch) if ch in self.ends:
+                self.ends[ch].abort()
+            case PauseReading(ch=ch) | ResumeReading(ch=ch) if ch in self.ends:
+                self.ends[ch].held = isinstance(command, PauseReading)
+            case Cancel(op=op):
+                self.book.cancel(self, op)
+            case Operation():
+                self.book.operate(self, command)
+            case _ if type(command) in self.operations.handlers:
+                self.operations.handlers[type(command)](command)
+            case _:
+                pass
+
+
+@define
+class _FileEnd:
+    """An end as the simulator's files go to it."""
+
+    end: End
+    gone: bool = False
+
+    def send(self, data: bytes, file: OutboxFile) -> None:
+        self.end.wrote(data)
+        file.over(None)

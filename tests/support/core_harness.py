@@ -1,0 +1,318 @@
+"""A whole core and what is around it, in memory and at once: the host and its operations are those of `runtimes.sim`.
+
+    book = RelayBook()                        # a `Book` with a service in it
+    book.feed(Stopping(5.0))                  # something happens, and all that follows from it
+    book.after(30.0)                          # time passes, the cores woken at each deadline
+
+Nothing takes time by itself: what is ordered is done at once, and told in its turn. `hold` names the types of what is
+kept waiting in `held` until `release()`, `refuse` of what fails. Each node is watched by `runtimes.sim.contract`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, TypeVar, cast
+
+from runtimes.sim.cost import HandleCost
+from runtimes.sim.disk import SimDisk
+from runtimes.sim.faults import Faults
+from runtimes.sim.host import SimHost
+from svc_proto.basics.moment import Moment
+from svc_proto.commands import (
+    Command,
+    Connect,
+    Connected,
+    EnsureSecret,
+    Exit,
+    Level,
+    Log,
+    Operation,
+    Query,
+    Ready,
+    SendFile,
+)
+from svc_proto.engine.core import Engine, Service
+from svc_proto.engine.flow import Flow
+from svc_proto.facts import (
+    Accepted,
+    Address,
+    ChannelId,
+    Done,
+    Fact,
+    Failed,
+    Failure,
+    FailureKind,
+    OperationId,
+    Started,
+    Stopping,
+)
+from tests.support.channel_ends import Ear, End, Node, Plug
+from tests.support.playbook import LOCAL, PEER, START, Logs, counting_entropy
+
+__all__ = ["HOME", "SECRET", "SPOOL", "Book", "Ear", "End", "Node"]
+
+HOME = "/home/svc"
+SPOOL = f"{HOME}/spool"
+T = TypeVar("T")
+SECRET = bytes(range(32))  # of the host, whatever it is for
+STALLED = 100  # rounds at one instant after which time stands still
+REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
+
+
+class Instant:
+    """The world of a host that takes no time; the clock moves by hand."""
+
+    faults = Faults.NONE
+    cost = HandleCost.NONE
+
+    def __init__(self) -> None:
+        self.now = START.mono
+        self.rng = Random(0)
+
+    def wall(self) -> float:
+        return START.wall + self.now - START.mono
+
+    def draw(self, probability: float) -> bool:
+        return False
+
+    def at(self, when: float, callback: Callable[[], object]) -> None:
+        callback()
+
+
+class Book:
+    """See the module. `node` is the core that is looked at: its commands, logs and operations."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        files: Mapping[str, bytes | str] | None = None,
+        entropy: Callable[[int], bytes] | None = None,
+        log_level: Level = Level.DEBUG,
+    ) -> None:
+        self.clock = Instant()
+        self.host = SimHost(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
+        self.host.rooms = ("",)  # files of the state may be named absolutely
+        for path, data in (files or {}).items():
+            self.disk.put(path, data.encode() if isinstance(data, str) else data)
+        self.hold: tuple[type[object], ...] = ()
+        self.refuse: tuple[type[object], ...] = ()
+        self.held: list[Operation[Any]] = []
+        self.commands: list[Command] = []
+        self.logs = Logs()
+        self.facts: deque[tuple[Node, Fact]] = deque()
+        self.nodes: list[Node] = []
+        self.servers: dict[int, Node] = {}  # by port, whatever the host
+        self._next_channel = 0
+        self.node = self._node(service, entropy, log_level)
+
+    @property
+    def engine(self) -> Engine:
+        return self.node.engine
+
+    @property
+    def disk(self) -> SimDisk:
+        """The files of the host."""
+        return self.host.disk
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What is in each of them now, by path."""
+        return {path: self.disk.get(path) for path in self.disk.paths()}
+
+    @property
+    def now(self) -> Moment:
+        return self.host.moment()
+
+    @now.setter
+    def now(self, now: Moment) -> None:
+        self.clock.now = now.mono
+
+    def serve(self, port: int, service: Service) -> Engine:
+        """Let the node find another service at a port."""
+        node = self.servers[port] = self._node(service, None, Level.INFO)
+        self.tell(node, Started())
+        return node.engine
+
+    # --- time and facts ---
+
+    def feed(self, fact: Fact) -> None:
+        """Something happened; then everything that follows from it at once."""
+        self.tell(self.node, fact)
+
+    def tell(self, node: Node, fact: Fact) -> None:
+        """The same of any node."""
+        node.post(fact)
+        self.settle()
+
+    def settle(self) -> None:
+        """Everything that is under way comes to its end."""
+        while self.facts:
+            node, fact = self.facts.popleft()
+            self.handle(node, fact)
+
+    def after(self, seconds: float) -> None:
+        """Let time pass, waking everyone at each deadline."""
+        end, rounds = self.clock.now + seconds, 0
+        while (due := self.next_deadline()) is not None and due <= end:
+            rounds = rounds + 1 if due == self.clock.now else 0
+            assert rounds < STALLED, f"next_deadline() stays at {due}"
+            self.wake(due)
+        self.wake(end)
+
+    def next_deadline(self) -> float | None:
+        """The first of all nodes that live."""
+        due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
+        return max(min(due), self.clock.now) if due else None
+
+    def wake(self, mono: float) -> None:
+        """It is so late now."""
+        self.clock.now = mono
+        for node in self.nodes:
+            self.handle(node, None)
+            self.settle()
+
+    def step_clock(self, seconds: float) -> None:
+        """The operator sets the wall clock."""
+        self.host.step_wall(seconds)
+
+    def stop(self, grace: float = 5.0) -> None:
+        self.feed(Stopping(grace))
+
+    def spawn(self, flow: Flow[T]) -> list[T]:
+        """Start a flow on the engine; what it returned is in the list once it has. What it raises by then is raised."""
+        results: list[T] = []
+        problems: list[Exception] = []
+        self.within(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
+        for problem in problems:
+            raise problem
+        return results
+
+    def within(self, call: Callable[[], T], node: Node | None = None) -> T:
+        """Call something inside of a `handle`, of another node if one is named; what it raises is raised here."""
+        outcome: list[T] = []
+        problems: list[Exception] = []
+
+        def carry_out() -> None:
+            try:
+                outcome.append(call())
+            except Exception as error:  # noqa: BLE001, RUF100 - passed on below
+                problems.append(error)
+
+        (node or self.node).engine.timers.timer(carry_out).set(self.clock.now)
+        self.wake(self.clock.now)
+        for problem in problems:
+            raise problem
+        return outcome[0]
+
+    def accept(
+        self, kind: Callable[[Node, ChannelId], Any], peer: Address = PEER, local: Address = LOCAL, *, tls: bool = False
+    ) -> Any:
+        """Somebody comes: the end of their channel."""
+        end = self.plug_in(self.node, kind)
+        self.feed(Accepted(end.ch, peer, local, tls))
+        return end
+
+    def plug_in(self, node: Node, kind: Callable[[Node, ChannelId], Any]) -> Any:
+        """The end of a new channel of a node, which is not told of it yet."""
+        self._next_channel += 2
+        end = node.ends[ChannelId(self._next_channel)] = kind(node, ChannelId(self._next_channel))
+        return end
+
+    # --- what was ordered ---
+
+    @property
+    def ready(self) -> bool:
+        return Ready() in self.commands
+
+    @property
+    def exits(self) -> list[Exit]:
+        return [command for command in self.commands if isinstance(command, Exit)]
+
+    def events(self, level: Level = Level.DEBUG) -> list[str]:
+        """Names of the log records of at least that level."""
+        return [log.event for log in self.logs if log.level >= level]
+
+    def release(self, *, fail: bool = False) -> None:
+        """Carry out the operations that were held."""
+        held, self.held = self.held, []
+        for operation in held:
+            if fail:
+                self.node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+            else:
+                self.perform(self.node, operation)
+            self.settle()
+
+    # --- the runtime ---
+
+    def operate(self, node: Node, operation: Operation[Any]) -> None:
+        """An operation was ordered."""
+        subject = operation.request if isinstance(operation, Query) else operation
+        behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)  # kept in order
+        if node is self.node and (behind or isinstance(subject, self.hold)):
+            self.held.append(operation)
+        elif node is self.node and isinstance(subject, self.refuse):
+            node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+        else:
+            self.perform(node, operation)
+
+    def cancel(self, node: Node, op: OperationId) -> None:
+        """An operation was given up: what is done already is told nevertheless."""
+        held = [operation for operation in self.held if operation.op == op]
+        if held and node is self.node:
+            self.held.remove(held[0])
+            node.post(Failed(op, Failure(FailureKind.CANCELLED)))
+
+    def give_up(self, ch: ChannelId) -> None:
+        """Nothing of what was held can be sent to a channel any more."""
+        for operation in [each for each in self.held if isinstance(each, SendFile) and each.ch == ch]:
+            self.cancel(self.node, operation.op)
+
+    def perform(self, node: Node, operation: Operation[Any]) -> None:
+        """Carry an operation out."""
+        match operation:
+            case Connect():
+                end = self.connect(node, operation)
+                if isinstance(end, Failure):
+                    node.post(Failed(operation.op, end))
+                elif end is not None:
+                    node.ends[operation.ch] = end
+                    node.post(Done(operation.op, Connected(Address(operation.host, operation.port))))
+            case EnsureSecret():
+                node.post(Done(operation.op, SECRET))
+            case _:
+                node.operations.handlers[type(operation)](operation)
+
+    def connect(self, node: Node, order: Connect) -> Any:
+        """Who is there: an end, a `Failure`, or None for nobody who says anything."""
+        server = self.servers.get(order.port)
+        if server is None:
+            return REFUSED
+        near, far = Plug(node, order.ch), self.plug_in(server, Plug)
+        near.other, far.other = far, near
+        server.post(Accepted(far.ch, PEER, Address("127.0.0.1", order.port)))
+        return near
+
+    def _node(self, service: Service, entropy: Callable[[int], bytes] | None, log_level: Level) -> Node:
+        engine = Engine(service, entropy=entropy or counting_entropy(), log_level=log_level)
+        node = Node(self, engine, self.host, type(service).__name__)
+        self.nodes.append(node)
+        return node
+
+    def handle(self, node: Node, fact: Fact | None) -> None:
+        """A node is told something, or what time it is, and what it orders is carried out."""
+        if not node.alive:
+            return
+        node.contract.fact(fact)
+        ours = node is self.node
+        for command in node.engine.handle(fact, self.now):
+            node.contract.command(command)
+            if not isinstance(command, Log):
+                if ours:
+                    self.commands.append(command)
+                node.alive = node.alive and not isinstance(command, Exit)
+                node.carry_out(command)
+            elif ours:
+                self.logs.append(command)

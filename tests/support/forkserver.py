@@ -1,0 +1,280 @@
+"""Programs of ours as processes of their own, without the half second in which Python imports them.
+
+A suite that starts a thousand interpreters spends most of its time in `import`. Here one process has imported the
+programs already, and what it forks becomes the program: other arguments, environment, folder and streams, and a session
+and terminal of its own where one is given. The process that asked is its parent, as with `subprocess`, whose interface
+this has: `Popen`, `run`, and `Terminal` in place of `pexpect.spawn`.
+
+Whatever the interpreter itself would do at its start is left to a new one: other options than `-W error -m`, variables
+that Python reads, code that runs before the program, a system that cannot hand over children. What a start costs, and
+that it works, is measured elsewhere with new interpreters (tests/clients/commands/test_startup_cost.py), and with
+`FORKSERVER=0` everything starts like that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import pty
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fcntl import ioctl
+from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pexpect
+from ptyprocess import PtyProcess  # type: ignore[import-untyped]  # it has none
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = ["-W", "error", "-m"]
+OURS = ("svc_proto", "runtimes", "servers", "clients")
+THEIRS = (  # what is imported late, where it is wanted
+    "anyio._backends._asyncio",
+    "anyio._backends._trio",
+    "encodings.idna",
+    "sqlalchemy.dialects.sqlite.pysqlite",
+    "sqlite3",
+)
+READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "COV_")
+AS_USUAL = (None, None, None, -1, False, -1)  # groups, user, umask, session and process group of subprocess.Popen
+UNBUFFERED = "PYTHONUNBUFFERED"  # this one is minded here
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h: orphans below become this process's own
+MESSAGE = 1 << 18  # bytes; a request is one packet
+
+
+def python(*words: str) -> list[str]:
+    """The command that runs a module with these arguments."""
+    return [sys.executable, *OPTIONS, *words]
+
+
+class Popen(subprocess.Popen[Any]):
+    """`subprocess.Popen`, forked from what has been imported where that makes no difference."""
+
+    def _execute_child(
+        self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any
+    ) -> None:
+        pass_fds, cwd, env, *_, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = rest[:12]
+        special = executable or preexec_fn or pass_fds or rest[13:] != AS_USUAL
+        if special or list(args[:4]) != python() or not server.can(env):
+            super()._execute_child(args, executable, preexec_fn, close_fds, *rest)  # type: ignore[misc]  # not declared
+            return
+        streams = [p2cread, c2pwrite, errwrite]
+        self.pid = server.fork(args[4:], env, cwd, [own if own >= 0 else at for at, own in enumerate(streams)])
+        self._child_created = True
+        self._close_pipe_fds(  # type: ignore[attr-defined]  # not declared
+            p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite
+        )
+
+
+def run(
+    args: Sequence[str],
+    *,
+    input: str | bytes | None = None,  # noqa: A002  # as in subprocess.run
+    timeout: float | None = None,
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
+    """`subprocess.run` without `check`."""
+    if options.pop("capture_output", False):
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with Popen(args, **options) as process:
+        try:
+            out, err = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+class Terminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
+    """`pexpect.spawn`, forked likewise, on a terminal and in a session of its own."""
+
+    def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
+        env, cwd = options.get("env"), options.get("cwd")
+        words = [word.decode() for word in args]
+        if words[:4] != python() or options.get("preexec_fn") or not server.can(env):
+            return super()._spawnpty(args, **options)  # type: ignore[misc]  # not declared
+        ours, theirs = pty.openpty()
+        rows, columns = options.get("dimensions") or (24, 80)
+        termios.tcsetwinsize(theirs, (rows, columns))
+        pid = server.fork(words[4:], env, cwd, [theirs] * 3, terminal=True)
+        os.close(theirs)
+        return PtyProcess(pid, ours)
+
+
+class Server:
+    """The process that has imported everything; it starts when it is first wanted, and ends with this one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._able = sys.platform == "linux" and os.environ.get("FORKSERVER") != "0"
+
+    def can(self, env: Mapping[str, str] | None) -> bool:
+        """Whether a new interpreter would begin in the same way with this environment."""
+        return self._able and (env is None or read_at_start(env) == read_at_start(os.environ))
+
+    def fork(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str] | None,
+        cwd: str | Path | None,
+        streams: list[int],
+        *,
+        terminal: bool = False,
+    ) -> int:
+        """The process id of `python -m words`, a child of this process."""
+        request = {
+            "words": list(words),
+            "env": dict(os.environ if env is None else env),
+            "cwd": os.fspath(cwd or os.getcwd()),
+            "terminal": terminal,
+        }
+        with self._lock:
+            asked = self._asked or self._start()
+            adopt(True)
+            try:
+                socket.send_fds(asked, [json.dumps(request).encode()], streams)
+                return int(asked.recv(64))
+            finally:
+                adopt(False)
+
+    def _start(self) -> socket.socket:
+        self._asked, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            number = theirs.fileno()
+            self._process = subprocess.Popen(
+                python("tests.support.forkserver", str(number)), cwd=ROOT, pass_fds=[number]
+            )
+        atexit.register(self._stop)
+        return self._asked
+
+    def _stop(self) -> None:
+        if self._asked is not None and self._process is not None:
+            self._asked.close()
+            self._process.wait()
+
+
+def read_at_start(env: Mapping[str, str]) -> dict[str, str]:
+    """What the interpreter reads of an environment before any program runs."""
+    return {name: value for name, value in env.items() if name.startswith(READ_AT_START) and name != UNBUFFERED}
+
+
+def adopt(wanted: bool) -> None:
+    """Whether what is orphaned below this process becomes its child. OSError."""
+    if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, int(wanted), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def serve(asked: socket.socket) -> str | None:
+    """Fork for each request. It returns in the forked process, as the program to run, and None at the end."""
+    for module in (*modules(), *THEIRS):
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, streams, _, _ = socket.recv_fds(asked, MESSAGE, 3)
+        if not message:
+            return None
+        ours, theirs = socket.socketpair()
+        if between := os.fork():
+            os.waitpid(between, 0)  # only then its child is the child of who asked
+            asked.send(ours.recv(64))
+            ours.send(b"!")
+            for used in (ours.detach(), theirs.detach(), *streams):
+                os.close(used)
+            continue
+        if pid := os.fork():
+            theirs.send(b"%d" % pid)
+            os._exit(0)
+        ours.close()
+        with theirs:
+            theirs.recv(1)
+        return become(json.loads(message), streams)
+
+
+def modules() -> Iterator[str]:
+    """Every module of the programs."""
+    for name in OURS:
+        for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+            yield found.name
+
+
+def become(request: dict[str, Any], streams: list[int]) -> str:
+    """Take everything over that a new process would have; the module to run."""
+    if request["terminal"]:
+        os.setsid()
+        ioctl(streams[0], termios.TIOCSCTTY, 0)
+    for number, received in enumerate(streams):
+        os.dup2(received, number)
+    for received in streams:
+        os.close(received)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    raw = bool(request["env"].get(UNBUFFERED))
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        setattr(sys, name, stream(number, getattr(sys, name).errors, raw=raw))
+    sys.argv = request["words"]
+    return str(sys.argv[0])
+
+
+def stream(number: int, errors: str, *, raw: bool) -> TextIOWrapper:
+    """A stream like those that Python begins with: `create_stdio` of its pylifecycle.c."""
+    file = FileIO(number, "w" if number else "r", closefd=False)
+    binary = BufferedReader(file) if not number else file if raw else BufferedWriter(file)
+    lines = not raw and (number == 2 or file.isatty())
+    return TextIOWrapper(cast(BinaryIO, binary), "utf-8", errors, line_buffering=lines, write_through=raw)
+
+
+def main() -> None:
+    """Serve on the socket that is named, and be what is asked for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its socket
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        program = serve(asked)
+    if program is None:
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for module in (program, f"{program}.__main__"):
+        sys.modules.pop(module, None)
+    status = 0
+
+    def hasten() -> None:
+        """Leave out that everything that was imported is taken down, which costs ten times the fork."""
+        with suppress(OSError, ValueError):  # then it is for the interpreter to tell
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    atexit.register(hasten)  # the first, so it comes last
+    try:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+    except BaseException:
+        atexit.unregister(hasten)
+        raise
+
+
+server = Server()
+
+if __name__ == "__main__":
+    main()

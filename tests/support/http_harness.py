@@ -1,0 +1,292 @@
+"""A `Book` whose clients and upstream servers speak HTTP: the HTTP driver on a core in memory.
+
+answer = book.request("GET", "/health")
+call = book.call("GET", "/ping")          # waits for something
+assert call.answer is None
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from attrs import define, field, frozen
+
+from svc_proto.commands import Connect
+from svc_proto.engine.core import Service
+from svc_proto.facts import Address, Failure, Received
+from svc_proto.wire.events import (
+    AcceptWebSocket,
+    Event,
+    Headers,
+    RequestData,
+    RequestEnd,
+    RequestHead,
+    ResponseData,
+    ResponseEnd,
+    ResponseHead,
+    TextMessage,
+)
+from tests.support.core_harness import Book, End
+from tests.support.http_client import FIRST, Http1Client, Http1Server, HttpCodec, Response, ResponseReader
+from tests.support.playbook import PEER, REMOTE, counting_entropy
+
+__all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream", "as_json"]
+
+Fields = Iterable[tuple[bytes, bytes]]
+PeerT = TypeVar("PeerT", bound="Peer")
+
+
+@frozen
+class Answer(Response):
+    """The response of an upstream server."""
+
+    open: bool = False  # it does not end by itself
+
+
+@define
+class Asked:
+    """A request as an upstream got it."""
+
+    method: str
+    url: str  # scheme, host, port and target
+    headers: Headers
+    body: bytes = b""
+
+    @property
+    def path(self) -> str:
+        return "/" + self.url.split("/", 3)[3]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@frozen
+class Silence:
+    """No answer, ever."""
+
+
+SILENT = Silence()
+Reply: TypeAlias = tuple[int, bytes] | Response | Failure | Silence  # of an upstream; a failure ends the connection
+
+
+def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
+    """An answer."""
+    return status, json.dumps(value).encode()
+
+
+@define(eq=False)
+class Peer(End):
+    """The other end of one connection."""
+
+    conn: HttpCodec = field(kw_only=True)
+    events: list[Event] = field(factory=list)
+    mute: bool = False  # says nothing back by itself, no pong and no close frame
+
+    def hear(self, data: bytes) -> None:
+        """Take bytes of the node; say back what must be at once (pongs, close frames, an upstream's answer)."""
+        if data:  # nothing is no FIN here
+            self.conn.receive_data(data)
+        while (event := self.conn.next_event()) is not None:
+            self.events.append(event)
+            self.on_event(event)
+        self.flush()
+
+    def flush(self) -> None:
+        """Say what there is to say, in its turn."""
+        reply = self.conn.data_to_send()
+        if reply and not self.mute and not self.gone:
+            self.node.post(Received(self.ch, reply))
+
+    def on_event(self, event: Event) -> None:
+        """For the kinds that answer."""
+
+    def say(self, *events: Event) -> None:
+        for event in events:
+            self.conn.send(event)
+        self.say_bytes(self.conn.data_to_send())
+
+    def say_bytes(self, data: bytes) -> None:
+        if data and not self.gone:
+            self.node.book.tell(self.node, Received(self.ch, data))
+
+    def vanish(self) -> None:
+        """The connection breaks without a word."""
+        self.finish("reset")
+        self.node.book.settle()
+
+
+@define(eq=False)
+class Upstream(Peer):
+    """A server that the node has called: what it says is the `book`'s, to requests and to messages of a WebSocket."""
+
+    book: HttpBook = field(kw_only=True)
+    url: str = field(kw_only=True)  # scheme, host and port
+    upgraded: bool = False
+    open: bool = False  # its answer goes on
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case RequestHead(websocket=True) if self.book.socket is not None:
+                self.upgraded = True
+                self.conn.send(AcceptWebSocket(FIRST))
+            case RequestEnd():
+                (head,) = [event for event in self.events if isinstance(event, RequestHead)]
+                body = b"".join(event.data for event in self.events if isinstance(event, RequestData))
+                asked = Asked(head.method, self.url + head.target, head.headers, body)
+                self.book.asked.append(asked)
+                self._respond(asked)
+            case TextMessage(text=text) if self.book.socket is not None:
+                self.book.said.append(json.loads(text))
+                answers = self.book.socket(self.book.said[-1])
+                if answers is None:
+                    self.finish("reset")
+                for answer in answers or ():
+                    self.conn.send(TextMessage(FIRST, json.dumps(answer)))
+            case _:
+                pass
+
+    def close_write(self) -> None:
+        """It has more to say, perhaps."""
+
+    def _respond(self, asked: Asked) -> None:
+        assert self.book.http is not None
+        answer = self.book.http(asked)
+        if isinstance(answer, tuple):
+            answer = Response(answer[0], Headers(), answer[1])
+        match answer:
+            case Failure(detail=why):
+                self.finish(why)
+            case Response(status=status, headers=headers, body=body):
+                self.open = isinstance(answer, Answer) and answer.open
+                kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
+                fields = [] if headers.get(b"content-type") else [(b"content-type", kind)]
+                fields += [] if self.open else [(b"content-length", b"%d" % len(body))]
+                self.conn.send(ResponseHead(FIRST, status, Headers([*fields, *headers])))
+                self.go_on(body, end=not self.open)
+            case Silence():
+                pass
+
+    def go_on(self, body: bytes, *, end: bool) -> None:
+        """More of an answer."""
+        if body:
+            self.conn.send(ResponseData(FIRST, body))
+        if end:
+            self.conn.send(ResponseEnd(FIRST))
+
+
+@define(eq=False)
+class Call(Peer):
+    """An HTTP request whose answer may still be to come."""
+
+    reader: ResponseReader = field(factory=ResponseReader)
+
+    def on_event(self, event: Event) -> None:
+        self.reader.read(event)
+
+    @property
+    def answer(self) -> Response | None:
+        return self.reader.response
+
+    @property
+    def result(self) -> Response:
+        answer = self.answer
+        assert answer is not None, "there is no answer yet"
+        return answer
+
+    @property
+    def head(self) -> ResponseHead:
+        """The head of the response."""
+        assert self.reader.head is not None, "there is no head yet"
+        return self.reader.head
+
+    @property
+    def body(self) -> bytes:
+        """The body so far."""
+        return bytes(self.reader.body)
+
+
+class HttpBook(Book):
+    """See the module. `http` answers whatever the node asks of others, if there is one, and `socket` the messages of
+    its WebSockets: None breaks the connection. `asked` and `said` is what they got.
+    """
+
+    caller: type[Call] = Call
+    host_name = b"127.0.0.1"
+
+    def __init__(self, service: Service, **options: Any) -> None:
+        self.http: Callable[[Asked], Reply] | None = None
+        self.socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None
+        self.upstreams: list[Upstream] = []
+        self.asked: list[Asked] = []
+        self.said: list[Mapping[str, Any]] = []
+        self.answers: list[Response] = []
+        self.secrets: set[str] = set()
+        self.callers: list[Peer] = []
+        self.client_entropy = counting_entropy()
+        super().__init__(service, **options)
+
+    def come(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
+        """Somebody who speaks HTTP/1.1 comes."""
+        conn = Http1Client(self.client_entropy, deflate=False)
+        peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
+        self.callers.append(peer)
+        return peer
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = None,
+        headers: Fields = (),
+        peer: Address = PEER,
+        host: bytes | None = None,
+        tls: bool = False,
+    ) -> Call:
+        """Send a request on a fresh connection. A body of bytes is sent as it is, any other as JSON."""
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        fields = [(b"host", self.host_name if host is None else host), *headers]
+        if token:
+            fields.append((b"authorization", b"Bearer " + token.encode()))
+        if data:
+            fields.append((b"content-length", b"%d" % len(data)))
+        call = self.come(self.caller, peer, tls=tls)
+        head = RequestHead(FIRST, method, path, Headers(fields))
+        call.say(head, *([RequestData(FIRST, data)] if data else []), RequestEnd(FIRST))
+        return call
+
+    def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
+        """A request that is answered at once; as `call`."""
+        call = self.call(method, path, body, **options)
+        answer = call.result
+        self.answers.append(answer)
+        call.vanish()
+        return answer
+
+    def raw(self, data: bytes, *, peer: Address = REMOTE) -> Call:
+        """Send any bytes on a fresh connection, and read what comes as the answer to a GET."""
+        call = self.come(self.caller, peer)
+        call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", self.host_name)])))
+        call.conn.send(RequestEnd(FIRST))
+        call.conn.data_to_send()
+        call.say_bytes(data)
+        return call
+
+    def leaks(self) -> list[str]:
+        """Where a secret shows: in log records, or in the bodies of refusals."""
+        places = [repr(log) for log in self.logs]
+        places += [repr(answer) for answer in self.answers if answer.status >= 400]
+        return [place for place in places for secret in sorted(self.secrets) if secret in place]
+
+    def connect(self, node: Any, order: Connect) -> Any:
+        """See `Book`."""
+        if self.http is None:
+            return super().connect(node, order)
+        conn = Http1Server(self.client_entropy)
+        url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
+        self.upstreams.append(Upstream(node, order.ch, conn=conn, book=self, url=url))
+        return self.upstreams[-1]

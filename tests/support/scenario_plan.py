@@ -1,0 +1,123 @@
+"""Selection of tests and loops: the tables of docs/explanation/testing-strategy.md, which give the reasons.
+
+`make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
+`FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
+
+What can differ between loops runs on each of them: sockets that half-close, break, back up or never read; TLS;
+descriptors, children, signals, threads and files. What the core alone decides is the same bytes in and the same bytes
+out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
+On loops that are named by `--loop` everything runs on each.
+
+What the simulator tells of one relay, and of one API server, it tells of three nodes of each, too (`--loop nodes`), but
+for the rows of `NODES`.
+
+`threads` is the host, which all loops have, on a bare selector: it tells what its eight orders alone could make differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import pytest
+from _pytest.mark import ParameterSet
+from attrs import frozen
+
+HERE = Path(__file__).parent.parent
+PAGE = HERE.parent / "docs/explanation/testing-strategy.md"
+PLAIN = "asyncio"  # where any real loop will do
+FULL_ONLY = frozenset({"bench", "browser", "clients", "conformance", "examples", "fuzz", "servers"})
+LOOP_FIXTURES = ("runtime", "any_loop")
+HowT = TypeVar("HowT", bound=Enum)
+
+
+class Where(Enum):
+    """The worlds of a story; a story that only one kind of world can tell keeps to that kind."""
+
+    ALL = "every loop, threads, simulator"
+    EVERY = "every loop, simulator"
+    ONE = "asyncio, simulator"
+    SIM = "simulator"
+
+
+class AsNodes(Enum):
+    """How a story of the simulator is told of three nodes; without a row, with each connection at another of them."""
+
+    KEPT = "always; a client keeps to the node that it found first"
+    NAMED = "if `--loop nodes` is given"
+    NEVER = "never"
+
+
+@frozen
+class Row(Generic[HowT]):
+    """Stories by name, `module` or `module::test*`; the first row that fits counts."""
+
+    stories: tuple[str, ...]
+    how: HowT
+
+
+def _rows(head: str, kind: type[HowT]) -> list[Row[HowT]]:
+    """The table of the page that has this head. ValueError if a row says what is no `kind`."""
+    _, _, table = PAGE.read_text().partition(f"| Stories | {head} | Why |\n|---|---|---|\n")
+    rows: list[Row[HowT]] = []
+    for line in table.partition("\n\n")[0].splitlines():
+        stories, how, _ = line.removeprefix("| ").split(" | ")
+        rows.append(Row(tuple(story.strip("`") for story in stories.split(", ")), kind(how)))
+    return rows
+
+
+PLAN = _rows("Worlds", Where)
+NODES = _rows("Of three nodes", AsNodes)
+
+
+def row_of(module: str, test: str) -> Row[Where] | None:
+    """The row of a story; None for one that is not planned, which runs wherever it can."""
+    return _first(PLAN, module, test)
+
+
+def nodes_row_of(module: str, test: str) -> Row[AsNodes] | None:
+    """What is said of a story of three nodes, the first that fits."""
+    return _first(NODES, module, test)
+
+
+def _first(rows: list[Row[HowT]], module: str, test: str) -> Row[HowT] | None:
+    names = (module, f"{module}::{test}")
+    return next((row for row in rows if any(fnmatchcase(name, each) for each in row.stories for name in names)), None)
+
+
+def short_loop(folder: str, module: str, test: str) -> str:
+    """The one loop of a test in the short suite: the simulator for what only the core decides, else asyncio."""
+    row = row_of(module, test) if folder == "tests.loops" else None
+    return "sim" if row is not None and row.how is Where.SIM else PLAIN
+
+
+def is_in_short_suite(item: pytest.Item, named: Collection[Path] = ()) -> bool:
+    """Whether `make test` runs a test, where the command line names these files and folders of tests/.
+
+    A folder that is named is not left out, nor are the tests of a file that is named.
+    """
+    if item.path not in named and not _is_short(item, named):
+        return False
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return True
+    loops = [item.callspec.params[name] for name in LOOP_FIXTURES if name in item.callspec.params]
+    package, _, module = item.module.__name__.rpartition(".")
+    return all(loop == short_loop(package, module, item.originalname) for loop in loops)
+
+
+def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
+    if item.get_closest_marker("full") or item.get_closest_marker("needs"):
+        return False
+    folder = item.nodeid.removeprefix("tests/").partition("/")[0]
+    is_named = any(HERE / folder in (path, *path.parents) for path in named)
+    return folder not in FULL_ONLY or is_named or item.get_closest_marker("short") is not None
+
+
+def some(seeds: range) -> list[ParameterSet]:
+    """These parameters, all but the first third of them for the full suite only."""
+    full = pytest.mark.full
+    third = -(-len(seeds) // 3)
+    return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]

@@ -1,0 +1,153 @@
+"""What is said in one place is not said in a second: how members that others wrote are read, what a name stands for."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
+TREES = {
+    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+# --- readers ------------------------------------------------------------------------------------------------------
+
+THE_READERS = (
+    "svc_proto/basics/strict_json.py",
+    "svc_proto/basics/validate.py",
+    "svc_proto/schema/",
+    "svc_proto/wire/resp.py",  # what goes over that wire is no JSON
+)
+TYPES = {"str", "int", "float", "bool", "dict", "list", "Mapping", "Sequence"}
+GIVING = {"get", "pop", "loads", "reread", "json", "json_value", "parse_json", "parse_message"}  # by calls
+
+
+def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
+    """Whether this is a value that others wrote, as far as it can be seen: `names` hold some."""
+    match node:
+        case ast.Name(name):
+            return name in names
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(name)):
+            return name in GIVING
+        case ast.Subscript(slice=ast.Constant(str())):
+            return True
+        case ast.NamedExpr(value=value) | ast.Subscript(value=value):
+            return is_foreign(value, names)
+        case ast.IfExp(body=one, orelse=other):
+            return is_foreign(one, names) or is_foreign(other, names)
+    return False
+
+
+def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """What a function holds of it, in parameters too."""
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
+    for _ in range(2):  # a name may come from a name
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
+                    pairs = list(zip(targets, values, strict=True))
+                case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target, value=ast.expr() as value):
+                    pairs = [(target, value)]
+                case ast.NamedExpr(target, value) | ast.For(target, value) | ast.comprehension(target, value):
+                    pairs = [(target, value)]
+                case _:
+                    continue
+            names |= {one.id for one, value in pairs if isinstance(one, ast.Name) and is_foreign(value, names)}
+    return names
+
+
+def asks(node: ast.AST, names: set[str]) -> bool:
+    """Whether a value that others wrote is asked for its type here, or parsed by the standard library."""
+    match node:
+        case ast.Call(func=ast.Name("isinstance"), args=[value, types]):
+            pass
+        case ast.Compare(left=ast.Call(func=ast.Name("type"), args=[value]), comparators=[types]):
+            pass
+        case ast.Match(subject=value):
+            types = ast.Tuple([each.cls for each in ast.walk(node) if isinstance(each, ast.MatchClass)])
+        case ast.Attribute(ast.Name("json"), "load" | "loads"):
+            return True
+        case ast.ExceptHandler(type=ast.Attribute(attr="JsonError") | ast.Name("JsonError"), name=None):
+            return not any(isinstance(each, ast.Raise) for each in ast.walk(node))  # `json_value`, made by hand
+        case _:
+            return False
+    return is_foreign(value, names) and any(isinstance(each, ast.Name) and each.id in TYPES for each in ast.walk(types))
+
+
+def private_readers(tree: ast.AST) -> set[str]:
+    """The functions that read members by themselves."""
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = set()
+    for function in functions:
+        names = foreign_names(function)
+        found |= {function.name for node in ast.walk(function) if asks(node, names)}
+    return found
+
+
+def test_members_that_others_wrote_are_read_by_one_reader() -> None:
+    found = {name: private_readers(tree) for name, tree in TREES.items() if not name.startswith(THE_READERS)}
+    assert {name: names for name, names in found.items() if names} == {}
+    assert private_readers(TREES["svc_proto/schema/json_object.py"]) > {"integer", "text"}
+
+
+@pytest.mark.parametrize(
+    ("body", "seen"),
+    [
+        ("return isinstance(a.get('x'), str)", True),
+        ("x, y = a.get('x'), 1\n return x if isinstance(x, str | int) else ''", True),
+        ("return type(y := a['x']) is dict and y", True),
+        ("for x in a['xs']:\n  if isinstance(x, dict): return x", True),
+        ("match a.pop('x'):\n  case str(): return 1", True),
+        ("return json.loads(a)", True),
+        ("return isinstance(x := json_value(a), list) and x", True),
+        ("try: return strict_json.loads(a)\n except strict_json.JsonError: return None", True),
+        ("x = request.json()\n return isinstance(x, list)", True),
+        ("x: object = a['x']\n return isinstance(x, Mapping)", True),
+        ("return isinstance(value, bool)", True),
+        ("return isinstance(a, dict)", False),
+        ("x = a.text('x')\n return isinstance(x, str)", False),
+        ("return isinstance(a.get('x'), Failure)", False),
+        ("match a.get('x'):\n  case Refused(): return 1", False),
+        ("try: return strict_json.loads(a)\n except strict_json.JsonError: raise Refused from None", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["def _f", "def f", "async def f"])
+def test_a_private_reader_is_seen(kind: str, body: str, *, seen: bool) -> None:
+    assert bool(private_readers(ast.parse(f"{kind}(a: dict, *, value: object):\n {body}"))) is seen
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+DOCUMENTS = ("openapi", "json_types")  # the types of documents are called what the documents call them
+SHARED = {
+    "the answer to an operation, and the end of a chat turn": "Done",
+}
+
+
+def doubled(trees: dict[str, ast.Module]) -> set[str]:
+    """The public names of classes that stand in more than one file."""
+    names = [
+        node.name
+        for path, tree in trees.items()
+        if not any(word in path for word in DOCUMENTS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    return {name for name, times in Counter(names).items() if times > 1}
+
+
+def test_a_name_stands_for_one_class() -> None:
+    assert doubled(TREES) == set(" ".join(SHARED.values()).split())
+
+
+def test_a_doubled_name_is_seen() -> None:
+    one, other = ast.parse("class A: ...\nclass _B: ..."), ast.parse("class A: ...\nclass _B: ...\nclass C: ...")
+    assert doubled({"one.py": one, "other.py": other}) == {"A"}
+    assert doubled({"one.py": one, "openapi/one.py": other}) == set()
