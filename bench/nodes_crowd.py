@@ -60,7 +60,7 @@ class _Phone:
                 self.refused = payload["reason"]
             case "bridge.command":
                 answer = {"request_id": payload["request_id"], "status": 200, "result": {}}
-                talker.say("bridge", "bridge.response", answer)
+                talker.send_envelope("bridge", "bridge.response", answer)
             case _:
                 pass
 
@@ -94,7 +94,7 @@ class _Crowd:
             payload = {"pairing_code": caller.answer.json["code"], **device}
 
             def opened(talker: WebSocketClient) -> None:
-                talker.say("system", "auth", payload)
+                talker.send_envelope("system", "auth", payload)
 
             def ended(talker: WebSocketClient) -> None:
                 phone.over = True

@@ -27,7 +27,15 @@ from hypothesis import HealthCheck, settings
 
 from runtimes.run import RUNTIMES, RuntimeMissingError, find_runtime
 from svc_proto.basics.fast_frozen import enforce_immutability
-from tests.support.scenario_plan import PLAIN, AsNodes, Where, is_in_short_suite, nodes_row_of, row_of, short_loop
+from tests.support.scenario_plan import (
+    PLAIN,
+    AsNodes,
+    ScenarioEnvironments,
+    is_in_short_suite,
+    nodes_row_of,
+    row_of,
+    short_loop,
+)
 from tests.support.text_rules import hold_sentences
 
 settings.register_profile(  # without what depends on how busy the machine is
@@ -55,7 +63,8 @@ NODES = "nodes"  # the same, where a relay is three
 VIRTUAL = (SIMULATOR, NODES)
 ALIAS = "anyio"  # of it
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
-BARE = "threads"  # the host on a bare selector, for the stories that `Where.ALL` names and for the adapters' own tests
+# the host on a bare selector, for the stories that `ScenarioEnvironments.ALL` names and for the adapters' own tests
+BARE = "threads"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -184,11 +193,11 @@ def loops_of(metafunc: pytest.Metafunc) -> list[str]:
 def _planned(folder: str, module: str, test: str) -> list[str]:
     row = row_of(module, test) if folder == "tests.loops" else None
     match row and row.how:
-        case Where.SIM:
+        case ScenarioEnvironments.SIM:
             return [*VIRTUAL]
-        case Where.ONE:
+        case ScenarioEnvironments.ONE:
             return [PLAIN, *VIRTUAL]
-        case Where.ALL:
+        case ScenarioEnvironments.ALL:
             return [*INSTALLED, *VIRTUAL]
         case _:
             bare = folder == "tests.runtimes"

@@ -15,7 +15,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.support.forkserver import Popen, Terminal, python, run
+from tests.support.forkserver import ForkedTerminal, Popen, python, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="everything starts anew elsewhere")
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,9 @@ def test_through_pipes(status: str, more: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_on_a_terminal(unbuffered: str) -> None:
-    forked, begun = (shown(spawn, os.environ | {"PYTHONUNBUFFERED": unbuffered}) for spawn in (Terminal, pexpect.spawn))
+    forked, begun = (
+        shown(spawn, os.environ | {"PYTHONUNBUFFERED": unbuffered}) for spawn in (ForkedTerminal, pexpect.spawn)
+    )
     assert (forked.pop("forked"), begun.pop("forked")) == (True, False)
     assert forked == begun
     assert (begun["leads a session"], begun["foreground"], begun["size"]) == (True, True, [77, 33])

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Abort, Command, CreateBlob, Level, Log, Send
 from svc_proto.facts import Done, Fact, Failed, Failure, FailureKind, OperationId, Received, Started
-from tests.support.playbook import CH, START, Playbook, accepted, counting_entropy, sends, wire_bytes
+from tests.support.playbook import CH, START, Playbook, SendMatcher, accepted, counting_entropy, wire_bytes
 
 ONE = OperationId(1)
 
@@ -35,8 +35,8 @@ def test_a_dialogue() -> None:
     with Playbook(Parrot()) as book:
         book >> accepted() << []
         book >> Received(CH, b"hi") << [Send(CH, b"hi")]
-        book >> Received(CH, b"hi") << [sends(CH, startswith=b"h", contains=b"i")]
-        assert wire_bytes(book.take()) == b"hi"
+        book >> Received(CH, b"hi") << [SendMatcher(CH, startswith=b"h", contains=b"i")]
+        assert wire_bytes(book.drain_commands()) == b"hi"
         assert [log.event for log in book.logs] == ["heard", "heard"]
         book.after(3.0) << [Abort(CH), Abort(CH)]
         assert book.now.mono == START.mono + 3.0
@@ -61,7 +61,7 @@ def test_another_way_is_shown_whole() -> None:
     with pytest.raises(AssertionError, match="another way"):
         book >> Received(CH, b"hi") << [Send(CH, b"ho")]
     with pytest.raises(AssertionError, match="another way"):
-        book >> Received(CH, b"hi") << [sends(4)]
+        book >> Received(CH, b"hi") << [SendMatcher(4)]
 
 
 def test_what_was_not_checked_is_found_out() -> None:

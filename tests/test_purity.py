@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.purity import FORBIDDEN_BUILTINS, Violation, violations
+from tests.support.purity import FORBIDDEN_BUILTINS, PurityBreach, violations
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "svc_proto").rglob("*.py"))
@@ -27,7 +27,7 @@ def forbidden_modules() -> frozenset[str]:
 FORBIDDEN = forbidden_modules()
 
 
-def check(source: str) -> list[Violation]:
+def check(source: str) -> list[PurityBreach]:
     return violations(source, path="sample.py", forbidden_modules=FORBIDDEN)
 
 
@@ -176,12 +176,12 @@ def test_checker_flags(rule: str, source: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(FORBIDDEN_BUILTINS))
 def test_checker_flags_builtin(name: str) -> None:
-    assert check(f"x = 1\n{name}(x)") == [Violation("sample.py", 2, "builtin", f"{name}()")]
+    assert check(f"x = 1\n{name}(x)") == [PurityBreach("sample.py", 2, "builtin", f"{name}()")]
 
 
 @pytest.mark.parametrize("module", sorted(FORBIDDEN))
 def test_checker_flags_module_of_the_contract(module: str) -> None:
-    assert check(f"import {module}") == [Violation("sample.py", 1, "import", module)]
+    assert check(f"import {module}") == [PurityBreach("sample.py", 1, "import", module)]
 
 
 def test_violation_names_file_line_and_rule() -> None:

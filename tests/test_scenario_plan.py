@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.scenario_plan import NODES, PLAN, Where, nodes_row_of, row_of
+from tests.support.scenario_plan import NODES, PLAN, ScenarioEnvironments, nodes_row_of, row_of
 
 TESTS = Path(__file__).parent
 LOOPS = TESTS / "loops"
@@ -44,7 +44,7 @@ def test_a_story_of_its_own_wins_over_its_module() -> None:
     near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_dashboard", "test_health_of_others")
     assert near is not None
     assert far is not None
-    assert (near.how, far.how) == (Where.ALL, Where.SIM)
+    assert (near.how, far.how) == (ScenarioEnvironments.ALL, ScenarioEnvironments.SIM)
     assert row_of("test_nothing", "test_x") is None
 
 

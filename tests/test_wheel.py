@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.support.copied_packages import CORE, borrow
+from tests.support.copied_packages import CORE, copy_package
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
@@ -52,7 +52,7 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
     (site,) = home.glob("lib/python*/site-packages")
     for name in CORE:
-        borrow(name, site)
+        copy_package(name, site)
     assert run(*pip, "check").stdout == "No broken requirements found.\n"
     shutil.copytree(ROOT / "examples", site / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     return home
@@ -82,7 +82,7 @@ def test_the_core_alone(core_alone: Path) -> None:
 @pytest.mark.full  # the same is asked of the tree by `make check`
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")
-    borrow("starlette", site)
+    copy_package("starlette", site)
     examples = core_alone.parent / "src"
     examples.mkdir()
     (site / "examples").rename(examples / "examples")

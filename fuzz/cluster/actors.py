@@ -73,12 +73,12 @@ class ClusterPhone:
     def answer(self, talker: WebSocketClient, request_id: str) -> None:
         """Say that it is done."""
         answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
-        talker.say("bridge", "bridge.response", answer)
+        talker.send_envelope("bridge", "bridge.response", answer)
 
     def disconnect(self, *, reset: bool = True) -> None:
         """Go without a word."""
         if self.talker is not None:
-            self.talker.hang_up(reset=reset)
+            self.talker.disconnect(reset=reset)
 
 
 @define(eq=False)

@@ -91,7 +91,7 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
     for name in live if asks is not None else ():
         for n in _nodes(world):
             caller = world.send_command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above
-            world.run(lambda caller=caller: caller.over)  # type: ignore[misc]
+            world.run(lambda caller=caller: caller.is_closed)  # type: ignore[misc]
             if caller.status != 200:
                 raise ClusterViolation(f"node {n} answers {caller.status} {caller.answer.body!r} for {name}")
 
@@ -115,7 +115,9 @@ def _check_news(world: ClusterDeployment, rng: Random) -> None:
     if inside:
         talker = rng.choice(inside).talker
         assert talker is not None
-        talker.say("notifications", "notification.posted", {"package_name": "x", "title": "storm", "text": "is over"})
+        talker.send_envelope(
+            "notifications", "notification.posted", {"package_name": "x", "title": "storm", "text": "is over"}
+        )
         world.sim.run_for(SOON)
         for n, view in enumerate(_views(world, "/notifications/recent")):
             if "storm" not in str(view["notifications"][:1]):

@@ -336,7 +336,7 @@ class ClusterDeployment:
     ) -> RequestClient:
         """The same, with its answer."""
         caller = self.request(n, method, path, token=token, body=body, fields=fields)
-        self.run(lambda: caller.over)
+        self.run(lambda: caller.is_closed)
         return caller
 
     def create_pairing_code(self, n: int) -> str:
@@ -357,7 +357,7 @@ class ClusterDeployment:
         device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
 
         def opened(talker: WebSocketClient) -> None:
-            talker.say("system", "auth", {**shown, **device})
+            talker.send_envelope("system", "auth", {**shown, **device})
 
         def ended(talker: WebSocketClient) -> None:
             pocket.closed, pocket.closed_at = True, self.sim.now
@@ -402,7 +402,9 @@ class ClusterDeployment:
         guess = GuessingClient()
 
         def opened(talker: WebSocketClient) -> None:
-            talker.say("system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"})
+            talker.send_envelope(
+                "system", "auth", {"pairing_code": "WRONG2", "device_name": "x", "client_surface": "desktop"}
+            )
 
         def said(talker: WebSocketClient, envelope: dict[str, Any]) -> None:
             guess.refused = "invalid" in str(envelope["payload"].get("reason"))

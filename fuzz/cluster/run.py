@@ -155,7 +155,7 @@ class _ClusterScenario:
         self._drive(node, asks, device.device if named else "")
 
     def _waits(self, caller: RequestClient) -> None:
-        if not caller.over:
+        if not caller.is_closed:
             self._waiting[caller] = self.world.sim.now
 
     def _on_response(self, caller: RequestClient, what: str) -> None:

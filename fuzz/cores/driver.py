@@ -1,4 +1,4 @@
-"""A `Book` that does nothing at once: any fact that the contract allows, in any order, answers when it pleases.
+"""A `CoreHarness` that does nothing at once: any fact that the contract allows, in any order, answers when it pleases.
 
 Held to, after every fact
   `handle` does not raise, and every command is one that the contract of `runtimes.sim.contract` allows
@@ -32,7 +32,7 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.limits import Limits
-from tests.support.core_harness import Book, Ear, Node
+from tests.support.core_harness import CoreHarness, HarnessNode, PassiveEnd
 from tests.support.playbook import Logs
 
 __all__ = ["LIMITS", "CoreDriver", "FuzzPeer"]
@@ -46,7 +46,7 @@ A_FILE = bytes(1000)  # what is in each that the core asks for and has not writt
 
 
 @define(eq=False)
-class FuzzPeer(Ear):
+class FuzzPeer(PassiveEnd):
     """The other side of a channel: it reads, and goes, when the driver says so."""
 
     client: CoreClient | None = None
@@ -55,7 +55,7 @@ class FuzzPeer(Ear):
     read_closed: bool = False
     waiting: bytearray = field(factory=bytearray)  # for the core
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """What is unread is within its limit."""
         assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
         if self.client is not None:
@@ -74,7 +74,7 @@ class SecretCheckingLog(Logs):
         assert not any(word in text for word in self._driver.secrets), f"a secret is in a log record: {record.event}"
 
 
-class CoreDriver(Book):
+class CoreDriver(CoreHarness):
     """One core from its start on. Whatever is out of place is passed over, so any sequence of calls is a valid one."""
 
     def __init__(self, service: Service, secrets: tuple[str, ...] = ()) -> None:
@@ -159,15 +159,15 @@ class CoreDriver(Book):
         for operation in [one for one in self.pending.values() if isinstance(one, SendFile) and one.ch == peer.ch]:
             self.fail(operation.op, FailureKind.CANCELLED)
         peer.finish("", None if child is None else status)
-        self.settle()
+        self.run_until_idle()
 
     # --- operations ----------------------------------------------------------------------------------------------
 
-    def operate(self, node: Node, operation: Operation[Any]) -> None:
+    def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """It waits."""
         self.pending[operation.op] = operation
 
-    def cancel(self, node: Node, op: OperationId) -> None:
+    def cancel(self, node: HarnessNode, op: OperationId) -> None:
         """It is answered nevertheless."""
 
     def answer(self, op: OperationId) -> None:
@@ -177,10 +177,10 @@ class CoreDriver(Book):
             operation = next(one for one in self.pending.values() if isinstance(one, Query))
         if operation is not None:
             del self.pending[operation.op]
-            self.perform(self.node, operation)
-            self.settle()
+            self.execute(self.node, operation)
+            self.run_until_idle()
 
-    def perform(self, node: Node, operation: Operation[Any]) -> None:
+    def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """Nearly everything can be had."""
         match operation:
             case Spawn(op=op, ch=ch, stderr=errors):
@@ -191,9 +191,9 @@ class CoreDriver(Book):
                 return
             case OpenFile(path=path) if not self.disk.exists(path):
                 self.disk.put(path, A_FILE)
-        super().perform(node, operation)
+        super().execute(node, operation)
 
-    def connect(self, node: Node, order: Connect) -> FuzzPeer:
+    def connect(self, node: HarnessNode, order: Connect) -> FuzzPeer:
         """Somebody is there."""
         return FuzzPeer(node, order.ch)
 
@@ -227,8 +227,8 @@ class CoreDriver(Book):
         self.after(6.0)
         assert self.exits, "the core does not end within its grace"
 
-    def handle(self, node: Node, fact: Fact | None) -> None:
-        """See `Book`."""
+    def handle(self, node: HarnessNode, fact: Fact | None) -> None:
+        """See `CoreHarness`."""
         super().handle(node, fact)
         deadline = self.engine.next_deadline()
         assert deadline is None or deadline == deadline, "a deadline is no number"

@@ -305,7 +305,7 @@ class Deployment:
 
         carrier = self.connection_for(host, target)
         caller = RequestClient(carrier, target, (method, path, headers or {}, body), on_done=over, on_piece=piece)
-        if not caller.over:
+        if not caller.is_closed:
             self.lines[caller] = None
         self.maybe_abandon_later(caller)
         return caller
@@ -324,9 +324,9 @@ class Deployment:
         """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
         if not self.speaks_http2(host):
             return HttpClientConnection(host, target, self.entropy, deflate=deflate)
-        self._shared = [shared for shared in self._shared if not shared.over]
+        self._shared = [shared for shared in self._shared if not shared.is_closed]
         for shared in self._shared if not fresh else ():
-            if shared.host is host and shared.target == target and shared.free:
+            if shared.host is host and shared.target == target and shared.has_free_stream:
                 return shared
         carrier = HttpClientConnection(host, target, self.entropy, http2=True)
         self._shared.append(carrier)
@@ -341,7 +341,7 @@ class Deployment:
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
-            self.sim.after(seconds, lambda: party.hang_up(reset=reset))
+            self.sim.after(seconds, lambda: party.disconnect(reset=reset))
 
     def add_client(self, line: SimClient) -> None:
         """A line that is there from now on."""
@@ -353,7 +353,7 @@ class Deployment:
         stays = () if but is None else (but, but.carrier)
         for line in [*self.lines, *self._shared]:
             if line not in stays:
-                line.hang_up()
+                line.disconnect()
 
     def count(self, what: str) -> None:
         """For the report."""
@@ -418,11 +418,11 @@ class Deployment:
 
     def pause_reading_for(self, line: SimClient, seconds: float) -> None:
         """Somebody takes nothing for so long."""
-        line.read_slowly(True)
+        line.set_slow_reading(True)
         if (connection := _carrier(line).connection) is not None:
             self.hurt[connection] = None
         self.note_network_fault(seconds)
-        self.sim.after(seconds, lambda: line.read_slowly(False))
+        self.sim.after(seconds, lambda: line.set_slow_reading(False))
 
     def stop_program(self, name: str, rest: float, *, kill: bool) -> None:
         """The relay or the API is told to go, or killed, and started again after a rest."""
@@ -451,7 +451,7 @@ class Deployment:
         self.upstream.doomed.clear()
         self.provider.doomed.clear()
         for line in [*self.lines, *self._shared]:
-            line.read_slowly(False)
+            line.set_slow_reading(False)
         self.home.store.refused = ()
         self.shaken = self.sim.now
         self.noisy = min(self.noisy, self.sim.now)

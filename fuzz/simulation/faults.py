@@ -84,7 +84,7 @@ class FaultInjector:
         self.sim.after(step.seconds, self.sim.network.heal)
 
     def _slow(self, step: StopReading) -> None:
-        lines = [line for line in self.world.lines if line.opened]
+        lines = [line for line in self.world.lines if line.has_connection]
         if lines:
             self.world.pause_reading_for(lines[step.client % len(lines)], step.seconds)
 

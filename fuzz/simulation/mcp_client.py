@@ -108,8 +108,8 @@ class McpClientSession:
 
     def disconnect_request(self, asked: PendingMcpRequest, pause: float) -> None:
         """The connection of a request is cut; its client comes back for the rest, if there is a way."""
-        if asked.caller is not None and not asked.caller.over:
-            asked.caller.hang_up(reset=True)
+        if asked.caller is not None and not asked.caller.is_closed:
+            asked.caller.disconnect(reset=True)
         self.client.world.sim.after(pause, lambda: self._resume(asked))
 
     def listen(self, done: Done = lambda caller: None) -> RequestClient:
@@ -160,7 +160,7 @@ class McpClientSession:
 
     def _resume(self, asked: PendingMcpRequest) -> None:
         gone = asked.answered is not None or asked.cancelled is not None or self.ending
-        if gone or not asked.stream or (asked.caller is not None and not asked.caller.over):
+        if gone or not asked.stream or (asked.caller is not None and not asked.caller.is_closed):
             return
         asked.cuts += 1
         self.client.world.count("calls by MCP that were read on")

@@ -264,7 +264,7 @@ class _ScenarioRunner:
         self.check_devices_return()
         if not world.store_trouble and not world.disk_trouble:
             call = self.control.command(fresh, 2, "Reference")
-            self.wait_until(lambda: call.over, WAIT_TIMEOUT, "the phone does not answer")
+            self.wait_until(lambda: call.is_closed, WAIT_TIMEOUT, "the phone does not answer")
             if call.status != 200:
                 violated(Invariant.RECOVERY, f"the phone answers {call.status} {call.answer.body!r:.200}")
         self.check_chat_works()
@@ -286,7 +286,7 @@ class _ScenarioRunner:
         self.wait_until(lambda: len(client.talks) > before, WAIT_TIMEOUT, "no session of MCP can be had")
         listener = client.talks[-1].listener
         self.pass_until(self.world.sim.now + IDLE + 60.0)
-        if self.agents.is_able(session) and (listener is None or listener.over):
+        if self.agents.is_able(session) and (listener is None or listener.is_closed):
             violated(Invariant.RECOVERY, f"who listens by MCP with {session.prefix} was sent away")
 
     def check_voice_works(self, session: SessionModel, family: str, provider: str) -> None:
@@ -317,7 +317,9 @@ class _ScenarioRunner:
     def check_device_returns(self, session: SessionModel) -> None:
         """A device comes back with its token."""
         talker = self.pairing.reconnect(session)
-        self.wait_until(lambda: talker.over or self.is_authenticated(talker), WAIT_TIMEOUT, "a session does not return")
+        self.wait_until(
+            lambda: talker.is_closed or self.is_authenticated(talker), WAIT_TIMEOUT, "a session does not return"
+        )
         if not self.is_authenticated(talker):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} cannot return: {talker.status}")
 
@@ -330,7 +332,7 @@ class _ScenarioRunner:
         chats.create()
         self.wait_until(lambda: len(chats.chats) > before, WAIT_TIMEOUT, "a chat cannot be made")
         call = chats.turn(chats.chats[-1], "plain")
-        self.wait_until(lambda: call.over, WAIT_TIMEOUT, "a turn does not end")
+        self.wait_until(lambda: call.is_closed, WAIT_TIMEOUT, "a turn does not end")
         if chats.turns[-1].content is None:
             violated(Invariant.RECOVERY, f"a turn ended with {call.status} {chats.turns[-1].events[-3:]}")
 

@@ -205,7 +205,7 @@ class ClientChannel(HttpChannel):
         if self.socket is not None:
             self.socket.close(1001, "going away")
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Collect the answer, or pass a socket's events on."""
         match event:
             case ResponseHead():

@@ -117,7 +117,7 @@ class Http2Channel(HttpChannel):
         """As of any channel: one that carries a WebSocket is read whatever is unsent."""
         return any(lane.socket is not None for lane in self.lanes.values())
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Pass an event on to its lane."""
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):

@@ -280,7 +280,7 @@ class HttpChannel(Channel):
         self._pumping = True
         try:
             while not self.closing and self.accepts_requests and (event := self.next_event()) is not None:
-                self.take(event)
+                self.handle_event(event)
         except RemoteProtocolError as error:
             self.protocol_error(error)
         finally:
@@ -317,7 +317,7 @@ class HttpChannel(Channel):
         self.set_read_paused(self._thrown > self.limits.max_linger)
 
     @abstractmethod
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Take one event of the connection."""
 
     @abstractmethod

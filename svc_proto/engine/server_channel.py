@@ -173,7 +173,7 @@ class ServerChannel(HttpChannel):
         """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Route an event to its exchange or socket."""
         if isinstance(event, RequestHead):
             route, request, principal = self._identify(event)

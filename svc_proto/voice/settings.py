@@ -191,7 +191,7 @@ def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
         if info is None:
             raise Refused(400, "voice_refused", f"unknown voice provider: {provider}")
         if provider != settings.provider:
-            picked = {**info.own(settings.sample_rate), **picked}
+            picked = {**info.default_options(settings.sample_rate), **picked}
     if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
         # A voice of espeak-ng is a language: nobody wants German read in English.
         voice = str(picked.get("voice", settings.voice))

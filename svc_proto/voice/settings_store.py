@@ -153,7 +153,7 @@ def resolve_settings(
     if provider == LOCAL and "language" in values:
         values.setdefault("voice", values["language"])  # a voice of espeak-ng is a language
     if info is not None:
-        values = {**info.own(family.settings().sample_rate), **values}
+        values = {**info.default_options(family.settings().sample_rate), **values}
     promotion = {name.removeprefix("promotion_"): values.pop(name) for name in PROMOTION if name in values}
     if promotion:
         values["promotion"] = PromotionSettings(**promotion)

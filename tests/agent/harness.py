@@ -42,8 +42,8 @@ from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from tests.loops.simulated_environment import Overhearing
-from tests.support.playbook import Life
+from tests.loops.simulated_environment import NotificationTap
+from tests.support.playbook import FlowService
 from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class AgentHarness:
         code = "Q7M2ZK"
         self.run(lambda parts, engine: _register(engine, code))
         phone = Phone(PhoneConfig(remote="ws://10.0.0.1:8767", code=code), handset, safety)
-        host.start(lambda entropy: Overhearing(Engine(phone, entropy=entropy), self.news))
+        host.start(lambda entropy: NotificationTap(Engine(phone, entropy=entropy), self.news))
         self.sim.run_for(5.0)
 
     def serve(self, service: Service, port: int, host: SimHost | None = None) -> SimProcess:
@@ -210,7 +210,7 @@ class AgentHarness:
             self.host.engine = engine
             return plan(build_agent(engine, self.config), engine)
 
-        house = Life(begin)
+        house = FlowService(begin)
         process = self.agent_host.start(lambda entropy: Engine(house, entropy=entropy, log_level=Level.DEBUG))
         self.processes.append(process)
         self.sim.run_until(lambda: bool(house.results or house.errors or not process.alive), limit)

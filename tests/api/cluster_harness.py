@@ -21,8 +21,8 @@ from svc_proto.facts import Started, Stopping
 from svc_proto.settings import RedisAddress
 from tests.api.harness import KEY, ApiCall
 from tests.api.scripted_agent import ScriptedAgent, TurnHarness
-from tests.support.channel_ends import Plug
-from tests.support.core_harness import REFUSED, Node
+from tests.support.channel_ends import CableEnd
+from tests.support.core_harness import REFUSED, HarnessNode
 from tests.support.playbook import counting_entropy
 
 PORT = 8642  # of the first; the others have those behind it
@@ -43,22 +43,22 @@ class ApiClusterHarness(TurnHarness):
 
     def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
         self.town = RedisService()
-        self.apart: set[Node] = set()  # who does not reach it
+        self.apart: set[HarnessNode] = set()  # who does not reach it
         base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example", db=DATABASE), **config)
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
         super().__init__(configs[0], started=False, entropy=_entropy(1))
         self.serve(REDIS, self.town)
-        self.members: list[tuple[Node, Api]] = [(self.node, self.api)]
+        self.members: list[tuple[HarnessNode, Api]] = [(self.node, self.api)]
         self._lives = 1  # of nodes so far
         self.servers[PORT] = self.node
         for each in configs[1:]:
             self.members.append(self._new(each.node_url))
         if started:
             for node, _ in self.members:
-                self.tell(node, Started())
+                self.handle_on(node, Started())
             self.after(2.0)
 
-    def _new(self, node_url: str) -> tuple[Node, Api]:
+    def _new(self, node_url: str) -> tuple[HarnessNode, Api]:
         self._lives += 1
         puppet = ScriptedAgent()
         puppet.hands = self.puppet.hands
@@ -71,7 +71,7 @@ class ApiClusterHarness(TurnHarness):
     def start_node(self, n: int) -> None:
         """Start one again that was killed."""
         self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
-        self.tell(self.members[n][0], Started())
+        self.handle_on(self.members[n][0], Started())
 
     def at(self, n: int) -> ApiClusterHarness:
         """Speak with that one from now on; what it orders and logs is what is looked at."""
@@ -94,7 +94,7 @@ class ApiClusterHarness(TurnHarness):
             other = getattr(end, "other", None)
             if other is not None:
                 other.finish("reset")
-        self.settle()
+        self.run_until_idle()
 
     def cut(self, n: int | None = None) -> None:
         """One node does not reach Redis any more; or none does, and what it held is lost."""
@@ -103,21 +103,21 @@ class ApiClusterHarness(TurnHarness):
         self.apart |= {node for node, _ in (self.members if n is None else [self.members[n]])}
         for node in self.apart:
             for end in list(node.ends.values()):
-                if isinstance(end, Plug) and end.other.node is self.servers[REDIS]:
+                if isinstance(end, CableEnd) and end.other.node is self.servers[REDIS]:
                     end.abort()
-        self.settle()
+        self.run_until_idle()
 
     def mend(self, n: int | None = None) -> None:
         """All do again, or that one."""
         self.apart -= {node for node, _ in (self.members if n is None else [self.members[n]])}
 
-    def connect(self, node: Node, order: Connect) -> Any:
+    def connect(self, node: HarnessNode, order: Connect) -> Any:
         """Not to Redis for who is cut off from it."""
         return REFUSED if order.port == REDIS and node in self.apart else super().connect(node, order)
 
     def end(self, n: int) -> None:
         """It is told to stop."""
-        self.tell(self.members[n][0], Stopping(5.0))
+        self.handle_on(self.members[n][0], Stopping(5.0))
 
 
 def code(call: ApiCall) -> tuple[int, str]:

@@ -27,7 +27,7 @@ from svc_proto.facts import Started
 from svc_proto.wire.limits import Limits
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.support.core_harness import HOME
-from tests.support.http_harness import Call, HttpBook
+from tests.support.http_harness import HttpCall, HttpHarness
 from tests.support.playbook import PATIENT, PEER, START
 
 __all__ = ["CONFIG", "HOME", "KEY", "PEER", "START", "ApiHarness", "ApiCall"]
@@ -36,7 +36,7 @@ CONFIG = f"{HOME}/config.yaml"
 KEY = "sk-api-7f3a9c2e"
 
 
-class ApiCall(Call):
+class ApiCall(HttpCall):
     """A request; its answer may be a stream that is still under way."""
 
     @property
@@ -53,7 +53,7 @@ class ApiCall(Call):
         return [(event.event, json.loads(event.data)) for event in self.stream()]
 
 
-class ApiHarness(HttpBook):
+class ApiHarness(HttpHarness):
     """An API server, its host, its clients and its upstreams."""
 
     caller = ApiCall
@@ -84,7 +84,7 @@ class ApiHarness(HttpBook):
     # --- clients ---
 
     def call(self, method: str, path: str, body: object = None, *, key: str | None = None, **options: Any) -> ApiCall:
-        """As in `HttpBook`; `key` None is the configured one, "" none at all."""
+        """As in `HttpHarness`; `key` None is the configured one, "" none at all."""
         token = self.config.key if key is None else key
         return cast("ApiCall", super().call(method, path, body, token=token, **options))
 

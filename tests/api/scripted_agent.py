@@ -21,7 +21,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
 from tests.api.harness import KEY, ApiCall, ApiHarness
-from tests.support.core_harness import Node
+from tests.support.core_harness import HarnessNode
 
 FOREVER = 1e9  # s
 NOBODY = OperationId(0)
@@ -46,7 +46,7 @@ def call_of(name: str = "terminal", identity: str = "call_7", **args: object) ->
 class ScriptedTurn:
     """One turn of the puppet."""
 
-    node: Node  # whose agent has it
+    node: HarnessNode  # whose agent has it
     turn: Turn
     host: AgentHost
     outcome: TurnOutcome | None = None
@@ -102,7 +102,7 @@ class ScriptedTurn:
 class ScriptedAgent:
     """The agent of a node."""
 
-    node: Node
+    node: HarnessNode
 
     def __init__(self) -> None:
         self.hands: list[ScriptedTurn] = []

@@ -15,7 +15,7 @@ from svc_proto.engine.router import Route
 from tests.api.harness import CONFIG, KEY, ApiHarness
 from tests.support.core_harness import REFUSED
 from tests.support.http_client import Response
-from tests.support.http_harness import Asked, Reply, as_json
+from tests.support.http_harness import Reply, UpstreamRequest, as_json
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
@@ -247,7 +247,7 @@ display: {{skin: default, token: {SECRETS[3]}}}
 """
 
 
-def parrot(asked: Asked) -> Reply:
+def parrot(asked: UpstreamRequest) -> Reply:
     """An upstream that refuses everything, and says to whom; elsewhere is nobody."""
     key = (asked.headers.get(b"authorization") or b"nobody").decode()
     return as_json({"error": {"message": f"who is {key}?", "code": key}}, 401) if ":9000/" in asked.url else REFUSED

@@ -29,8 +29,8 @@ def test_the_start() -> None:
 
 def test_one_connection_too_many() -> None:
     book = ApiHarness(limits=evolve(DEFAULT_LIMITS, max_connections=1))
-    first = book.come(book.caller, PEER)
-    second = book.come(book.caller, PEER)
+    first = book.connect_http1(book.caller, PEER)
+    second = book.connect_http1(book.caller, PEER)
     assert isinstance(book.commands[-1], Abort)
     assert (first.gone, second.gone) == (False, True)
     assert "too many connections" in book.events(Level.WARNING)
@@ -53,7 +53,7 @@ def test_the_stop() -> None:
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
-    idle = book.come(book.caller, PEER)
+    idle = book.connect_http1(book.caller, PEER)
     book.stop()
     assert idle.gone
     assert not book.exits

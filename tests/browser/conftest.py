@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from servers.dashboard_program import page_files
-from tests.loops.dashboard_client import Board
-from tests.loops.live_environment import LiveWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.live_environment import LiveEnvironment
 from tests.runtimes.conftest import certificate as certificate
 
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ def browser() -> Iterator[Browser]:
 class Site:
     """A world on 127.0.0.1 and its dashboard."""
 
-    def __init__(self, world: LiveWorld) -> None:
+    def __init__(self, world: LiveEnvironment) -> None:
         self.world = world
-        self.board: Board
+        self.board: DashboardServer
 
-    def open(self, **config: Any) -> Board:
+    def open(self, **config: Any) -> DashboardServer:
         """Start the dashboard with the page that is packaged, beside what runs already.
 
         It waits longer than it usually would: a busy machine is no fault of what it asks.
         """
         config.setdefault("patience", PATIENCE / 1000)
-        self.board = Board(self.world, files=page_files(), **config)
+        self.board = DashboardServer(self.world, files=page_files(), **config)
         return self.board
 
     @property
@@ -89,14 +89,14 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
         files: tuple[Path, Path] = request.getfixturevalue("certificate")
         return files
 
-    world = LiveWorld("asyncio", tmp_path, made)
+    world = LiveEnvironment("asyncio", tmp_path, made)
     try:
         yield Site(world)
     finally:
         world.close()
 
 
-class Visitor:
+class PageOpener:
     """Opens pages. `tolerated` are beginnings of console messages that this test causes on purpose."""
 
     def __init__(self, browser: Browser) -> None:
@@ -114,7 +114,7 @@ class Visitor:
         self._contexts.append(context)
         page = context.new_page()
         page.clock.install(time=clock)
-        page.on("console", self._heard)
+        page.on("console", self._on_message)
         page.on("pageerror", lambda error: self.faults.append(f"thrown: {error}"))
         page.on("request", lambda request: self._saw(url, request))
         page.goto(url)
@@ -126,7 +126,7 @@ class Visitor:
                 context.close()
         assert self.faults == []
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_message(self, message: ConsoleMessage) -> None:
         if not message.text.startswith(self.tolerated or ("\0",)):
             self.faults.append(f"{message.type}: {message.text}")
 
@@ -138,7 +138,7 @@ class Visitor:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visitor]:
-    visitor = Visitor(browser)
+def visit(browser: Browser) -> Iterator[PageOpener]:
+    visitor = PageOpener(browser)
     yield visitor
     visitor.close()

@@ -86,7 +86,7 @@ TURN = [
 ]
 
 
-class Hostile(ScriptedService):
+class HostileServer(ScriptedService):
     """Both servers in one."""
 
     def __init__(self) -> None:

@@ -101,7 +101,7 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-class Terminal:
+class ShellTerminal:
     """A shell on a terminal of 80 x 24."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:

@@ -9,12 +9,12 @@ from playwright.sync_api import FilePayload, Page, Route, expect
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 
 KEY = "sk-browser-0d3"
 
 
-def start(site: Site, visit: Visitor) -> Page:
+def start(site: Site, visit: PageOpener) -> Page:
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)
     return visit(f"{site.url}#chat")
@@ -26,7 +26,7 @@ def say(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_tool_call_that_moves_the_phone(site: Site, visit: Visitor) -> None:
+def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     handset = EmulatedPhone(name="Pixel")
     site.world.phone(handset=handset)
@@ -57,7 +57,7 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: Visitor) -> None:
     expect(page.locator("tr.command")).to_have_count(3)
 
 
-def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: Visitor) -> None:
+def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/count 10000")
     expect(page.locator(".prose")).to_contain_text("1 2 3 4 5")
@@ -71,7 +71,7 @@ def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: Visitor) ->
     expect(page.get_by_text("Thought of.")).to_be_visible()
 
 
-def test_a_call_that_asks(site: Site, visit: Visitor) -> None:
+def test_a_call_that_asks(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
@@ -85,7 +85,7 @@ def test_a_call_that_asks(site: Site, visit: Visitor) -> None:
     expect(page.locator(".tool").last).to_have_attribute("data-state", "failed")
 
 
-def test_chats_are_kept_and_deleted(site: Site, visit: Visitor) -> None:
+def test_chats_are_kept_and_deleted(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo first")
     expect(page.locator(".prose")).to_have_text("first")
@@ -107,7 +107,7 @@ def test_chats_are_kept_and_deleted(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
-def test_pictures_and_files_are_sent_along(site: Site, visit: Visitor) -> None:
+def test_pictures_and_files_are_sent_along(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     expect(page.get_by_text("Model: built-in agent")).to_be_visible()
     picture = draw((), screen_on=False)
@@ -141,7 +141,7 @@ def test_pictures_and_files_are_sent_along(site: Site, visit: Visitor) -> None:
     expect(attached).to_be_hidden()
 
 
-def test_chats_are_renamed_and_found(site: Site, visit: Visitor) -> None:
+def test_chats_are_renamed_and_found(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     for words in ("/echo pancakes", "/echo waffles"):
         page.get_by_role("button", name="New chat").click()
@@ -168,7 +168,7 @@ def test_chats_are_renamed_and_found(site: Site, visit: Visitor) -> None:
     expect(chats).to_have_count(2)
 
 
-def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
+def test_a_reload_in_the_middle(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".tool")).to_have_attribute("data-state", "waiting")
@@ -191,7 +191,7 @@ def test_a_reload_in_the_middle(site: Site, visit: Visitor) -> None:
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
-def test_a_stop_before_the_beginning(site: Site, visit: Visitor) -> None:
+def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     held: list[Route] = []
     page.route("**/chat/stream", lambda route: held.append(route))
@@ -203,7 +203,7 @@ def test_a_stop_before_the_beginning(site: Site, visit: Visitor) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
-def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Words that follow a file are drawn many times; a picture of the host is handed out to whoever asks to see it."""
     site.world.start_relay()
     page = start(site, visit)
@@ -223,7 +223,7 @@ def test_a_file_is_asked_for_once(site: Site, visit: Visitor, tmp_path_factory: 
     assert picture.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
 
 
-def test_an_answer_takes_no_focus_away(site: Site, visit: Visitor) -> None:
+def test_an_answer_takes_no_focus_away(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo first")
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
@@ -234,7 +234,7 @@ def test_an_answer_takes_no_focus_away(site: Site, visit: Visitor) -> None:
     expect(switch).to_be_focused()
 
 
-def test_a_chat_that_is_gone(site: Site, visit: Visitor) -> None:
+def test_a_chat_that_is_gone(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)
@@ -245,14 +245,14 @@ def test_a_chat_that_is_gone(site: Site, visit: Visitor) -> None:
     expect(page).not_to_have_url(re.compile("nothing-of-this-name"))
 
 
-def test_without_an_api_server(site: Site, visit: Visitor) -> None:
+def test_without_an_api_server(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     site.open()
     page = visit(f"{site.url}#chat")
     expect(page.get_by_role("alert")).to_contain_text("without an API server")
 
 
-def test_an_api_server_that_comes_later(site: Site, visit: Visitor) -> None:
+def test_an_api_server_that_comes_later(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)
@@ -266,7 +266,7 @@ def test_an_api_server_that_comes_later(site: Site, visit: Visitor) -> None:
     expect(page.locator(".prose")).to_have_text("here")
 
 
-def test_a_note_is_shown_and_undone(site: Site, visit: Visitor) -> None:
+def test_a_note_is_shown_and_undone(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/memory add Likes <b>tea</b>")
     expect(page.locator(".note")).to_contain_text("Noted: Likes <b>tea</b>")

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -25,7 +25,7 @@ QUERY = {
 }
 
 
-def test_the_owner_lets_an_agent_in(site: Site, visit: Visitor, browser: Browser) -> None:
+def test_the_owner_lets_an_agent_in(site: Site, visit: PageOpener, browser: Browser) -> None:
     site.world.start_relay()
     site.open()
     wish = json.dumps({"client_name": NAME, "redirect_uris": [BACK]}).encode()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 
 
-def test_the_page_of_the_api(site: Site, visit: Visitor) -> None:
+def test_the_page_of_the_api(site: Site, visit: PageOpener) -> None:
     api = site.world.api(key="sk-documents-0123456789")
-    document = api.ask("GET", "/openapi.json").json
+    document = api.request("GET", "/openapi.json").json
     count = sum(len(item) for item in document["paths"].values())
     page = visit(f"http://127.0.0.1:{api.server.port}/docs")
     page.locator("#post_v1_runs summary").wait_for()
@@ -26,7 +26,7 @@ def test_the_page_of_the_api(site: Site, visit: Visitor) -> None:
     assert [url.rpartition("/")[2] for url in visit.asked] == ["docs", "openapi.json"]
 
 
-def test_the_page_of_the_dashboard(site: Site, visit: Visitor) -> None:
+def test_the_page_of_the_dashboard(site: Site, visit: PageOpener) -> None:
     site.open()
     page = visit(f"{site.url}docs#get_api_phone_screen")
     page.locator("#get_api_phone_screen").get_by_text("PhoneScreen").wait_for()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import PageOpener
 from tests.servers.program_process import ProgramProcess, call, running
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
@@ -19,7 +19,7 @@ def ports_of(servers: ProgramProcess) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found}
 
 
-def test_pair_drive_look_and_revoke(tmp_path: Path, visit: Visitor) -> None:
+def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers)
         page = visit(f"http://127.0.0.1:{ports['dashboard']}/")

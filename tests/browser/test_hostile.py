@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, Visitor
-from tests.browser.hostile_server import EVIL, Hostile
+from tests.browser.conftest import PageOpener, Site
+from tests.browser.hostile_server import EVIL, HostileServer
 
 
 @pytest.fixture
-def page(site: Site, visit: Visitor) -> Page:
-    url = site.world.peer(Hostile())
+def page(site: Site, visit: PageOpener) -> Page:
+    url = site.world.peer(HostileServer())
     site.open(relay_url=url, api_url=url)
     opened = visit(site.url)
     opened.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
@@ -71,9 +71,9 @@ def test_chats(page: Page) -> None:
     nothing_of_it_is_markup(page)
 
 
-def test_problems(site: Site, visit: Visitor) -> None:
+def test_problems(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
-    url = site.world.peer(Hostile())
+    url = site.world.peer(HostileServer())
     site.open(relay_url=f"{url}/none", api_url=url)
     page = visit(site.url)
     expect(page.get_by_role("alert")).to_contain_text("<script>")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from svc_proto.engine.message import Request, json_response
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 from tests.support.servers.scripted_service import ScriptedService, row
 
 LONG = "Averyverylongnamewithoutanyspace" * 4
@@ -54,7 +54,7 @@ class Scripted(ScriptedService):
         return handler
 
 
-def start(site: Site, visit: Visitor, place: str = "", script: Scripted | None = None, **options: Any) -> Page:
+def start(site: Site, visit: PageOpener, place: str = "", script: Scripted | None = None, **options: Any) -> Page:
     url = site.world.peer(script or Scripted())
     site.open(relay_url=url, api_url=url)
     return visit(f"{site.url}{place}", **options)
@@ -73,7 +73,7 @@ def style_of(element: Locator, name: str, part: str = "") -> str:
     return str(element.evaluate("(each, [name, part]) => getComputedStyle(each, part)[name]", [name, part or None]))
 
 
-def test_a_long_type_leaves_room_for_the_name(site: Site, visit: Visitor) -> None:
+def test_a_long_type_leaves_room_for_the_name(site: Site, visit: PageOpener) -> None:
     now = time.time()
     entry = {"token": "t1", "file_name": "screenshot.png", "content_type": OFFICE, "size": 1 << 24, "created_at": now}
     page = start(site, visit, "#media", Scripted(media={"media": [{**entry, "expires_at": now + 3600}]}))
@@ -82,7 +82,7 @@ def test_a_long_type_leaves_room_for_the_name(site: Site, visit: Visitor) -> Non
     assert lines_of(page.locator("tbody td.number .cell")) == 1
 
 
-def test_forced_colours_still_say_which(site: Site, visit: Visitor) -> None:
+def test_forced_colours_still_say_which(site: Site, visit: PageOpener) -> None:
     plainly = {"forced_colors": "active", "reduced_motion": "reduce"}  # no colour on its way to another
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(1)]}), **plainly)
     tabs = page.locator(".tabs a")
@@ -118,7 +118,7 @@ AXES: tuple[tuple[int, float, list[str]], ...] = (
 )
 
 
-def test_the_axis_is_divided_into_round_parts(site: Site, visit: Visitor) -> None:
+def test_the_axis_is_divided_into_round_parts(site: Site, visit: PageOpener) -> None:
     script = Scripted()
     page = start(site, visit, "#activity", script)
     for width, oldest, axis in AXES:
@@ -133,12 +133,12 @@ def test_the_axis_is_divided_into_round_parts(site: Site, visit: Visitor) -> Non
             assert left["x"] + left["width"] < right["x"]
 
 
-def test_a_relay_that_tells_more_than_it_was_asked_for(site: Site, visit: Visitor) -> None:
+def test_a_relay_that_tells_more_than_it_was_asked_for(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(n) for n in range(150)]}))
     expect(page.locator("tr.command")).to_have_count(100)
 
 
-def test_a_name_cannot_turn_a_question_around(site: Site, visit: Visitor) -> None:
+def test_a_name_cannot_turn_a_question_around(site: Site, visit: PageOpener) -> None:
     names = {"a": "Pixel\n\nIt is safe to agree \u202e)dlo(\u2069", "b": LONG, "c": "\u200b \u2066"}
     sessions = [{"token_prefix": prefix, "device_name": name} for prefix, name in names.items()]
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
@@ -177,7 +177,7 @@ See https://a.example/x. and [there](https://b.example/y)
 """
 
 
-def test_what_models_write(site: Site, visit: Visitor) -> None:
+def test_what_models_write(site: Site, visit: PageOpener) -> None:
     rows = [{"role": "user", "content": LONG}, {**ENDED, "content": MARKDOWN}]
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": LONG}]})
     page = start(site, visit, "#chat/c", script, viewport={"width": 360, "height": 740})
@@ -205,7 +205,7 @@ def test_what_models_write(site: Site, visit: Visitor) -> None:
     assert title["x"] - row["x"] < 20  # at the left, and not in the middle
 
 
-def test_a_turn_that_goes_on_elsewhere(site: Site, visit: Visitor) -> None:
+def test_a_turn_that_goes_on_elsewhere(site: Site, visit: PageOpener) -> None:
     question = {"role": "user", "content": "How long?", "run_id": "run-7"}
     called = {**ENDED, "content": "", "tool_calls": [{"id": "t", "function": {"name": "look", "arguments": "{}"}}]}
     script = Scripted(messages={"messages": [question, called]}, run={"run_id": "r", "status": "running"})
@@ -225,7 +225,7 @@ def test_a_turn_that_goes_on_elsewhere(site: Site, visit: Visitor) -> None:
     assert {each for each in script.asked if each.endswith("/messages")} == {"/api/sessions/c%201/messages"}
 
 
-def test_the_address_names_the_chat(site: Site, visit: Visitor) -> None:
+def test_the_address_names_the_chat(site: Site, visit: PageOpener) -> None:
     chats = {"sessions": [{"id": "one", "title": "One"}, {"id": "two", "title": "Two"}]}
     script = Scripted(
         chats=chats, messages={"messages": [{"role": "user", "content": "Hi"}, {**ENDED, "content": "Ho"}]}
@@ -262,7 +262,7 @@ STICKS_OUT = """
 """
 
 
-def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: Visitor) -> None:
+def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: PageOpener) -> None:
     """WCAG 1.4.10: 320 px wide, and here with letters that are a little wider than those of this host's font."""
     visit.tolerated = ("Failed to load resource",)  # there is no phone
     script = Scripted(activity={"activity": [record(3605, decision="confirmed")]})
@@ -286,7 +286,7 @@ def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: Vis
 
 
 @pytest.mark.parametrize("hours", [-3, 3])
-def test_a_device_whose_clock_is_wrong(site: Site, visit: Visitor, hours: int) -> None:
+def test_a_device_whose_clock_is_wrong(site: Site, visit: PageOpener, hours: int) -> None:
     now = time.time()
     session = {"token_prefix": "a", "device_name": "Pixel", "created_at": now - 600, "last_seen": now - 130}
     invite = {"code": "Q7M2ZK", "qr_payload": "x", "pairing_url": "y", "expires_at": int(now) + 600}
@@ -306,7 +306,7 @@ def test_a_device_whose_clock_is_wrong(site: Site, visit: Visitor, hours: int) -
     expect(page.get_by_role("dialog").get_by_text("Fresh is paired")).to_be_visible()
 
 
-def test_the_end_of_a_chat_stays_in_sight(site: Site, visit: Visitor) -> None:
+def test_the_end_of_a_chat_stays_in_sight(site: Site, visit: PageOpener) -> None:
     rows = [{"role": "user", "content": "Hi"}, {**ENDED, "content": "\n\n".join("line" for _ in range(80))}]
     size = {"width": 1280, "height": 900}
     page = start(site, visit, "#chat/c", Scripted(messages={"messages": rows}), viewport=size)

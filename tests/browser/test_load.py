@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from svc_proto.service_clients.server_stats import NAMES
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import STICKS_OUT
 from tests.browser.test_pictures import WIDE, Album
 
@@ -34,7 +34,7 @@ def hour(*, rows: int = 240, api: bool = True) -> dict[str, Any]:
     return {"every": 15, "span": 3600, "names": NAMES, "rows": kept, "now": look(240), "answers": answers}
 
 
-def opened(site: Site, visit: Visitor, answer: dict[str, Any]) -> Page:
+def opened(site: Site, visit: PageOpener, answer: dict[str, Any]) -> Page:
     """The tab, with an hour that nobody had to wait for."""
     site.open()
     page = visit(f"{site.url}#media", viewport=WIDE, reduced_motion="reduce", clock=NOW)
@@ -43,7 +43,7 @@ def opened(site: Site, visit: Visitor, answer: dict[str, Any]) -> Page:
     return page
 
 
-def test_what_runs_is_shown_at_once(site: Site, visit: Visitor) -> None:
+def test_what_runs_is_shown_at_once(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.world.phone(name="Pixel")
     site.open(api=site.world.api())
@@ -58,7 +58,7 @@ def test_what_runs_is_shown_at_once(site: Site, visit: Visitor) -> None:
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text("0 a second")
 
 
-def test_an_hour(site: Site, visit: Visitor) -> None:
+def test_an_hour(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour())
     charts = page.locator("figure")
@@ -84,13 +84,13 @@ def test_an_hour(site: Site, visit: Visitor) -> None:
     assert page.locator("main").evaluate(STICKS_OUT) == []
 
 
-def test_a_server_that_does_not_tell(site: Site, visit: Visitor) -> None:
+def test_a_server_that_does_not_tell(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour(rows=5, api=False))
     expect(page.get_by_text("No numbers from the API server at the moment.")).to_be_visible()
 
 
-def test_nothing_to_show(site: Site, visit: Visitor) -> None:
+def test_nothing_to_show(site: Site, visit: PageOpener) -> None:
     site.open(relay_url="http://127.0.0.1:9")
     page = visit(f"{site.url}#load", viewport={"width": 320, "height": 640})
     expect(page.get_by_text("No numbers yet")).to_be_visible()

@@ -7,19 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 from tests.loops.environment import bearer
-from tests.loops.phone_screen import Seen
+from tests.loops.phone_screen import PhoneScreen
 
 
-def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: Visitor) -> None:
+def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)  # while there is none
     world = site.world
     world.start_relay()
     site.open(api_url="http://127.0.0.1:9")
     page = visit(f"{site.url}#phone")
     expect(page.get_by_text("No reference phone is here")).to_be_visible()
-    seen = Seen(world, name="Pixel 9")
+    seen = PhoneScreen(world, name="Pixel 9")
     page.clock.fast_forward(2_000)  # it looks again every 2 s
     glass = page.get_by_role("group", name="Screen of the phone")
     expect(glass.get_by_role("button", name="Mail")).to_be_visible()

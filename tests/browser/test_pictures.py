@@ -17,9 +17,9 @@ from playwright.sync_api import FilePayload, Page, expect
 
 from clients.phone.emulator.png import draw
 from svc_proto.phone.safety.settings import ConfirmationPolicy
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 from tests.loops.environment import TRUSTING, bearer
-from tests.loops.phone_screen import Seen
+from tests.loops.phone_screen import PhoneScreen
 
 Theme = Literal["light", "dark"]
 WIDE = {"width": 1280, "height": 860}
@@ -127,12 +127,12 @@ class Album:
         expect(self.page.locator(selector).first).to_be_visible()
 
 
-def furnish(site: Site) -> Seen:
+def furnish(site: Site) -> PhoneScreen:
     """A phone that one can see and a desktop are paired, and there were a few commands."""
     world = site.world
     world.start_relay(media_ttl_seconds=900)
     desk = world.pair("Workbench", ttl_seconds=86_400)
-    phone = Seen(world, name="Pixel 9", safety=TRUSTING)
+    phone = PhoneScreen(world, name="Pixel 9", safety=TRUSTING)
     for method, path, body in COMMANDS:
         data = b"" if body is None else json.dumps(body).encode()
         world.http(method, path, headers=bearer(desk.token), body=data)
@@ -140,7 +140,7 @@ def furnish(site: Site) -> Seen:
     return phone
 
 
-def test_every_tab(site: Site, visit: Visitor) -> None:
+def test_every_tab(site: Site, visit: PageOpener) -> None:
     phone = furnish(site)
     page = visit(site.url, viewport=WIDE, reduced_motion="reduce")
     album = Album(page)
@@ -205,7 +205,7 @@ def test_every_tab(site: Site, visit: Visitor) -> None:
         album.check_everywhere(tab)
 
 
-def test_empty_and_broken(site: Site, visit: Visitor) -> None:
+def test_empty_and_broken(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     site.world.start_relay()
     site.open()

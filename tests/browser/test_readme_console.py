@@ -17,8 +17,8 @@ from shutil import which
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Site, Visitor
-from tests.browser.readme_console import FRESH, PROMPT, Line, Terminal, environment, fresh_clone, lines_of
+from tests.browser.conftest import PageOpener, Site
+from tests.browser.readme_console import FRESH, PROMPT, Line, ShellTerminal, environment, fresh_clone, lines_of
 from tests.servers.program_process import ROOT
 from tests.support.ports import free_port
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
@@ -57,14 +57,14 @@ class Walk:
         # Text of the pages, and what replaces it in this walk.
         self.here = {str(DEFAULTS[name]): str(port) for name, port in self.ports.items()}
         self.here |= {"ws://127.0.0.1 ": f"ws://127.0.0.1:{self.ports['RELAY_PORT']} ", "http://127.0.0.1:11434": model}
-        self.terminals = list[Terminal]()
+        self.terminals = list[ShellTerminal]()
         self.servers = self.terminal()
         self.shell = self.terminal()
         self.device = self.terminal()
         self.left = [line for line in lines_of(TEXT) if not line.typed.startswith(tuple(NOT_HERE))]
 
-    def terminal(self) -> Terminal:
-        self.terminals.append(Terminal(self.clone, self.env))
+    def terminal(self) -> ShellTerminal:
+        self.terminals.append(ShellTerminal(self.clone, self.env))
         return self.terminals[-1]
 
     def activate(self) -> None:
@@ -128,7 +128,7 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
 )
 @pytest.mark.short
 @pytest.mark.timeout(900 if FRESH else 300)
-def test_a_new_user(walk: Walk, model: ScriptedModel, visit: Visitor) -> None:
+def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None:
     # A phone that pairs by itself.
     screen = walk.start(first=True)
     (board,) = re.findall(r"\nDashboard  (http://127\.0\.0\.1:\d+)\n", screen)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 
 FAILED_LOADS = ("Failed to load resource",)  # what the browser itself logs of a 502
 
@@ -20,7 +20,7 @@ def put_file(site: Site, path: Path) -> None:
     assert site.world.http("POST", "/media/register", body).status in (200, 201)
 
 
-def test_a_time_to_live_runs_out(site: Site, visit: Visitor, tmp_path: Path) -> None:
+def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) -> None:
     files = tmp_path / "files"  # the folder around it is the service home, which is no phone's
     files.mkdir()
     site.world.start_relay(media_ttl_seconds=6, media_allowed_roots=(str(files),))
@@ -39,7 +39,7 @@ def test_a_time_to_live_runs_out(site: Site, visit: Visitor, tmp_path: Path) -> 
     expect(row.locator(".ttl")).to_have_text("expired")
 
 
-def test_a_relay_that_goes_and_comes_back(site: Site, visit: Visitor) -> None:
+def test_a_relay_that_goes_and_comes_back(site: Site, visit: PageOpener) -> None:
     visit.tolerated = FAILED_LOADS
     relay = site.world.start_relay()
     site.open()
@@ -64,12 +64,12 @@ def stop_clock(page: Page) -> None:
     page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
 
 
-def calls(visit: Visitor) -> int:
+def calls(visit: PageOpener) -> int:
     return sum("/api/plugins/" in url for url in visit.asked)
 
 
 @pytest.mark.parametrize(("tab", "every"), [("management", 10), ("activity", 5), ("media", 15)])
-def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Visitor, tab: str, every: int) -> None:
+def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: PageOpener, tab: str, every: int) -> None:
     site.world.start_relay()
     site.open()
     page = visit(f"{site.url}#{tab}")
@@ -105,7 +105,7 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
-def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: Visitor) -> None:
+def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open()
     page = visit(site.url)
@@ -126,7 +126,7 @@ def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: Visitor)
     assert calls(visit) == before + 3
 
 
-def test_the_keyboard_is_enough(site: Site, visit: Visitor) -> None:
+def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open()
     phone = site.world.phone(name="Pixel")
@@ -165,7 +165,7 @@ def press(page: Page, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached")
 
 
-def inviting(site: Site, visit: Visitor) -> Locator:
+def inviting(site: Site, visit: PageOpener) -> Locator:
     """The dialog for a new device."""
     visit.tolerated = FAILED_LOADS
     site.world.start_relay()
@@ -175,13 +175,13 @@ def inviting(site: Site, visit: Visitor) -> Locator:
     return page.get_by_role("dialog")
 
 
-def test_a_mesh_that_is_not_there(site: Site, visit: Visitor) -> None:
+def test_a_mesh_that_is_not_there(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     dialog.get_by_role("combobox", name="Routes").select_option("mesh")
     expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
 
 
-def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
+def test_wishes_for_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
     first = dialog.locator(".code").inner_text()
@@ -199,7 +199,7 @@ def test_wishes_for_an_invite(site: Site, visit: Visitor) -> None:
     assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
 
 
-def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: Visitor) -> None:
+def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     first = dialog.locator(".code").inner_text()
     with dialog.page.expect_response("**/pairing"):
@@ -216,7 +216,7 @@ def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: Vi
     expect(dialog.locator(".success")).to_contain_text("Chat, 7 days")
 
 
-def test_theme(site: Site, visit: Visitor) -> None:
+def test_theme(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open(api_url=None)
     page = visit(f"{site.url}#media", color_scheme="light")
@@ -233,7 +233,7 @@ def test_theme(site: Site, visit: Visitor) -> None:
     assert page.evaluate(colour) != light
 
 
-def test_under_a_path_of_a_proxy(site: Site, visit: Visitor) -> None:
+def test_under_a_path_of_a_proxy(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open(root_path="/board")
     page = visit(f"{site.url}board")  # what is asked outside of it is a fault

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from svc_proto.cli.operator_requests import KEY_IS_KNOWN
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
-from tests.browser.conftest import Site, Visitor
+from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import Scripted, record, start
 
 DAY = 86_400
@@ -39,7 +39,7 @@ def unisolated(words: str) -> str:
     return words.replace("\u2068", "").replace("\u2069", "")
 
 
-def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: Visitor) -> None:
+def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: PageOpener) -> None:
     known = [record(9, path=path, params=params, device_name="Pixel 8", asked_by=AGENT) for path, params, _ in DEEDS]
     mail = {
         "path": "/open_app",
@@ -65,7 +65,7 @@ def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: Vis
         expect(page.locator("tr.details")).to_contain_text(words)
 
 
-def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: Visitor) -> None:
+def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: PageOpener) -> None:
     now = time.time()
     month, week = now + 28 * DAY + 60, now + 6 * DAY + 60
     every: dict[str, float | None] = dict.fromkeys(CHANNELS, month)
@@ -111,7 +111,7 @@ def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: V
     expect(cards.nth(1)).to_contain_text("Built-in agent")
 
 
-def test_a_revoked_phone_that_had_the_main_key(site: Site, visit: Visitor) -> None:
+def test_a_revoked_phone_that_had_the_main_key(site: Site, visit: PageOpener) -> None:
     session = {"token_prefix": "1c2d3e4f", "device_name": "Pixel 8"}
     script = Scripted(sessions={"sessions": [session]}, revoke={"ok": True, "knows_api_key": True})
     page = start(site, visit, "", script)

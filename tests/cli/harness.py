@@ -24,12 +24,12 @@ from svc_proto.facts import (
     Started,
 )
 from svc_proto.wire.events import TextMessage
-from tests.support.channel_ends import Child
-from tests.support.core_harness import REFUSED, Ear, Node
-from tests.support.http_harness import FIRST, SILENT, Asked, HttpBook, Reply, as_json
+from tests.support.channel_ends import HarnessChild
+from tests.support.core_harness import REFUSED, HarnessNode, PassiveEnd
+from tests.support.http_harness import FIRST, SILENT, HttpHarness, Reply, UpstreamRequest, as_json
 from tests.support.playbook import accepted
 
-__all__ = ["REFUSED", "SILENT", "STDIO", "Asked", "Reply", "OneShotHarness", "as_json"]
+__all__ = ["REFUSED", "SILENT", "STDIO", "UpstreamRequest", "Reply", "OneShotHarness", "as_json"]
 
 T = TypeVar("T")
 STDIO = ChannelId(2)
@@ -37,16 +37,16 @@ TERMINAL = Address("stdio", 0)
 NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
 
 
-class OneShotHarness(HttpBook, Generic[T]):
+class OneShotHarness(HttpHarness, Generic[T]):
     """Make one with a chore, or its plan, and what that needs; `run` it."""
 
-    terminal: Ear  # standard output, from the moment when somebody sits down
+    terminal: PassiveEnd  # standard output, from the moment when somebody sits down
 
     def __init__(
         self,
         plan: Callable[[Engine], Flow[T]] | OneShotService[T],
         *,
-        http: Callable[[Asked], Reply] | Reply = REFUSED,  # that of a function, or always the same
+        http: Callable[[UpstreamRequest], Reply] | Reply = REFUSED,  # that of a function, or always the same
         dial: Callable[[str, int], Failure | None] | None = None,
         socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None,
         compute: Mapping[str, Callable[..., object]] | None = None,
@@ -67,7 +67,7 @@ class OneShotHarness(HttpBook, Generic[T]):
         self.stdio = stdio
         self.script = list(script)
         self.told: list[Notify] = []
-        self.children: list[Child] = []
+        self.children: list[HarnessChild] = []
         self.exit: Exit | None = None
         self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
         self.node.operations.handlers[Ready] = self._ready
@@ -94,7 +94,7 @@ class OneShotHarness(HttpBook, Generic[T]):
                 after, happen = self.script.pop(0)
                 self.clock.now = max(start + after, self.clock.now)
                 happen(self)
-                self.settle()
+                self.run_until_idle()
                 continue
             assert due is not None, "it waits for ever"
             assert due <= start + until, "it takes too long"
@@ -117,7 +117,7 @@ class OneShotHarness(HttpBook, Generic[T]):
 
     def open_terminal(self) -> None:
         """Somebody has a terminal."""
-        self.terminal = self.plug_in(self.node, Ear)
+        self.terminal = self.plug_in(self.node, PassiveEnd)
         self.node.post(accepted(STDIO, TERMINAL))
 
     def keys(self, data: bytes | None) -> None:
@@ -152,8 +152,8 @@ class OneShotHarness(HttpBook, Generic[T]):
         """What was to be kept in the service home, by name."""
         return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
 
-    def perform(self, node: Node, operation: Operation[Any]) -> None:
-        """See `Book`."""
+    def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
+        """See `CoreHarness`."""
         match operation:
             case Spawn():
                 self._spawn(operation)
@@ -164,14 +164,14 @@ class OneShotHarness(HttpBook, Generic[T]):
                 except HostError as error:
                     self._answer(op, error.failure)
             case _:
-                super().perform(node, operation)
+                super().execute(node, operation)
 
     def _answer(self, op: OperationId, result: Any) -> None:
         if result is not SILENT:
             self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
 
-    def connect(self, node: Node, order: Connect) -> Any:
-        """See `Book`."""
+    def connect(self, node: HarnessNode, order: Connect) -> Any:
+        """See `CoreHarness`."""
         problem = None if self.dial is None else self.dial(order.host, order.port)
         return problem or super().connect(node, order)
 
@@ -185,7 +185,7 @@ class OneShotHarness(HttpBook, Generic[T]):
         if isinstance(output, Failure):
             self._answer(order.op, output)
             return
-        child = self.node.ends[order.ch] = Child(self.node, order.ch, order=order)
+        child = self.node.ends[order.ch] = HarnessChild(self.node, order.ch, order=order)
         self.children.append(child)
         self._answer(order.op, Spawned(1))
         if output:

@@ -14,10 +14,10 @@ from svc_proto.facts import Stopping
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.wire.events import Headers
-from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 from tests.support.http_client import Response
-from tests.support.http_harness import Answer
+from tests.support.http_harness import HarnessResponse
 
 API = ApiClient("the API server", "http://127.0.0.1:8642", token="k3y", remedy="start it")
 SECRET = "5e" * 32
@@ -30,7 +30,7 @@ def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
 
 def begun(*events: tuple[str, Any]) -> Response:
     """The same, whose end is still to come."""
-    return Answer(200, Headers(), stream(*events)[1], open=True)
+    return HarnessResponse(200, Headers(), stream(*events)[1], open=True)
 
 
 CREATED = as_json({"id": "s1"}, 201)
@@ -49,7 +49,7 @@ TURN = stream(
 
 
 def world(answer: Reply = TURN, order: ChatRequest = HELLO, created: Reply = CREATED) -> OneShotHarness[ChatResult]:
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         return created if asked.path == "/api/sessions" else answer
 
     return OneShotHarness(ChatService(found, order), http=http)
@@ -88,7 +88,7 @@ def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> Non
         yield from sleep(engine, 0.0)
         return ApiClient("the API server", url, token="k3y", remedy="start it")
 
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         return CREATED if asked.path == "/api/sessions" else TURN
 
     chat = OneShotHarness(ChatService(there, HELLO), http=http)
@@ -159,7 +159,7 @@ def test_problems(created: Reply, answer: Reply, says: str) -> None:
 
 
 def test_an_answer_that_breaks_off() -> None:
-    there = world(Answer(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
+    there = world(HarnessResponse(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
     there.script.append((0.5, lambda w: w.break_connections()))
     assert there.fails() == Exit(1, "the answer broke off: reset")
 
@@ -191,7 +191,7 @@ def interrupted(
 ) -> OneShotHarness[ChatResult]:
     """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
 
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
             return created
         return stop if asked.path.startswith("/v1/runs/") else begin
@@ -264,7 +264,7 @@ GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
     """A turn that asks after a second; somebody types y a second later."""
 
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
             return CREATED
         return answer if asked.path.startswith("/v1/runs/") else begun(STARTED, QUESTION)

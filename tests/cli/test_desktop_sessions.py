@@ -35,7 +35,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.service_clients.relay_url import RelayUrl
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 
 T = TypeVar("T")
 PIN, PIN_2 = "sha256/" + "A" * 43 + "=", "sha256/" + "B" * 43 + "="
@@ -127,7 +127,7 @@ def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, secon
 
 
 def test_by_qr_on_the_best_route() -> None:
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         return as_json({"status": "ok"}) if asked.url.startswith("https://home") else REFUSED
 
     host = Host(session(url=PUBLIC.url, cert_pin=PIN))

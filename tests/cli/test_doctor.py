@@ -8,7 +8,7 @@ from attrs import evolve
 from svc_proto.cli.doctor import Finding, finding_lines, findings_json, run_checks
 from svc_proto.cli.session_store import StoredSession, UpdateSession, apply_change, record_members
 from svc_proto.facts import Failure, FailureKind
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.playbook import START
 
 LAN, PUBLIC = "ws://192.0.2.1:8767", "ws://home.example:8767"
@@ -22,7 +22,7 @@ MANY = evolve(
 )
 
 
-def well(asked: Asked) -> Reply:
+def well(asked: UpstreamRequest) -> Reply:
     return as_json({"status": "ok", "version": "1.0.0"})
 
 
@@ -88,7 +88,7 @@ def test_unreachable() -> None:
 
 
 def test_one_of_several_routes() -> None:
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         return well(asked) if "home.example" in asked.url else REFUSED
 
     assert [verdict for verdict, _ in found(file(MANY), http)] == ["ok", "ok", "warning", "ok", "ok"]

@@ -54,16 +54,16 @@ def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
 def test_nothing_to_say() -> None:
     _, book = begun()
     book >> Stopping(10.0)
-    assert Abort(CH) in book.take()
+    assert Abort(CH) in book.drain_commands()
     book >> Closed(CH, "reset") << [Exit(0)]
 
 
 def test_a_client_that_reads_on() -> None:
     echo, book = begun()
     size = DEFAULT_LIMITS.high_water + 10
-    assert len((book >> Received(CH, b"x" * size + b"\n")).take()) == 2  # it reads no more meanwhile
+    assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # it reads no more meanwhile
     book >> Sent(CH, size + 1)
-    assert book.take()
+    assert book.drain_commands()
     assert echo.heard == ["writable"]
 
 

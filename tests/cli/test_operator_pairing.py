@@ -14,7 +14,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, UpstreamRequest, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
 ORDER = PairingRequest(config=CONFIG)
@@ -22,7 +22,7 @@ TAILSCALE = "/bin/tailscale"
 MESH = {f"{TAILSCALE} status --json": b'{"Self": {"TailscaleIPs": ["100.64.0.7"]}}'}
 
 
-def relay(asked: Asked) -> tuple[int, bytes]:
+def relay(asked: UpstreamRequest) -> tuple[int, bytes]:
     return as_json({"status": "ok"} if asked.path == "/health" else {"ok": True})
 
 
@@ -65,7 +65,7 @@ def test_a_plain_invite() -> None:
 
 @pytest.mark.parametrize("main", ["k3y", ""])
 def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
-    def giving(asked: Asked) -> tuple[int, bytes]:
+    def giving(asked: UpstreamRequest) -> tuple[int, bytes]:
         return as_json({"ok": True, "api_key": "sk-own"}) if asked.path == "/pairing/register" else relay(asked)
 
     there = world(evolve(ORDER, config=evolve(CONFIG, api_key=main)), http=giving)

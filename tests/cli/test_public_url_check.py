@@ -14,7 +14,7 @@ from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.relay_client import RelayClient
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 
 URL = "https://home.example"
@@ -35,7 +35,7 @@ class Host:
         self.hint = hint
         self.answers = answers
 
-    def http(self, asked: Asked) -> Reply:
+    def http(self, asked: UpstreamRequest) -> Reply:
         outside = "127.0.0.1" not in asked.url
         assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # a stranger has none
         path = asked.path.removeprefix("/relay")

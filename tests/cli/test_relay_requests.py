@@ -23,7 +23,7 @@ from svc_proto.commands import Exit
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.events import Headers
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.http_client import Response
 
 RELAY = RelayClient("the relay", "http://h:8767", token="t")
@@ -169,7 +169,7 @@ class Shelf:
         self.name = name
         self.ranges = True
 
-    def http(self, asked: Asked) -> Response:
+    def http(self, asked: UpstreamRequest) -> Response:
         named = (b"content-disposition", self.name.encode())
         if not self.ranges:
             return Response(200, Headers([named]), self.data)

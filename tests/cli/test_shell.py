@@ -238,7 +238,7 @@ def test_only_one_screen() -> None:
     chore = ShellService(ORDER)
     book = Playbook(Engine(chore, entropy=counting_entropy()))
     book >> accepted()
-    book.take()
+    book.drain_commands()
     book >> accepted(4) << [Abort(ChannelId(4))]
 
 

@@ -85,7 +85,7 @@ def test_sound_is_for_a_player_that_runs() -> None:
 
     book, caller = calling(flow)
     book >> Started()
-    book.take()
+    book.drain_commands()
     book >> Done(OperationId(1), Spawned(77)) << [Send(ChannelId(1), b"sound")]
     book >> Closed(ChannelId(1), exit=0) << []
     book.after(1.0) << []
@@ -100,7 +100,7 @@ def test_a_player_is_left_to_play_to_its_end() -> None:
 
     book, caller = calling(flow)
     book >> Started()
-    book.take()
+    book.drain_commands()
     book >> Done(OperationId(1), Spawned(77)) << [CloseWrite(ChannelId(1))]
     book.after(60.0) << []
     assert caller.results == []

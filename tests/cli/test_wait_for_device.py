@@ -5,12 +5,12 @@ from svc_proto.cli.wait_for_device import wait_for_device
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay_config import RelayConfig
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 
 RELAY = local_relay(RelayConfig())
 
 
-def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[Asked], float]:
+def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[UpstreamRequest], float]:
     """What came of it, what was asked, and how long it took. The last answer is given again and again."""
     left = list(answers)
     world: OneShotHarness[str | None] = OneShotHarness(

@@ -231,7 +231,7 @@ def test_whichever_end_comes_first_counts() -> None:
 def test_it_accepts_nothing_itself() -> None:
     book = Playbook(Engine(WorkerSupervisor(None, [worker(1)]), entropy=counting_entropy()))
     book >> Started()
-    assert len(book.take()) == 1
+    assert len(book.drain_commands()) == 1
     book >> Accepted(CH, STDIO, STDIO) << [Abort(CH)]
 
 

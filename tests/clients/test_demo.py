@@ -62,21 +62,23 @@ def started() -> tuple[Playbook, Connect]:
 
 def texts(book: Playbook) -> list[object]:
     return [
-        command.fields["text"] for command in book.take() if isinstance(command, Notify) and "text" in command.fields
+        command.fields["text"]
+        for command in book.drain_commands()
+        if isinstance(command, Notify) and "text" in command.fields
     ]
 
 
 def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None:
     end = RelayEnd(connect.ch)
     book.answer(connect, Connected(Address("127.0.0.1", 8767)))
-    end.receive(book.take())
+    end.receive(book.drain_commands())
     book >> end.answer(status, body)
 
 
 def test_a_relay_that_is_not_there() -> None:
     book, connect = started()
     book.fail(connect, FailureKind.UNREACHABLE)
-    assert Exit(1) in book.take()
+    assert Exit(1) in book.drain_commands()
     assert texts(book) == ["POST /pairing/register: unreachable"]
 
 
@@ -84,23 +86,23 @@ def test_a_relay_that_is_not_there() -> None:
 def test_a_relay_that_refuses(status: int, body: bytes) -> None:
     book, connect = started()
     answered(book, connect, status, body)
-    assert Exit(1) in book.take()
+    assert Exit(1) in book.drain_commands()
 
 
 def test_a_phone_that_does_not_pair() -> None:
     book, connect = started()
     answered(book, connect, 200, b"{}")
-    book.take()
+    book.drain_commands()
     book.after(20.0)
     assert "the phone did not pair in time" in texts(book)
-    assert Exit(1) in book.take()
+    assert Exit(1) in book.drain_commands()
 
 
 def test_a_stop_in_the_middle() -> None:
     book, connect = started()
     answered(book, connect, 200, b"{}")
-    book.take()
+    book.drain_commands()
     book >> Closed(connect.ch)
-    book.take()
+    book.drain_commands()
     book >> Stopping(5.0)
-    assert Exit(0) in book.take()
+    assert Exit(0) in book.drain_commands()

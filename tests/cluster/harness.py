@@ -19,32 +19,32 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import RespReader, encode_reply
-from tests.support.core_harness import Book, Ear, Node
-from tests.support.playbook import Idle
+from tests.support.core_harness import CoreHarness, HarnessNode, PassiveEnd
+from tests.support.playbook import IdleService
 
 WHERE = RedisAddress("redis.example")
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Command)
 
 
-class RedisHarness(Book, Generic[T]):
+class RedisHarness(CoreHarness, Generic[T]):
     """See the module. `made` is what is tested, `ch` the channel of the connection that was opened last; what was sent
     is not among `commands`.
     """
 
     def __init__(self, make: Callable[[Engine], T]) -> None:
-        super().__init__(Idle(), log_level=Level.INFO)
+        super().__init__(IdleService(), log_level=Level.INFO)
         self.made = make(self.engine)
         self.ch = ChannelId(0)
         self._reader = RespReader()
         self.feed(Started())
 
-    def handle(self, node: Node, fact: Fact | None) -> None:
-        """See `Book`."""
+    def handle(self, node: HarnessNode, fact: Fact | None) -> None:
+        """See `CoreHarness`."""
         super().handle(node, fact)
         self.commands = [command for command in self.commands if not isinstance(command, Send)]
 
-    def operate(self, node: Node, operation: Operation[Any]) -> None:
+    def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """The test answers."""
 
     def ordered(self, kind: type[CommandT]) -> list[CommandT]:
@@ -65,7 +65,7 @@ class RedisHarness(Book, Generic[T]):
         """It stands, and nothing was answered."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
-        self.node.ends[self.ch] = Ear(self.node, self.ch, reads=False)
+        self.node.ends[self.ch] = PassiveEnd(self.node, self.ch, reads=False)
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:
@@ -98,7 +98,7 @@ class RedisHarness(Book, Generic[T]):
     def close(self) -> None:
         """The connection is gone."""
         self.node.ends[self.ch].finish("reset")
-        self.settle()
+        self.run_until_idle()
 
 
 def started_client(

@@ -17,7 +17,7 @@ from svc_proto.engine.response_readers import MAX_UNREAD
 from svc_proto.facts import Address, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from svc_proto.wire.events import Headers
 from tests.engine.test_http_client import ONE, OP, PEER, calling
-from tests.support.playbook import Life, Playbook, wire_bytes
+from tests.support.playbook import FlowService, Playbook, wire_bytes
 
 URL = "http://10.0.0.2:8767/media/abc"
 CONNECT = Connect(OP, ONE, "10.0.0.2", 8767)
@@ -62,13 +62,13 @@ class Slow:
         self.engine.resume(self.ticket, None)
 
 
-def passed(request: Request) -> tuple[Playbook, Life, Slow, bytes]:
+def passed(request: Request) -> tuple[Playbook, FlowService, Slow, bytes]:
     """A request that has gone to the other node, and how."""
     slow = Slow()
     book, caller = calling(lambda engine: slow.flow(engine, request))
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER)
-    said = wire_bytes(book.take(), ONE)
+    said = wire_bytes(book.drain_commands(), ONE)
     book >> Sent(ONE, len(said)) << []
     return book, caller, slow, said
 
@@ -82,7 +82,7 @@ def test_what_is_asked_goes_on_and_what_was_answered_comes_back() -> None:
     head = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 6\r\nETag: t\r\nDate: x\r\nConnection: close, X-Hop\r\n"
     book >> Received(ONE, head + b"X-Hop: 1\r\n\r\nabc") << []
     book >> Received(ONE, b"def")
-    book.act(slow.read).take()
+    book.act(slow.read).drain_commands()
     book.act(slow.read) << [Abort(ONE)]
     assert (slow.pieces, slow.ends) == ([b"abc", b"def"], [True])
     (answer,) = caller.results
@@ -102,12 +102,12 @@ def test_who_does_not_read_stops_the_other_node() -> None:
 def test_what_broke_off_is_not_said_to_be_whole(end: Closed | ReadClosed | None) -> None:
     book, _, slow, _ = passed(asking())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
-    book.take()
+    book.drain_commands()
     if end is not None:
         book >> end
-        book.take()
-    book.act(slow.read).take()
-    book.after(forwarding.SILENCE_TIMEOUT).take()
+        book.drain_commands()
+    book.act(slow.read).drain_commands()
+    book.after(forwarding.SILENCE_TIMEOUT).drain_commands()
     assert (slow.pieces, slow.ends) == ([b"abc"], [False])
 
 

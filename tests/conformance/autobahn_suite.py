@@ -33,8 +33,8 @@ from tests.conformance.external_tools import (
     stopping,
 )
 from tests.conformance.result import Result
-from tests.loops.clients import HttpClient, Ws
-from tests.loops.live_environment import LiveWire
+from tests.loops.clients import HttpClient, WebSocketTestClient
+from tests.loops.live_environment import LiveConnection
 from tests.support.ports import free_port
 
 AUTOBAHN = "autobahntestsuite==25.10.1"
@@ -149,7 +149,7 @@ def _nghttpx(port: int) -> Iterator[int]:
     command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
     with stopping(subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True)):
         with connected(front) as sock:
-            ws = Ws(HttpClient(LiveWire(sock), "localhost", os.urandom), path="/version")
+            ws = WebSocketTestClient(HttpClient(LiveConnection(sock), "localhost", os.urandom), path="/version")
             if ws.receive() != TextMessage(ws._stream, "2"):
                 raise RuntimeError("nghttpx does not speak HTTP/2 to the echo")
             ws.close()

@@ -69,7 +69,7 @@ class Person:
         return self._auth.AuthorizationCodeResult(code=fields["code"], state=fields["state"], iss=fields["iss"])
 
 
-async def told(url: str) -> dict[str, object]:
+async def run_all_steps(url: str) -> dict[str, object]:
     """The whole story."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
@@ -134,7 +134,7 @@ def main(folder: str, errand: str) -> None:
     site.addsitedir(folder)
     sys.path.insert(0, folder)  # before what this venv has of the same names
     url = json.loads(errand)["url"].removesuffix("/mcp")
-    sys.stdout.write(json.dumps(asyncio.run(told(url))))
+    sys.stdout.write(json.dumps(asyncio.run(run_all_steps(url))))
 
 
 if __name__ == "__main__":

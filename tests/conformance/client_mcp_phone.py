@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 
-async def told(errand: dict[str, Any]) -> dict[str, object]:
+async def run_all_steps(errand: dict[str, Any]) -> dict[str, object]:
     """All of it."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
@@ -105,4 +105,4 @@ if __name__ == "__main__":
     for folder in sys.argv[1:-1]:
         site.addsitedir(folder)
         sys.path.insert(0, folder)  # before what this venv has of the same names
-    sys.stdout.write(json.dumps(asyncio.run(told(json.loads(sys.argv[-1])))))
+    sys.stdout.write(json.dumps(asyncio.run(run_all_steps(json.loads(sys.argv[-1])))))

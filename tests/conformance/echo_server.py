@@ -18,7 +18,7 @@ from runtimes.run import run
 from runtimes.tls.contexts import TlsFileError, server_context
 from svc_proto.engine.core import Engine
 from tests.conformance.echo_service import EchoService
-from tests.conformance.mcp_scenario_server import Shop
+from tests.conformance.mcp_scenario_server import ScenarioServer
 
 PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -41,7 +41,7 @@ def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None
     def say() -> None:
         click.echo(f"echo: {scheme}://{listener.address.host}:{listener.address.port}")
 
-    core = Engine(Shop() if shop else EchoService(), entropy=os.urandom)
+    core = Engine(ScenarioServer() if shop else EchoService(), entropy=os.urandom)
     sys.exit(run(Program(core=core, listeners=[listener], on_ready=say), runtime))
 
 

@@ -108,14 +108,14 @@ class EchoService(ScriptedService):
             return StreamedResponse(200, STREAM, self._tick)
         pause = SLOW if "slow" in request.query else 0.0
         events = EVENTS if last is None else (resumed(last),)
-        return StreamedResponse(200, STREAM, lambda writer: self._tell(writer, events, pause))
+        return StreamedResponse(200, STREAM, lambda writer: self._send_events(writer, events, pause))
 
     def _fill(self, writer: ResponseWriter, left: int) -> Flow[None]:
         while left and writer.write(BLOCK[:left]):
             left -= min(left, len(BLOCK))
             yield from writer.drained()
 
-    def _tell(self, writer: ResponseWriter, events: tuple[bytes, ...], pause: float) -> Flow[None]:
+    def _send_events(self, writer: ResponseWriter, events: tuple[bytes, ...], pause: float) -> Flow[None]:
         for event in events:
             if pause:
                 yield from sleep(self.engine, pause)
@@ -170,13 +170,13 @@ class EchoChannel(ServerChannel):
 
     app: EchoService
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Pass events on."""
         if isinstance(event, RequestHead) and (event.websocket or handshake_problem(event)):
             if event.websocket and split_target(event.target)[0] == GREETING:
                 self.app.greetings[self.ch, event.stream] = event.http_version
             event = attrs.evolve(event, target=SOCKET)
-        super().take(event)
+        super().handle_event(event)
 
     def socket_event(self, event: Event) -> None:
         """Echo what is binary; anything else is the socket's."""
@@ -186,7 +186,7 @@ class EchoChannel(ServerChannel):
             super().socket_event(event)
 
 
-class EchoLane(EchoChannel, Http2StreamChannel):
+class EchoStreamChannel(EchoChannel, Http2StreamChannel):
     """A stream of HTTP/2."""
 
     __slots__ = ()
@@ -197,13 +197,13 @@ class EchoHttp2Channel(Http2Channel):
 
     __slots__ = ()
 
-    def take(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Serve each stream by a lane that echoes."""
         if isinstance(event, RequestHead):
-            lane = self.lanes[event.stream] = EchoLane(self, event.stream)
+            lane = self.lanes[event.stream] = EchoStreamChannel(self, event.stream)
             lane.receive_event(event)
         else:
-            super().take(event)
+            super().handle_event(event)
 
 
 class SocketEcho:

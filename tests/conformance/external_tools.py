@@ -94,7 +94,7 @@ def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] 
     return done.stdout.decode("utf-8")
 
 
-def told(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def run_json(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What a program printed: an object of JSON. As `run`."""
     found = json.loads(run(command, within=within, env=env))
     assert isinstance(found, dict)

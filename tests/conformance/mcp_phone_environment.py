@@ -1,6 +1,7 @@
 """What MCP clients that others wrote do with a phone: a relay, the reference phone, and a way between that is cut.
 
-The client is a program. It gets one argument, an object of JSON (`Errand`), and prints what it saw as another.
+The client is a program. It gets one argument, an object of JSON (`ClientInstructions`), and prints what it saw as
+another.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, TypedDict
 from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
-from tests.conformance.external_tools import told
+from tests.conformance.external_tools import run_json
 from tests.servers.program_process import call, running, running_relay, websocket
 
 BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
@@ -78,7 +79,7 @@ STATELESS: dict[str, object] = {
 """What is seen besides by a client that speaks the version without sessions, too. `listened`: to what, what changed."""
 
 
-class Errand(TypedDict):
+class ClientInstructions(TypedDict):
     """What a client is told."""
 
     url: str  # of `/mcp`, by the way that can be cut
@@ -88,7 +89,7 @@ class Errand(TypedDict):
     calls: dict[str, dict[str, object]]
 
 
-class World:
+class McpPhoneEnvironment:
     """A relay with a phone that allows all, and the way to it. `close` it."""
 
     def __init__(self, port: int) -> None:
@@ -97,7 +98,7 @@ class World:
         self.ungranted = self._pair("nobody")
         grants = {"grants": {"bridge": 0.001}}
         assert call(port, "PATCH", f"/sessions/{self.ungranted[:8]}", grants, token=self.ungranted).status == 200
-        self.cutter = Cutter(port)
+        self.cutter = CuttableProxy(port)
         deeds = {"/cut": self.cutter.cut, "/notify": self._notify, "/revoke": self._revoke}
 
         class Handler(BaseHTTPRequestHandler):
@@ -113,7 +114,7 @@ class World:
         threading.Thread(target=self._control.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
-    def errand(self) -> Errand:
+    def errand(self) -> ClientInstructions:
         """What a client is told."""
         return {
             "url": f"http://127.0.0.1:{self.cutter.port}/mcp",
@@ -156,14 +157,14 @@ class World:
     def _notify(self) -> None:
         with websocket(self.port) as client:
             client.sign_in(session_token=self.token)
-            client.say("notifications", "notification.posted", {"title": "Mail"})
+            client.send_envelope("notifications", "notification.posted", {"title": "Mail"})
             client.pong()
 
     def _revoke(self) -> None:
         call(self.port, "DELETE", f"/sessions/{self.token[:8]}", token=self.token)
 
 
-class Cutter:
+class CuttableProxy:
     """A way to a port of this host; `cut` ends all connections that go over it at once, as a lost network does."""
 
     def __init__(self, port: int) -> None:
@@ -214,14 +215,14 @@ class Cutter:
 
 
 @contextmanager
-def in_a_world(runtime: str) -> Iterator[World]:
+def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
     """A relay on that loop with the reference phone."""
     with tempfile.TemporaryDirectory() as home, running_relay(Path(home), runtime=runtime) as (_, port):
         code = call(port, "POST", "/pairing").body["code"]
         ways = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--master", "on", "--allow")
         with running(Path(home), "clients.phone", *ways) as phone:
             phone.line("^paired: session ")
-            world = World(port)
+            world = McpPhoneEnvironment(port)
             try:
                 yield world
             finally:
@@ -231,5 +232,5 @@ def in_a_world(runtime: str) -> Iterator[World]:
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
     """What a client saw that was started by this command."""
     with in_a_world(runtime) as world:
-        seen = told((*command, json.dumps(world.errand)), within=WITHIN, env=env)
+        seen = run_json((*command, json.dumps(world.errand)), within=WITHIN, env=env)
         return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

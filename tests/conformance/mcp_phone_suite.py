@@ -14,7 +14,7 @@ from typing import Any
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.external_tools import attempt, node, npm_package, pip_target, program
-from tests.conformance.mcp_phone_environment import STATELESS, WANTED, World, carried_out, in_a_world
+from tests.conformance.mcp_phone_environment import STATELESS, WANTED, McpPhoneEnvironment, carried_out, in_a_world
 from tests.conformance.mcp_suite import MCP, NODE
 from tests.conformance.result import Result
 from tests.support.ports import free_port
@@ -105,7 +105,9 @@ def mcp_inspector(runtime: str) -> Result:
     return result
 
 
-def _by_oauth(world: World, command: tuple[str, ...], env: Mapping[str, str], words: tuple[str, ...]) -> Any:
+def _by_oauth(
+    world: McpPhoneEnvironment, command: tuple[str, ...], env: Mapping[str, str], words: tuple[str, ...]
+) -> Any:
     """It prints an address for a browser, to a terminal alone, and waits to be called back."""
     callback = f"http://127.0.0.1:{free_port()}/oauth/callback"
     told = [*command, "--callback-url", callback, *words]

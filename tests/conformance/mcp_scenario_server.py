@@ -172,7 +172,7 @@ OFFER = ServerFeatures(
 )
 
 
-class Shop(ScriptedService):
+class ScenarioServer(ScriptedService):
     """The service, and its HTTP side."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.external_tools import attempt, connected, node, npm_package, pip_target, stopping, told
+from tests.conformance.external_tools import attempt, connected, node, npm_package, pip_target, run_json, stopping
 from tests.conformance.result import Result
 from tests.servers.program_process import ROOT
 from tests.support.ports import free_port
@@ -29,13 +29,13 @@ def mcp(runtime: str) -> Result:
     result = Result(f"MCP servers, {MCP} and {CONFORMANCE} on {runtime}")
     folder = pip_target("mcp", MCP)
     server = (sys.executable, str(HERE / "mcp_server_official.py"), str(folder))
-    _official(result, "stdio", _told(runtime, *server))
+    _official(result, "stdio", _run_client(runtime, *server))
     port = free_port()
     with stopping(
         subprocess.Popen([*server, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
     ):
         connected(port).close()
-        _official(result, "HTTP", _told(runtime, f"http://127.0.0.1:{port}/mcp"))
+        _official(result, "HTTP", _run_client(runtime, f"http://127.0.0.1:{port}/mcp"))
     suite = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
     for scenario in SCENARIOS:
         client = f"{sys.executable} -m tests.conformance.mcp_client {runtime}"
@@ -53,6 +53,6 @@ def _official(result: Result, way: str, seen: dict[str, Any]) -> None:
     result.compare(f"{way}: no problem", seen.get("problem"), None)
 
 
-def _told(runtime: str, *target: str) -> dict[str, Any]:
+def _run_client(runtime: str, *target: str) -> dict[str, Any]:
     command = (sys.executable, "-m", "tests.conformance.mcp_client", runtime, *target)
-    return told(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)})
+    return run_json(command, within=WITHIN, env={"PYTHONPATH": str(ROOT)})

@@ -29,7 +29,7 @@ END_STREAM = 0x1
 
 
 @frozen
-class Route:
+class EchoRoute:
     """What a request is answered with; None for a body that is not looked at."""
 
     path: str
@@ -39,16 +39,16 @@ class Route:
 
 
 ROUTES = (
-    Route("/", 200, b"hello\n"),
-    Route("/", 200, b"", ("-H", ":method: HEAD")),
-    Route("/any", 200, b"", ("-H", ":method: OPTIONS")),
-    Route("/big?n=x", 400, b"n must be a number up to 67108864\n"),
-    Route("/echo", 200, None, ("-H", "x-test: 1")),
-    Route("/cookie", 200, b"a=1\nb=2\n", ("-H", "cookie: a=1; b=2")),
-    Route("/big?n=1000000", 200, b"x" * 1_000_000),
-    Route("/big?n=many", 400, b"n must be a number up to 67108864\n"),
-    Route("/sse", 200, None),
-    Route("/sse-open", 200, b"0\n"),
+    EchoRoute("/", 200, b"hello\n"),
+    EchoRoute("/", 200, b"", ("-H", ":method: HEAD")),
+    EchoRoute("/any", 200, b"", ("-H", ":method: OPTIONS")),
+    EchoRoute("/big?n=x", 400, b"n must be a number up to 67108864\n"),
+    EchoRoute("/echo", 200, None, ("-H", "x-test: 1")),
+    EchoRoute("/cookie", 200, b"a=1\nb=2\n", ("-H", "cookie: a=1; b=2")),
+    EchoRoute("/big?n=1000000", 200, b"x" * 1_000_000),
+    EchoRoute("/big?n=many", 400, b"n must be a number up to 67108864\n"),
+    EchoRoute("/sse", 200, None),
+    EchoRoute("/sse-open", 200, b"0\n"),
 )
 
 # Ways to ask that change nothing for who reads the answer.
@@ -88,7 +88,7 @@ def nghttp(runtime: str) -> Result:
         result.compare("gone", open_streams(port), 0)
         upgrade = attempt([tool, "-nvu", f"{base}/"], within=WITHIN)
     told = b"HTTP/1.1 200 OK\r\n" in upgrade.stdout  # RFC 9113 section 3.1: nobody upgrades to h2c any more
-    result.note("Upgrade: h2c is not taken", None if told else _told(upgrade))
+    result.note("Upgrade: h2c is not taken", None if told else _describe_result(upgrade))
     return result
 
 
@@ -110,10 +110,10 @@ def _ask_all(result: Result, tool: str, name: str, base: str) -> None:
         result.note(case, _problem(command, route))
     for way, options in WAYS.items():
         command = [tool, "-y", *options, f"{base}/big?n=200000"]
-        result.note(f"{name}, {way}", _problem(command, Route("", 200, b"x" * 200_000)))
+        result.note(f"{name}, {way}", _problem(command, EchoRoute("", 200, b"x" * 200_000)))
     for way, options in UPLOADS.items():
         command = [tool, "-y", *options, "-d", str(upload), f"{base}/up"]
-        result.note(f"{name}, {way}", _problem(command, Route("", 200, upload.read_bytes())))
+        result.note(f"{name}, {way}", _problem(command, EchoRoute("", 200, upload.read_bytes())))
     many = attempt([tool, "-yns", "-m", "150", f"{base}/big?n=2000"], within=WITHIN)  # 100 may be open
     result.compare(f"{name}, 150 requests", many.stdout.count(b" 200 "), 150)
     interim = attempt([tool, "-ynv", "--expect-continue", "-d", upload, f"{base}/up"], within=WITHIN)
@@ -148,7 +148,7 @@ def _upload() -> Path:
     return path
 
 
-def _problem(command: list[str], wanted: Route) -> str | None:
+def _problem(command: list[str], wanted: EchoRoute) -> str | None:
     """Ask twice: for the frames, and for the body."""
     frames = attempt([command[0], "-nv", *command[1:]], within=WITHIN)
     body = attempt(command, within=WITHIN)
@@ -160,7 +160,7 @@ def _problem(command: list[str], wanted: Route) -> str | None:
         if kind in (b"HEADERS", b"DATA") and int(flags, 16) & END_STREAM
     ]
     if frames.returncode or body.returncode or SENT_ERROR.search(frames.stdout) or {b"RST_STREAM", b"GOAWAY"} & kinds:
-        return _told(frames) + _told(body)
+        return _describe_result(frames) + _describe_result(body)
     if [status for _, status in final] != [wanted.status]:
         return f"answered {final}"
     if ended != [final[0][0]]:
@@ -182,5 +182,5 @@ def _statuses(done: subprocess.CompletedProcess[bytes]) -> list[tuple[int, int]]
     return [(int(stream), int(status)) for stream, status in STATUS.findall(done.stdout)]
 
 
-def _told(done: subprocess.CompletedProcess[bytes]) -> str:
+def _describe_result(done: subprocess.CompletedProcess[bytes]) -> str:
     return f"exit code {done.returncode}, {done.stdout[-300:]!r} {done.stderr[-300:]!r}"

@@ -65,11 +65,11 @@ def documents(runtime: str) -> Result:
             _Round("ends", relay, (*shown, "--include-operation-id-regex", ENDS)),
             _Round("ends at the dashboard", board, ("--include-operation-id-regex", ENDS)),
         ):
-            _ask(folder, Path(home), each, result)
+            _run_schemathesis(folder, Path(home), each, result)
     return result
 
 
-def take(report: str, name: str, result: Result) -> None:
+def read_report(report: str, name: str, result: Result) -> None:
     """Read what schemathesis reports in JUnit's form: a case for each route."""
     for case in ElementTree.fromstring(report).iter("testcase"):
         failed = [each for each in case if each.tag in ("failure", "error")]
@@ -77,7 +77,7 @@ def take(report: str, name: str, result: Result) -> None:
         result.note(f"{name}: {case.get('name')}", "; ".join(problems)[:1000] or None)
 
 
-def _ask(folder: Path, home: Path, asked: _Round, result: Result) -> None:
+def _run_schemathesis(folder: Path, home: Path, asked: _Round, result: Result) -> None:
     report, settings = home / f"{asked.name}.xml", home / "schemathesis.toml"
     settings.write_text(SETTINGS)
     # It leaves what it has found in the folder where it runs.
@@ -91,7 +91,7 @@ def _ask(folder: Path, home: Path, asked: _Round, result: Result) -> None:
     if not report.exists():
         told = (done.stderr or done.stdout).decode("utf-8", "replace")
         raise RuntimeError(f"schemathesis told nothing of {asked.name}: {told[-2000:]}")
-    take(report.read_text(), asked.name, result)
+    read_report(report.read_text(), asked.name, result)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from tests.conformance.external_tools import npm_package, program, run
 from tests.conformance.result import Result
 from tests.servers.program_process import ROOT
-from tests.support.copied_packages import CORE, borrow
+from tests.support.copied_packages import CORE, copy_package
 
 PYODIDE = "pyodide@314.0.7"
 WITHIN = 120.0  # s
@@ -24,7 +24,7 @@ def pyodide() -> Result:
     modules, node = npm_package(PYODIDE), program("node")
     with TemporaryDirectory() as folder:
         for name in CORE:
-            borrow(name, Path(folder))
+            copy_package(name, Path(folder))
         told = run([node, ROOT / "examples/browser/cores.mjs", modules, ROOT, folder], within=WITHIN)
     lines = dict(line.split(" ", 1) for line in told.splitlines())
     result = Result(f"the cores in WebAssembly, {PYODIDE}")

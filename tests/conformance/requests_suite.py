@@ -98,10 +98,10 @@ def in_memory(folder: Path) -> Result:
             continue
         limits = _limits(case)
         data = with_host(case.data)
-        heard = _hear([data], limits)
+        heard = _parse_pieces([data], limits)
         problem = _judge(case, heard)
         for pieces in _cuts(data):
-            if problem is None and _hear(pieces, limits) != heard:
+            if problem is None and _parse_pieces(pieces, limits) != heard:
                 problem = f"the outcome depends on how it is cut: {len(pieces)} pieces, the first of {len(pieces[0])}"
         result.note(case.name, problem, DIFFERENT.get(case.name))
     return result
@@ -119,7 +119,7 @@ def over_socket(runtime: str) -> Result:
             elif case.name == "valid/099":
                 result.leave_out(case.name, "its body breaks off, which nobody can answer; run in memory")
             else:
-                result.note(case.name, _ask(case, port), DIFFERENT.get(case.name))
+                result.note(case.name, _send_case(case, port), DIFFERENT.get(case.name))
     return result
 
 
@@ -143,7 +143,7 @@ def _cuts(data: bytes) -> Iterator[list[bytes]]:
         yield [data[:at], data[at:]]
 
 
-def _hear(pieces: list[bytes], limits: Limits) -> Heard:
+def _parse_pieces(pieces: list[bytes], limits: Limits) -> Heard:
     connection = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
     requests: list[Expected] = []
     refused: int | None = None
@@ -198,7 +198,7 @@ def _without_host(request: Expected) -> Expected:
 # --- over a socket ------------------------------------------------------------------------------------------------
 
 
-def _ask(case: Case, port: int) -> str | None:
+def _send_case(case: Case, port: int) -> str | None:
     answer = _exchange(with_host(case.data), port)
     if case.expected is None:
         statuses = [status for status, _ in _answers(answer, ["GET"] * 20)]

@@ -7,7 +7,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from tests.conformance.external_tools import echo_server, npm_package, pip_target, program, told
+from tests.conformance.external_tools import echo_server, npm_package, pip_target, program, run_json
 from tests.conformance.result import Result
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ def httpx_sse(runtime: str) -> Result:
     """It reads each stream once."""
     folder = pip_target("httpx-sse", *HTTPX_SSE)
     with echo_server(runtime) as port:
-        seen = told((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
+        seen = run_json((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
         left = open_streams(port)
     result = Result(f"event streams, {' and '.join(HTTPX_SSE)} on {runtime}")
     for name in ("plain", "slow"):
@@ -41,7 +41,7 @@ def eventsource(runtime: str) -> Result:
     """It comes back after the `retry` that it was told, with the last id."""
     env = {"NODE_PATH": str(npm_package(EVENTSOURCE))}
     with echo_server(runtime) as port:
-        seen = told((program("node"), HERE / "client_eventsource.cjs", _url(port)), within=WITHIN, env=env)
+        seen = run_json((program("node"), HERE / "client_eventsource.cjs", _url(port)), within=WITHIN, env=env)
         left = open_streams(port)
     result = Result(f"event streams, {EVENTSOURCE} on {runtime}")
     # It tells no id with an event that has none of its own; the standard wants the last one. It sends the right one.

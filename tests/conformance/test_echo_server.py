@@ -11,24 +11,24 @@ from pathlib import Path
 
 from svc_proto.wire.events import BinaryMessage, TextMessage
 from tests.conformance.external_tools import echo_server
-from tests.loops.clients import PATIENCE, HttpClient, Ws
-from tests.loops.live_environment import LiveWire
+from tests.loops.clients import PATIENCE, HttpClient, WebSocketTestClient
+from tests.loops.live_environment import LiveConnection
 from tests.support.http_client import Http2Client
 
 AUTHORITY = "localhost"
 
 
 @contextmanager
-def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[LiveWire]:
+def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[LiveConnection]:
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock:
         if context is None:
-            yield LiveWire(sock)
+            yield LiveConnection(sock)
             return
         with context.wrap_socket(sock, server_hostname=AUTHORITY) as secured:
-            yield LiveWire(secured)
+            yield LiveConnection(secured)
 
 
-def converse(ws: Ws, version: str) -> None:
+def converse(ws: WebSocketTestClient, version: str) -> None:
     """All that a WebSocket is to do."""
     assert ws.compressed
     assert ws.receive() == TextMessage(ws._stream, version)
@@ -43,21 +43,21 @@ def converse(ws: Ws, version: str) -> None:
 def over_http1(port: int, context: ssl.SSLContext | None = None) -> None:
     with connected(port, context) as wire:
         client = HttpClient(wire, AUTHORITY, os.urandom)
-        assert client.ask("GET", "/").body == b"hello\n"
-        assert client.ask("POST", "/x", body=b"a" * 100_000).body == b"a" * 100_000
+        assert client.request("GET", "/").body == b"hello\n"
+        assert client.request("POST", "/x", body=b"a" * 100_000).body == b"a" * 100_000
     with connected(port, context) as wire:
-        converse(Ws(HttpClient(wire, AUTHORITY, os.urandom), path="/version"), "1.1")
+        converse(WebSocketTestClient(HttpClient(wire, AUTHORITY, os.urandom), path="/version"), "1.1")
 
 
 def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
     with connected(port, context) as wire:
         client = HttpClient(wire, AUTHORITY, os.urandom, http2=True)
-        ws = Ws(client, path="/version")
+        ws = WebSocketTestClient(client, path="/version")
         uploading = client.begin("POST", "/x", body=b"a" * 100_000)  # beside it
-        assert client.ask("GET", "/").body == b"hello\n"
+        assert client.request("GET", "/").body == b"hello\n"
         assert uploading.finish().body == b"a" * 100_000
         converse(ws, "2")
-        assert client.ask("GET", "/cookie", headers={"cookie": "a=1"}).body == b"a=1\n"
+        assert client.request("GET", "/cookie", headers={"cookie": "a=1"}).body == b"a=1\n"
         assert isinstance(client.conn, Http2Client)
         assert not client.conn.is_open(ws._stream)  # it ended with its closing handshake
 

@@ -24,7 +24,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.conformance.echo_service import LIMITS, PIECE, EchoService
 from tests.support.http_client import Http2Client, new_client
-from tests.support.http_harness import HttpBook, Peer
+from tests.support.http_harness import HttpHarness, HttpPeer
 from tests.wire.connection_pair import seeded
 
 ONE = StreamId(1)
@@ -35,16 +35,16 @@ class Caller:
 
     def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
-        self.book = HttpBook(self.service)
+        self.book = HttpHarness(self.service)
         self.book.feed(Started())
         assert self.book.ready
         self.client = new_client(seeded(), http2=version == "2")
-        self.peer: Peer = self.book.accept(lambda node, ch: Peer(node, ch, conn=self.client))
+        self.peer: HttpPeer = self.book.accept(lambda node, ch: HttpPeer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
         """What is heard then."""
         before = len(self.peer.events)
-        self.peer.say(*events)
+        self.peer.send_events(*events)
         return self.peer.events[before:]
 
     def ask(self, method: str, target: str, *fields: tuple[bytes, bytes], body: bytes = b"") -> list[Event]:

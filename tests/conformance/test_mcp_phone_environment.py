@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
-from tests.conformance.mcp_phone_environment import CALLS, STATELESS, WANTED, Cutter, carried_out
+from tests.conformance.mcp_phone_environment import CALLS, STATELESS, WANTED, CuttableProxy, carried_out
 
 CLIENT = Path(__file__).parent / "client_mcp_phone.py"
 
@@ -29,7 +29,7 @@ def test_every_tool_has_the_arguments_that_it_needs() -> None:
 
 def test_a_way_that_is_cut() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        cutter = Cutter(listener.getsockname()[1])
+        cutter = CuttableProxy(listener.getsockname()[1])
 
         def came_back() -> bool:
             return cutter.came_back

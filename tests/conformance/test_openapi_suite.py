@@ -8,16 +8,16 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.api.harness import ApiHarness
-from tests.conformance.openapi_suite import take
+from tests.conformance.openapi_suite import read_report
 from tests.conformance.result import Result
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.relay.harness import RelayHarness
 
 
 def board() -> bytes:
-    world = VirtualWorld()
-    body = Board(world).ask("GET", "/openapi.json").body
+    world = SimulatedEnvironment()
+    body = DashboardServer(world).request("GET", "/openapi.json").body
     world.close()
     return body
 
@@ -40,6 +40,6 @@ def test_a_report_is_read() -> None:
         <testcase name="GET /a"/><testcase name="GET /b"><failure type="failure" message="a 500"/></testcase>
         <testcase name="GET /c"><error>gone</error></testcase><testcase name="GET /d"><skipped/></testcase>
     </testsuite></testsuites>"""
-    take(report, "api", result)
+    read_report(report, "api", result)
     assert result.passed == 2
     assert result.failed == {"api: GET /b": "a 500", "api: GET /c": "gone"}

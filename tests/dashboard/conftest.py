@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment
 
 
 @pytest.fixture
-def virtual() -> Iterator[VirtualWorld]:
+def virtual() -> Iterator[SimulatedEnvironment]:
     """A simulated world: no loop, and time that passes when it has to."""
-    world = VirtualWorld()
+    world = SimulatedEnvironment()
     yield world
     world.close()

@@ -10,8 +10,8 @@ from svc_proto.dashboard.agent_proxy import PREFIX
 from svc_proto.engine.message import Request
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_event
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.http_client import Response
 from tests.support.servers.api_server import ScriptedApi, hello
 from tests.support.servers.canned_server import CannedServer, http
@@ -19,8 +19,8 @@ from tests.support.servers.canned_server import CannedServer, http
 KEY = "sk-board-4e1"
 
 
-def board_before(world: VirtualWorld, peer: Any, **config: Any) -> Board:
-    return Board(world, **{"api_url": world.peer(peer), "api_key": KEY, **config})
+def board_before(world: SimulatedEnvironment, peer: Any, **config: Any) -> DashboardServer:
+    return DashboardServer(world, **{"api_url": world.peer(peer), "api_key": KEY, **config})
 
 
 def events_of(answer: Response) -> list[ServerSentEvent]:
@@ -29,19 +29,19 @@ def events_of(answer: Response) -> list[ServerSentEvent]:
     return EventStreamDecoder().receive_data(answer.body)
 
 
-def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
+def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
     api = ScriptedApi(KEY)
     api.turns.append(hello("Hi"))
     board = board_before(virtual, api)
-    made = board.ask("POST", f"{PREFIX}/sessions", {"title": "One"})
+    made = board.request("POST", f"{PREFIX}/sessions", {"title": "One"})
     assert (made.status, made.json["id"]) == (201, "s-1")
-    assert [row["id"] for row in board.ask("GET", f"{PREFIX}/sessions").json["sessions"]] == ["s-1"]
-    told = events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hello"}))
+    assert [row["id"] for row in board.request("GET", f"{PREFIX}/sessions").json["sessions"]] == ["s-1"]
+    told = events_of(board.request("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hello"}))
     assert [event.event for event in told][-2:] == ["run.completed", "done"]
     assert "".join(json.loads(event.data)["delta"] for event in told if event.event == "assistant.delta") == "Hi"
-    assert board.ask("GET", f"{PREFIX}/sessions/s-1/messages").status == 200
-    assert board.ask("POST", f"{PREFIX}/runs/run_1/stop").status == 200
-    assert board.ask("POST", f"{PREFIX}/runs/run_1/approval", {"choice": "once"}).status == 200
+    assert board.request("GET", f"{PREFIX}/sessions/s-1/messages").status == 200
+    assert board.request("POST", f"{PREFIX}/runs/run_1/stop").status == 200
+    assert board.request("POST", f"{PREFIX}/runs/run_1/approval", {"choice": "once"}).status == 200
     assert [(method, path) for method, path, _ in api.seen] == [
         ("POST", "/api/sessions"),
         ("GET", "/api/sessions"),
@@ -64,17 +64,17 @@ def test_the_calls_of_a_chat(virtual: VirtualWorld) -> None:
         ("POST", "/chat/completions"),
     ],
 )
-def test_nothing_else_of_the_api(virtual: VirtualWorld, method: str, path: str) -> None:
+def test_nothing_else_of_the_api(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     peer = CannedServer(http(200, b"{}"))
-    assert board_before(virtual, peer).ask(method, PREFIX + path).status in (404, 405)
+    assert board_before(virtual, peer).request(method, PREFIX + path).status in (404, 405)
     assert peer.heard == []
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
-def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
+def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
     peer = CannedServer(http(200, b'{"success": true}'))
     body = {"target": "memory", "old_text": "Tea"}
-    assert board_before(virtual, peer).ask(method, f"{PREFIX}/memory", body).json == {"success": True}
+    assert board_before(virtual, peer).request(method, f"{PREFIX}/memory", body).json == {"success": True}
     heard = b"".join(peer.heard)
     assert heard.startswith(f"{method} /api/memory HTTP/1.1".encode())
     assert heard.endswith(b'{"target": "memory", "old_text": "Tea"}')
@@ -90,115 +90,115 @@ def test_undoing_a_note(virtual: VirtualWorld, method: str) -> None:
     ],
 )
 def test_the_models_name_and_nothing_else_of_the_settings(
-    virtual: VirtualWorld, config: bytes, model: str | None
+    virtual: SimulatedEnvironment, config: bytes, model: str | None
 ) -> None:
     peer = CannedServer(http(200, config))
     board = board_before(virtual, peer)
-    assert board.ask("GET", f"{PREFIX}/model").json == {"chat": True, "model": model}
+    assert board.request("GET", f"{PREFIX}/model").json == {"chat": True, "model": model}
     assert b"".join(peer.heard).startswith(b"GET /api/config HTTP/1.1")
 
 
-def test_no_model_where_there_is_no_chat(virtual: VirtualWorld) -> None:
-    assert Board(virtual).ask("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
+def test_no_model_where_there_is_no_chat(virtual: SimulatedEnvironment) -> None:
+    assert DashboardServer(virtual).request("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
 
 
-def test_renaming_and_searching(virtual: VirtualWorld) -> None:
+def test_renaming_and_searching(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b'{"results": []}'))
     board = board_before(virtual, peer)
-    assert board.ask("PATCH", f"{PREFIX}/sessions/s-1", {"title": "Two"}).status == 200
+    assert board.request("PATCH", f"{PREFIX}/sessions/s-1", {"title": "Two"}).status == 200
     assert b"".join(peer.heard).startswith(b"PATCH /api/sessions/s-1 HTTP/1.1")
     peer.heard.clear()
-    assert board.ask("GET", f"{PREFIX}/sessions/search?q=a%26b%20c&limit=9").json == {"results": []}
+    assert board.request("GET", f"{PREFIX}/sessions/search?q=a%26b%20c&limit=9").json == {"results": []}
     assert b"".join(peer.heard).startswith(b"GET /api/sessions/search?q=a%26b%20c HTTP/1.1")
 
 
-def test_a_message_with_pictures_may_be_large(virtual: VirtualWorld) -> None:
+def test_a_message_with_pictures_may_be_large(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = board_before(virtual, peer)
     path = f"{PREFIX}/sessions/s-1/chat/stream"
-    assert board.ask("POST", path, b"x" * 3_000_000).status == 200
-    assert board.ask("POST", path, b"x" * 10_000_001).status == 413
+    assert board.request("POST", path, b"x" * 3_000_000).status == 200
+    assert board.request("POST", path, b"x" * 10_000_001).status == 413
 
 
-def test_deleting(virtual: VirtualWorld) -> None:
+def test_deleting(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(204))
-    assert board_before(virtual, peer).ask("DELETE", f"{PREFIX}/sessions/a%20b").status == 204
+    assert board_before(virtual, peer).request("DELETE", f"{PREFIX}/sessions/a%20b").status == 204
     assert b"".join(peer.heard).startswith(b"DELETE /api/sessions/a%20b HTTP/1.1")
 
 
-def test_without_an_api_server(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
+def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
     for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
-        answer = board.ask(method, PREFIX + path)
+        answer = board.request(method, PREFIX + path)
         assert answer.status == 404
         assert "without an API server" in board.detail(answer)
 
 
-def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: VirtualWorld) -> None:
+def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: SimulatedEnvironment) -> None:
     """A 401 would make a browser ask its user for a password that does not exist."""
     board = board_before(virtual, ScriptedApi("another"))
     for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
-        answer = board.ask(method, PREFIX + path, {} if method == "POST" else None)
+        answer = board.request(method, PREFIX + path, {} if method == "POST" else None)
         assert answer.status == 502
         assert "does not know the key" in board.detail(answer)
         assert KEY not in answer.body.decode()
 
 
-def test_a_server_that_asks_for_a_key_of_which_nothing_is_known(virtual: VirtualWorld) -> None:
+def test_a_server_that_asks_for_a_key_of_which_nothing_is_known(virtual: SimulatedEnvironment) -> None:
     board = board_before(virtual, ScriptedApi("another"), api_key="")
-    answer = board.ask("GET", f"{PREFIX}/sessions")
+    answer = board.request("GET", f"{PREFIX}/sessions")
     assert answer.status == 502
     assert board.detail(answer).endswith("it asks for a key, and the dashboard was given none: set API_SERVER_KEY")
 
 
-def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: VirtualWorld) -> None:
+def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: SimulatedEnvironment) -> None:
     home, api = virtual.relay_host.state, Noting("sk-new")
     api.turns.append(hello("Hi"))
     virtual.start_service("api", lambda port, home: api, port=8642)
     relay = RelayConfig(home=home, config_path=f"{home}/config.yaml")
-    board = Board(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, relay=relay)
-    assert board.ask("POST", f"{PREFIX}/sessions", {}).status == 502  # and nothing else is there
+    board = DashboardServer(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, relay=relay)
+    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 502  # and nothing else is there
     virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-new\n")
     api.said.clear()
-    assert board.ask("POST", f"{PREFIX}/sessions", {}).status == 201
+    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 201
     assert len(api.said) == 2
-    assert board.ask("GET", f"{PREFIX}/sessions").status == 200
+    assert board.request("GET", f"{PREFIX}/sessions").status == 200
     assert len(api.said) == 3
     api.key = "sk-newest"
     virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-newest\n")
-    assert events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}))
+    assert events_of(board.request("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}))
     assert len(api.said) == 5
 
 
-def test_what_is_no_stream_is_passed_on(virtual: VirtualWorld) -> None:
-    answer = board_before(virtual, CannedServer(http(404, b'{"error":{"message":"No such session"}}'))).ask(
+def test_what_is_no_stream_is_passed_on(virtual: SimulatedEnvironment) -> None:
+    answer = board_before(virtual, CannedServer(http(404, b'{"error":{"message":"No such session"}}'))).request(
         "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
     )
     assert answer.status == 404
     assert answer.json == {"detail": {"error": {"message": "No such session"}}}
 
 
-def test_a_server_that_never_answers(virtual: VirtualWorld) -> None:
+def test_a_server_that_never_answers(virtual: SimulatedEnvironment) -> None:
     board = board_before(virtual, CannedServer())
     began = virtual.clock()
-    answer = board.ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"})
+    answer = board.request("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"})
     assert answer.status == 502
     assert board.detail(answer).endswith("no answer within 5 seconds")
     assert virtual.clock() - began < 5.1
 
 
-def test_a_stream_that_breaks_off_says_so(virtual: VirtualWorld) -> None:
+def test_a_stream_that_breaks_off_says_so(virtual: SimulatedEnvironment) -> None:
     """The name of an event cannot be used to smuggle lines either."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
     peer = CannedServer(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
-    told = events_of(board_before(virtual, peer).ask("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
+    told = events_of(board_before(virtual, peer).request("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
     assert [(event.event, event.data) for event in told[:2]] == [("a", "1"), ("bc", "2")]
     (last,) = told[2:]
     assert last.event == "error"
     assert json.loads(last.data)["message"].startswith("API server unreachable at 10.0.0.3:9000: ")
 
 
-def test_a_browser_that_goes_away_ends_the_call(virtual: VirtualWorld) -> None:
+def test_a_browser_that_goes_away_ends_the_call(virtual: SimulatedEnvironment) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
     board = board_before(virtual, CannedServer(head + encode_event("1")))
     client = board.client()
@@ -224,16 +224,18 @@ class Noting(ScriptedApi):
 
 
 @pytest.mark.parametrize("password", ["", "a password"])
-def test_a_turn_is_the_operators_with_the_secret_if_it_is_known_who_asks(virtual: VirtualWorld, password: str) -> None:
+def test_a_turn_is_the_operators_with_the_secret_if_it_is_known_who_asks(
+    virtual: SimulatedEnvironment, password: str
+) -> None:
     api = Noting()
     api.turns.append(hello("Hi"))
     virtual.start_service("api", lambda port, home: api, port=8642)
     secret = "5e" * 32
     virtual.relay_host.disk.put(f"{virtual.relay_host.state}/local-secret", secret.encode())
-    board = Board(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, password=password)
+    board = DashboardServer(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, password=password)
     basic = {"authorization": f"Basic {b64encode(b':' + password.encode()).decode()}"} if password else {}
-    board.ask("POST", f"{PREFIX}/sessions", {}, headers=basic)
-    events_of(board.ask("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}, headers=basic))
+    board.request("POST", f"{PREFIX}/sessions", {}, headers=basic)
+    events_of(board.request("POST", f"{PREFIX}/sessions/s-1/chat/stream", {"message": "Hi"}, headers=basic))
     made, turn = api.said
     assert made == ("POST", None, None)
     assert turn == ("POST", b"1", secret.encode() if password else None)

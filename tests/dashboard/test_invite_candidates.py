@@ -8,8 +8,8 @@ import pytest
 from runtimes.sim.child import ScriptedProgram, SimChild
 from svc_proto.basics.brand import HERMES
 from svc_proto.relay_config import RelayConfig
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import ADDRESS, VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import ADDRESS, SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
 
 API = {"host": ADDRESS, "port": 8642, "tls": False}
@@ -44,7 +44,7 @@ class Silent(ScriptedProgram):
         pass
 
 
-def mesh_of(world: VirtualWorld, program: Any = Tailscale) -> None:
+def mesh_of(world: SimulatedEnvironment, program: Any = Tailscale) -> None:
     def start(child: SimChild) -> ScriptedProgram:
         script: ScriptedProgram = program(child)
         return script
@@ -55,9 +55,9 @@ def mesh_of(world: VirtualWorld, program: Any = Tailscale) -> None:
 class Minting:
     """A dashboard before a relay that makes any invite."""
 
-    def __init__(self, world: VirtualWorld, **config: Any) -> None:
+    def __init__(self, world: SimulatedEnvironment, **config: Any) -> None:
         self._relay = CannedServer(http(200, b'{"ok":true}'))
-        self._board = Board(world, relay_url=world.peer(self._relay), **config)
+        self._board = DashboardServer(world, relay_url=world.peer(self._relay), **config)
 
     def __call__(self, body: dict[str, object]) -> list[Any]:
         """The candidates that the relay is given for this wish."""
@@ -74,7 +74,7 @@ def placed(*candidates: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**candidate, "priority": place} for place, candidate in enumerate(candidates)]
 
 
-def test_each_mode(virtual: VirtualWorld) -> None:
+def test_each_mode(virtual: SimulatedEnvironment) -> None:
     mint = Minting(virtual)
     assert mint({"mode": "lan"}) == [LAN]
     assert mint({"mode": "auto"}) == [LAN]
@@ -85,14 +85,14 @@ def test_each_mode(virtual: VirtualWorld) -> None:
         assert mint({"mode": word, "public_url": URL}) == placed(MESH)
 
 
-def test_one_role_first(virtual: VirtualWorld) -> None:
+def test_one_role_first(virtual: SimulatedEnvironment) -> None:
     mint = Minting(virtual)
     body: dict[str, object] = {"mode": "auto", "public_url": URL}
     assert mint({**body, "prefer": "public"}) == placed(PUBLIC, LAN)
     assert mint({**body, "prefer": "sneakernet"}) == placed(LAN, PUBLIC)
 
 
-def test_another_address_of_the_api(virtual: VirtualWorld) -> None:
+def test_another_address_of_the_api(virtual: SimulatedEnvironment) -> None:
     minting = Minting(virtual)
     for port in (1, 65_535):
         (found,) = minting({"mode": "lan", "host": "box.example", "port": port})
@@ -102,7 +102,7 @@ def test_another_address_of_the_api(virtual: VirtualWorld) -> None:
     assert found["relay"] == LAN["relay"]
 
 
-def test_as_the_relay_was_told(virtual: VirtualWorld) -> None:
+def test_as_the_relay_was_told(virtual: SimulatedEnvironment) -> None:
     relay = RelayConfig(
         host="192.0.2.8", port=9443, ssl_cert="c", ssl_key="k", webapi_url="https://api.example", brand=HERMES
     )
@@ -113,7 +113,7 @@ def test_as_the_relay_was_told(virtual: VirtualWorld) -> None:
     assert (mesh["role"], mesh["relay"]["url"]) == ("tailscale", f"wss://{MESH_ADDRESS}:9443")
 
 
-def test_without_an_address_on_a_network(virtual: VirtualWorld) -> None:
+def test_without_an_address_on_a_network(virtual: SimulatedEnvironment) -> None:
     virtual.relay_host.compute["lan_address"] = lambda: None
     (found,) = Minting(virtual)({"mode": "lan"})
     assert found["relay"]["url"] == "ws://127.0.0.1:8767"
@@ -136,9 +136,11 @@ def test_without_an_address_on_a_network(virtual: VirtualWorld) -> None:
     ],
     ids=str,
 )
-def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, object], status: int, word: str) -> None:
+def test_wishes_that_cannot_be_meant(
+    virtual: SimulatedEnvironment, body: dict[str, object], status: int, word: str
+) -> None:
     peer = CannedServer(http(200, b"{}"))
-    board = Board(virtual, relay_url=virtual.peer(peer))
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     answer = board.relay("POST", "/pairing", body)
     assert answer.status == status
     assert word in json.dumps(board.detail(answer))
@@ -147,9 +149,9 @@ def test_wishes_that_cannot_be_meant(virtual: VirtualWorld, body: dict[str, obje
     assert peer.heard == []
 
 
-def test_a_mesh_that_hangs_leaves_the_relay_its_share_of_the_time(virtual: VirtualWorld) -> None:
+def test_a_mesh_that_hangs_leaves_the_relay_its_share_of_the_time(virtual: SimulatedEnvironment) -> None:
     mesh_of(virtual, Silent)
-    board = Board(virtual, relay_url=virtual.peer(CannedServer()))
+    board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer()))
     began = virtual.clock()
     assert board.relay("POST", "/pairing", {"mode": "auto"}).status == 502
     assert 4.9 < virtual.clock() - began < 5.1

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.http_client import Response
 from tests.support.servers.canned_server import CannedServer, http
 
@@ -22,9 +22,9 @@ QUESTION = {
 FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:9119"}
 
 
-def asked(virtual: VirtualWorld, *, status: int = 200, **more: object) -> tuple[Board, CannedServer]:
+def asked(virtual: SimulatedEnvironment, *, status: int = 200, **more: object) -> tuple[DashboardServer, CannedServer]:
     peer = CannedServer(http(status, json.dumps({**QUESTION, **more}).encode()))
-    return Board(virtual, relay_url=virtual.peer(peer)), peer
+    return DashboardServer(virtual, relay_url=virtual.peer(peer)), peer
 
 
 def sent(peer: CannedServer) -> tuple[str, Any]:
@@ -32,21 +32,21 @@ def sent(peer: CannedServer) -> tuple[str, Any]:
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 
 
-def post(board: Board, **fields: str) -> Response:
+def post(board: DashboardServer, **fields: str) -> Response:
     said = {"code": "ABC123", "ballot": "b4llot", **fields}
-    return board.ask("POST", "/allow", urlencode(said).encode(), headers=FORM)
+    return board.request("POST", "/allow", urlencode(said).encode(), headers=FORM)
 
 
-def test_first_it_asks_for_the_word(virtual: VirtualWorld) -> None:
+def test_first_it_asks_for_the_word(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
-    answer = board.ask("GET", "/allow")
+    answer = board.request("GET", "/allow")
     assert (answer.status, peer.heard) == (200, [])
     assert b'name="code"' in answer.body
 
 
-def test_the_question(virtual: VirtualWorld) -> None:
+def test_the_question(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
-    answer = board.ask("GET", "/allow?code=%20abc%2F1%20")
+    answer = board.request("GET", "/allow?code=%20abc%2F1%20")
     text = answer.body.decode()
     assert sent(peer) == ("GET /mcp/questions/abc%2F1", None)
     assert "<script" not in text
@@ -56,28 +56,28 @@ def test_the_question(virtual: VirtualWorld) -> None:
     assert "computer that asks" not in text
 
 
-def test_who_asks_to_look_can_be_given_no_more(virtual: VirtualWorld) -> None:
+def test_who_asks_to_look_can_be_given_no_more(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual, scope="bridge:read", answer_stays_there=True)
-    text = board.ask("GET", "/allow?code=ABC123").body.decode()
+    text = board.request("GET", "/allow?code=ABC123").body.decode()
     assert re.findall(r'name="scope" value="([a-z:]+)"', text) == ["bridge:read"]
     assert "computer that asks" in text
 
 
-def test_in_no_frame_and_to_nobody_else(virtual: VirtualWorld) -> None:
+def test_in_no_frame_and_to_nobody_else(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual)
-    fields = board.ask("GET", "/allow?code=ABC123").headers
+    fields = board.request("GET", "/allow?code=ABC123").headers
     policy = fields.get(b"content-security-policy") or b""
     assert b"frame-ancestors 'none'" in policy
     assert b"form-action 'self'" in policy
     assert (fields.get(b"x-frame-options"), fields.get(b"cache-control")) == (b"DENY", b"no-store")
     assert fields.get(b"referrer-policy") == b"same-origin"
-    assert b"form-action 'none'" in (board.ask("GET", "/").headers.get(b"content-security-policy") or b"")
+    assert b"form-action 'none'" in (board.request("GET", "/").headers.get(b"content-security-policy") or b"")
 
 
 @pytest.mark.parametrize(
     ("fields", "ttl"), [({}, 30), ({"days": "1"}, 1), ({"days": "365"}, 365), ({"days": "9999"}, 30)]
 )
-def test_yes(virtual: VirtualWorld, fields: dict[str, str], ttl: int) -> None:
+def test_yes(virtual: SimulatedEnvironment, fields: dict[str, str], ttl: int) -> None:
     board, peer = asked(virtual)
     answer = post(board, answer="allow", scope="bridge", **fields)
     assert b"listed among the devices" in answer.body
@@ -87,36 +87,36 @@ def test_yes(virtual: VirtualWorld, fields: dict[str, str], ttl: int) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"answer": "refuse"}, {}, {"answer": "ALLOW"}])
-def test_anything_else_is_no(virtual: VirtualWorld, fields: dict[str, str]) -> None:
+def test_anything_else_is_no(virtual: SimulatedEnvironment, fields: dict[str, str]) -> None:
     board, peer = asked(virtual)
     assert b"is told no" in post(board, **fields).body
     assert sent(peer)[1] == {"ballot": "b4llot", "allow": False}
 
 
-def test_without_a_choice_it_may_look(virtual: VirtualWorld) -> None:
+def test_without_a_choice_it_may_look(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
     post(board, answer="allow")
     assert sent(peer)[1]["scope"] == "bridge:read"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_the_relay_refuses(virtual: VirtualWorld, method: str) -> None:
+def test_what_the_relay_refuses(virtual: SimulatedEnvironment, method: str) -> None:
     board, _ = asked(virtual, status=404, error="no agent <waits>")
-    answer = board.ask("GET", "/allow?code=ABC123") if method == "GET" else post(board, answer="allow")
+    answer = board.request("GET", "/allow?code=ABC123") if method == "GET" else post(board, answer="allow")
     assert answer.status == 200
     assert b"no agent &lt;waits&gt;" in answer.body
     assert b'name="code"' in answer.body
 
 
 @pytest.mark.parametrize("status", [400, 404, 499])
-def test_a_relay_that_says_nothing(virtual: VirtualWorld, status: int) -> None:
-    board = Board(virtual, relay_url=virtual.peer(CannedServer(http(status, b""))))
-    assert b"the relay refuses" in board.ask("GET", "/allow?code=ABC123").body
+def test_a_relay_that_says_nothing(virtual: SimulatedEnvironment, status: int) -> None:
+    board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(http(status, b""))))
+    assert b"the relay refuses" in board.request("GET", "/allow?code=ABC123").body
 
 
-def test_a_relay_that_is_ill(virtual: VirtualWorld) -> None:
+def test_a_relay_that_is_ill(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual, status=500)
-    assert board.ask("GET", "/allow?code=ABC123").status == 502
+    assert board.request("GET", "/allow?code=ABC123").status == 502
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_a_relay_that_is_ill(virtual: VirtualWorld) -> None:
         {"host": "rebound.example"},
     ],
 )
-def test_no_other_page_answers(virtual: VirtualWorld, headers: dict[str, str]) -> None:
+def test_no_other_page_answers(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     board, peer = asked(virtual)
     said = urlencode({"code": "ABC123", "ballot": "b4llot", "answer": "allow"}).encode()
     kind = {"content-type": "application/x-www-form-urlencoded"}
-    assert board.ask("POST", "/allow", said, headers={**kind, **headers}).status == 403
+    assert board.request("POST", "/allow", said, headers={**kind, **headers}).status == 403
     assert peer.heard == []
 
 
-def test_it_stands_behind_the_password(virtual: VirtualWorld) -> None:
-    board = Board(virtual, password="correct horse")
-    assert (board.ask("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)
+def test_it_stands_behind_the_password(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse")
+    assert (board.request("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)

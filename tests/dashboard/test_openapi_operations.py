@@ -11,9 +11,9 @@ from svc_proto.dashboard.openapi_operations import build_api_doc
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.openapi.document import build_document
-from tests.loops.dashboard_client import FILES, Board
-from tests.loops.simulated_environment import VirtualWorld
-from tests.support.openapi_validation import Documented
+from tests.loops.dashboard_client import FILES, DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
+from tests.support.openapi_validation import OpenApiValidator
 from tests.support.routes_page import DASHBOARD, assert_shown
 
 NAMES = {"id": "none", "token": "none", "prefix": "none"}
@@ -23,7 +23,7 @@ NAMES = {"id": "none", "token": "none", "prefix": "none"}
 def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
     document: Any = build_document(routes, build_api_doc(FILES, prefix), prefix)
-    Documented(document).hold(routes)
+    OpenApiValidator(document).expect_routes(routes)
     if not prefix:
         assert_shown(DASHBOARD, document)
     schemes = document["components"]["securitySchemes"]
@@ -33,31 +33,31 @@ def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     }
 
 
-def test_what_a_get_answers(virtual: VirtualWorld) -> None:
+def test_what_a_get_answers(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
-    board = Board(virtual, api=virtual.api())
-    made = board.ask("POST", "/api/agent/sessions", {"title": "One"})
-    documented = Documented.of(board.ask("GET", "/openapi.json").body)
+    board = DashboardServer(virtual, api=virtual.api())
+    made = board.request("POST", "/api/agent/sessions", {"title": "One"})
+    documented = OpenApiValidator.of(board.request("GET", "/openapi.json").body)
     documented.check("POST /api/agent/sessions", made)
     for path in documented.gets():
         for places in (NAMES, {**NAMES, "id": made.json["id"]}):
-            answer = documented.ask(lambda target: board.ask("GET", target), path, places)
+            answer = documented.get_and_check(lambda target: board.request("GET", target), path, places)
             assert answer.status in (200, 400, 404), answer
     for place in PREFIXES:
         label = f"POST {place}/pairing"
         for body in ({}, {"mode": "lan"}, {"mode": "moon"}, {"tls": 5}):
-            documented.check(label, board.ask("POST", f"{place}/pairing", body))
+            documented.check(label, board.request("POST", f"{place}/pairing", body))
 
 
-def test_it_is_its_owner_s(virtual: VirtualWorld) -> None:
-    board = Board(virtual, password="correct horse")
-    assert [board.ask("GET", path).status for path in ("/openapi.json", "/docs")] == [401, 401]
+def test_it_is_its_owner_s(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse")
+    assert [board.request("GET", path).status for path in ("/openapi.json", "/docs")] == [401, 401]
 
 
-def test_without_a_relay(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
-    documented = Documented.of(board.ask("GET", "/openapi.json").body)
+def test_without_a_relay(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
+    documented = OpenApiValidator.of(board.request("GET", "/openapi.json").body)
     label = f"GET {PREFIXES[0]}/overview"
-    answer = board.ask("GET", label.partition(" ")[2])
+    answer = board.request("GET", label.partition(" ")[2])
     assert answer.status == 502
     documented.check(label, answer)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.dashboard.phone_proxy import PREFIX
-from tests.loops.dashboard_client import Board
-from tests.loops.phone_screen import Seen
-from tests.loops.simulated_environment import VirtualWorld
-from tests.support.openapi_validation import Documented
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.phone_screen import PhoneScreen
+from tests.loops.simulated_environment import SimulatedEnvironment
+from tests.support.openapi_validation import OpenApiValidator
 
 
-def test_the_reference_phone(virtual: VirtualWorld) -> None:
+def test_the_reference_phone(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
-    board = Board(virtual, api_url="http://127.0.0.1:8642")
-    documented = Documented.of(board.ask("GET", "/openapi.json").body)
-    Seen(virtual, name="Pixel 9")
+    board = DashboardServer(virtual, api_url="http://127.0.0.1:8642")
+    documented = OpenApiValidator.of(board.request("GET", "/openapi.json").body)
+    PhoneScreen(virtual, name="Pixel 9")
     statuses = []
     for method, path, body in (
         ("GET", "/screen", None),
@@ -26,15 +26,15 @@ def test_the_reference_phone(virtual: VirtualWorld) -> None:
         ("POST", "/say", {"text": "hello", "aloud": False}),
         ("GET", "/screen", None),
     ):
-        answer = board.ask(method, PREFIX + path, body)
+        answer = board.request(method, PREFIX + path, body)
         documented.check(f"{method} {PREFIX}{path}", answer)
         statuses.append(answer.status)
     assert statuses == [200, 200, 400, 409, 200, 200, 200]
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"https://relay.example", 200), (b"", 422), (b"\xff", 422)])
-def test_a_qr(virtual: VirtualWorld, body: bytes, status: int) -> None:
-    board = Board(virtual)
-    answer = board.ask("POST", "/api/qr", body)
+def test_a_qr(virtual: SimulatedEnvironment, body: bytes, status: int) -> None:
+    board = DashboardServer(virtual)
+    answer = board.request("POST", "/api/qr", body)
     assert answer.status == status
-    Documented.of(board.ask("GET", "/openapi.json").body).check("POST /api/qr", answer)
+    OpenApiValidator.of(board.request("GET", "/openapi.json").body).check("POST /api/qr", answer)

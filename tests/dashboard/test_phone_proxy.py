@@ -8,59 +8,61 @@ import pytest
 
 from svc_proto.dashboard.phone_proxy import PREFIX
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
-from tests.loops.dashboard_client import Board
-from tests.loops.phone_screen import Seen
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.phone_screen import PhoneScreen
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
 
 
-def point_at(world: VirtualWorld, port: int) -> None:
+def point_at(world: SimulatedEnvironment, port: int) -> None:
     """A phone has said that it is there."""
     host = world.relay_host
     text = json.dumps({"url": f"http://127.0.0.1:{port}", "secret": "5ec4e7"})
     host.disk.replace(f"{host.state}/{PHONE_SCREEN_FILE}", text.encode())
 
 
-def test_a_phone_that_is_seen_and_touched(virtual: VirtualWorld) -> None:
+def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
-    board = Board(virtual)
-    nobody = board.ask("GET", f"{PREFIX}/screen")
+    board = DashboardServer(virtual)
+    nobody = board.request("GET", f"{PREFIX}/screen")
     assert (nobody.status, "svc phone" in board.detail(nobody)) == (404, True)
-    phone = Seen(virtual, name="Pixel 9")
-    screen = board.ask("GET", f"{PREFIX}/screen").json
+    phone = PhoneScreen(virtual, name="Pixel 9")
+    screen = board.request("GET", f"{PREFIX}/screen").json
     assert screen["name"] == "Pixel 9"
-    assert board.ask("POST", f"{PREFIX}/touch", {"kind": "key", "key": "recents"}).json == {"ok": True}
+    assert board.request("POST", f"{PREFIX}/touch", {"kind": "key", "key": "recents"}).json == {"ok": True}
     began = virtual.clock()
-    after = board.ask("GET", f"{PREFIX}/screen?seen={screen['tag']}").json
+    after = board.request("GET", f"{PREFIX}/screen?seen={screen['tag']}").json
     assert after["tag"] != screen["tag"]
     assert virtual.clock() - began < 1  # it need not wait for what is new already
-    assert board.ask("GET", f"{PREFIX}/screen?seen={after['tag']}").json["tag"] == after["tag"]  # in time for its 5 s
-    refused = board.ask("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
+    assert (
+        board.request("GET", f"{PREFIX}/screen?seen={after['tag']}").json["tag"] == after["tag"]
+    )  # in time for its 5 s
+    refused = board.request("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
     assert (refused.status, refused.json["detail"]["code"]) == (409, "not_open")
-    assert board.ask("POST", f"{PREFIX}/toggle", {"on": False}).status == 200
-    silent = board.ask("POST", f"{PREFIX}/say", {"text": "hello"})
+    assert board.request("POST", f"{PREFIX}/toggle", {"on": False}).status == 200
+    silent = board.request("POST", f"{PREFIX}/say", {"text": "hello"})
     assert (silent.status, board.detail(silent)) == (404, "this dashboard offers no chat with the agent")
-    assert board.ask("GET", f"{PREFIX}/screen").json["device_control"] is False
+    assert board.request("GET", f"{PREFIX}/screen").json["device_control"] is False
     phone.server.kill()
-    gone = board.ask("GET", f"{PREFIX}/screen")
+    gone = board.request("GET", f"{PREFIX}/screen")
     assert (gone.status, board.detail(gone).startswith("phone unreachable at 127.0.0.1:41233")) == (502, True)
 
 
-def test_a_phone_that_is_spoken_to(virtual: VirtualWorld) -> None:
+def test_a_phone_that_is_spoken_to(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
-    Seen(virtual)
-    board = Board(virtual, api_url="http://127.0.0.1:8642")
-    assert board.ask("POST", f"{PREFIX}/say", {"text": "hello"}).status == 200
-    assert board.ask("GET", f"{PREFIX}/screen").json["talk"][0] == {"id": 1, "kind": "person", "text": "hello"}
+    PhoneScreen(virtual)
+    board = DashboardServer(virtual, api_url="http://127.0.0.1:8642")
+    assert board.request("POST", f"{PREFIX}/say", {"text": "hello"}).status == 200
+    assert board.request("GET", f"{PREFIX}/screen").json["talk"][0] == {"id": 1, "kind": "person", "text": "hello"}
 
 
-def test_what_goes_to_the_phone(virtual: VirtualWorld) -> None:
+def test_what_goes_to_the_phone(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
-    board = Board(virtual)
+    board = DashboardServer(virtual)
     port = virtual.start_service("canned", lambda port, home: peer, port=41_234).port
     point_at(virtual, port)
-    assert board.ask("GET", f"{PREFIX}/screen?seen=a/b%26c&x=1").status == 200
-    assert board.ask("POST", f"{PREFIX}/touch?seen=x", b'{"kind":"wake"}').status == 200
+    assert board.request("GET", f"{PREFIX}/screen?seen=a/b%26c&x=1").status == 200
+    assert board.request("POST", f"{PREFIX}/touch?seen=x", b'{"kind":"wake"}').status == 200
     first, second = (part.partition(b"\r\n")[0] for part in peer.heard)
     assert (first, second) == (b"GET /screen?seen=a%2Fb%26c HTTP/1.1", b"POST /touch HTTP/1.1")
     assert peer.heard[0].lower().count(b"authorization: bearer 5ec4e7") == 1
@@ -68,12 +70,12 @@ def test_what_goes_to_the_phone(virtual: VirtualWorld) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/touch"), ("POST", "/screen"), ("POST", "/tap"), ("GET", "")])
-def test_nothing_else(virtual: VirtualWorld, method: str, path: str) -> None:
-    assert Board(virtual).ask(method, PREFIX + path).status in (404, 405)
+def test_nothing_else(virtual: SimulatedEnvironment, method: str, path: str) -> None:
+    assert DashboardServer(virtual).request(method, PREFIX + path).status in (404, 405)
 
 
 @pytest.mark.parametrize("headers", [{"origin": "http://127.0.0.1:1"}, {"sec-fetch-site": "same-site"}])
-def test_no_other_page_touches_it(virtual: VirtualWorld, headers: dict[str, str]) -> None:
+def test_no_other_page_touches_it(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     point_at(virtual, 1)
-    answer = Board(virtual).ask("POST", f"{PREFIX}/touch", {"kind": "wake"}, headers=headers)
+    answer = DashboardServer(virtual).request("POST", f"{PREFIX}/touch", {"kind": "wake"}, headers=headers)
     assert answer.status == 403

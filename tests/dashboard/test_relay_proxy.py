@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from svc_proto.dashboard.relay_proxy import PREFIXES
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
 
 
@@ -35,17 +35,19 @@ def heard(peer: CannedServer) -> tuple[str, Any]:
         ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
     ],
 )
-def test_the_fixed_set_of_calls(virtual: VirtualWorld, prefix: str, method: str, path: str, forwarded: str) -> None:
+def test_the_fixed_set_of_calls(
+    virtual: SimulatedEnvironment, prefix: str, method: str, path: str, forwarded: str
+) -> None:
     peer = CannedServer(http(200, b'{"ok":true}'))
-    board = Board(virtual, relay_url=virtual.peer(peer))
-    answer = board.ask(method, prefix + path)
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
+    answer = board.request(method, prefix + path)
     assert (answer.status, answer.json) == (200, {"ok": True})
     assert heard(peer) == (forwarded, None)
 
 
-def test_nothing_else_is_passed_on(virtual: VirtualWorld) -> None:
+def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
-    board = Board(virtual, relay_url=virtual.peer(peer))
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     for method, path, status in (
         ("GET", "/bridge/activity", 404),
         ("GET", "/sessions/abcd", 405),
@@ -63,9 +65,9 @@ def test_nothing_else_is_passed_on(virtual: VirtualWorld) -> None:
     assert peer.heard == []
 
 
-def test_push_asks_nobody(virtual: VirtualWorld) -> None:
+def test_push_asks_nobody(virtual: SimulatedEnvironment) -> None:
     """Spec: `{configured: false, reason}` without any network call."""
-    answer = Board(virtual).relay("GET", "/push")
+    answer = DashboardServer(virtual).relay("GET", "/push")
     assert answer.status == 200
     assert answer.json["configured"] is False
     assert answer.json["reason"]
@@ -74,26 +76,26 @@ def test_push_asks_nobody(virtual: VirtualWorld) -> None:
 @pytest.mark.parametrize(
     "body", [None, {}, {"ttl_seconds": 60, "grants": {"bridge": 5}, "prefer": "lan", "public_url": ""}]
 )
-def test_an_invite_without_a_mode_is_the_relays_own(virtual: VirtualWorld, body: Any) -> None:
+def test_an_invite_without_a_mode_is_the_relays_own(virtual: SimulatedEnvironment, body: Any) -> None:
     peer = CannedServer(http(200, b'{"ok":true}'))
-    answer = Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/pairing", body)
+    answer = DashboardServer(virtual, relay_url=virtual.peer(peer)).relay("POST", "/pairing", body)
     assert answer.json == {"ok": True}
     kept = {name: value for name, value in (body or {}).items() if name not in ("prefer", "public_url")}
     assert heard(peer) == ("POST /pairing/mint", kept)
 
 
-def test_a_revoked_session_is_logged_by_its_prefix(virtual: VirtualWorld) -> None:
+def test_a_revoked_session_is_logged_by_its_prefix(virtual: SimulatedEnvironment) -> None:
     token = "1c2d3e4f-0000-4000-8000-000000000000"
-    board = Board(virtual, relay_url=virtual.peer(CannedServer(http(200, b"{}"))))
+    board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(http(200, b"{}"))))
     board.relay("DELETE", f"/sessions/{token}")
     (line,) = [line for line in board.server.logs if "revoked" in line.event]
     assert line.fields == {"session": "1c2d3e4f"}
 
 
 @pytest.mark.parametrize("kind", ["image/png", "image/jpeg", "image/gif", "image/webp"])
-def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
+def test_a_picture(virtual: SimulatedEnvironment, kind: str) -> None:
     peer = CannedServer(http(200, b"\x89PNG", kind=kind))
-    answer = Board(virtual, relay_url=virtual.peer(peer)).relay("GET", "/media/a%2Fb")
+    answer = DashboardServer(virtual, relay_url=virtual.peer(peer)).relay("GET", "/media/a%2Fb")
     assert (answer.status, answer.body) == (200, b"\x89PNG")
     assert answer.headers.get(b"content-type") == kind.encode()
     assert answer.headers.get(b"cache-control") == b"no-store"
@@ -104,9 +106,11 @@ def test_a_picture(virtual: VirtualWorld, kind: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("a b.PNG", "image/png"), ("x.jpg", "image/jpeg"), ("y.webp", "image/webp")]
 )
-def test_a_picture_of_the_host(virtual: VirtualWorld, name: str, kind: str) -> None:
+def test_a_picture_of_the_host(virtual: SimulatedEnvironment, name: str, kind: str) -> None:
     peer = CannedServer(http(200, b'{"ok":true,"token":"t0ken"}'))
-    answer = Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": f"/srv/{name}", "x": 1})
+    answer = DashboardServer(virtual, relay_url=virtual.peer(peer)).relay(
+        "POST", "/media", {"path": f"/srv/{name}", "x": 1}
+    )
     assert answer.json["token"] == "t0ken"
     assert heard(peer) == (
         "POST /media/register",
@@ -115,9 +119,9 @@ def test_a_picture_of_the_host(virtual: VirtualWorld, name: str, kind: str) -> N
 
 
 @pytest.mark.parametrize("path", [None, "", "/etc/passwd", "/srv/a.svg", "/srv/png"])
-def test_no_other_file_of_the_host(virtual: VirtualWorld, path: str | None) -> None:
+def test_no_other_file_of_the_host(virtual: SimulatedEnvironment, path: str | None) -> None:
     peer = CannedServer(http(200, b"{}"))
-    assert Board(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": path}).status == 415
+    assert DashboardServer(virtual, relay_url=virtual.peer(peer)).relay("POST", "/media", {"path": path}).status == 415
     assert peer.heard == []
 
 
@@ -132,6 +136,6 @@ def test_no_other_file_of_the_host(virtual: VirtualWorld, path: str | None) -> N
         (b"", 502),
     ],
 )
-def test_what_is_no_picture(virtual: VirtualWorld, answer: bytes, status: int) -> None:
-    board = Board(virtual, relay_url=virtual.peer(CannedServer(answer)))
+def test_what_is_no_picture(virtual: SimulatedEnvironment, answer: bytes, status: int) -> None:
+    board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(answer)))
     assert board.relay("GET", "/media/t0ken").status == status

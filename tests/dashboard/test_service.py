@@ -9,62 +9,62 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Accepted, Address, ChannelId, Started
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.playbook import START, counting_entropy
 
 
-def test_every_answer_keeps_other_pages_out(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
+def test_every_answer_keeps_other_pages_out(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
     for path in ("/", "/nothing", "/api/plugins/svc-relay/push", "/api/plugins/svc-relay/overview"):
-        answer = board.ask("GET", path)
+        answer = board.request("GET", path)
         assert b"default-src 'none'" in (answer.headers.get(b"content-security-policy") or b""), path
         assert answer.headers.get(b"cross-origin-resource-policy") == b"same-origin"
         assert answer.headers.get(b"access-control-allow-origin") is None
 
 
-def test_refusals_have_one_form(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
-    assert board.ask("GET", "/nothing").json == {"detail": "there is nothing at this path"}
-    wrong = board.ask("GET", "/", headers={"host": "rebound.example"})
+def test_refusals_have_one_form(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
+    assert board.request("GET", "/nothing").json == {"detail": "there is nothing at this path"}
+    wrong = board.request("GET", "/", headers={"host": "rebound.example"})
     assert wrong.status == 403
     assert list(wrong.json) == ["detail"]
 
 
-def test_a_browser_is_told_to_ask_for_the_password(virtual: VirtualWorld) -> None:
-    refused = Board(virtual, password="correct horse").ask("GET", "/")
+def test_a_browser_is_told_to_ask_for_the_password(virtual: SimulatedEnvironment) -> None:
+    refused = DashboardServer(virtual, password="correct horse").request("GET", "/")
     assert refused.status == 401
     assert (refused.headers.get(b"www-authenticate") or b"").startswith(b"Basic realm=")
 
 
-def test_guesses_are_logged_and_hold_no_password(virtual: VirtualWorld) -> None:
-    board = Board(virtual, password="correct horse")
+def test_guesses_are_logged_and_hold_no_password(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse")
     wrong = {"authorization": "Basic " + b64encode(b"me:wrong-guess").decode()}
-    assert [board.ask("GET", "/", headers=wrong).status for _ in range(7)] == [401] * 5 + [429] * 2
+    assert [board.request("GET", "/", headers=wrong).status for _ in range(7)] == [401] * 5 + [429] * 2
     guesses = [line.fields for line in board.server.logs if line.event == "wrong password"]
     assert guesses == [{"address": "127.0.0.1"}] * 5  # a blocked address cannot fill the log
     assert "wrong-guess" not in repr(board.server.logs)
 
 
-def test_a_qr_is_drawn(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
-    rows = board.ask("POST", "/api/qr", b'{"svc":3}').json["rows"]
+def test_a_qr_is_drawn(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
+    rows = board.request("POST", "/api/qr", b'{"svc":3}').json["rows"]
     assert len(rows) == len(rows[0]) == 21  # version 1 has 21 modules: ISO/IEC 18004
     assert rows[0].startswith("1111111")  # a finder pattern
     assert {*"".join(rows)} == {"0", "1"}
-    assert board.ask("POST", "/api/qr", b"x" * 2_953).status == 200
-    assert board.ask("POST", "/api/qr", b"x" * 2_954).status == 413
+    assert board.request("POST", "/api/qr", b"x" * 2_953).status == 200
+    assert board.request("POST", "/api/qr", b"x" * 2_954).status == 413
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff"])
-def test_what_is_no_text_is_not_drawn(virtual: VirtualWorld, body: bytes) -> None:
-    answer = Board(virtual).ask("POST", "/api/qr", body)
+def test_what_is_no_text_is_not_drawn(virtual: SimulatedEnvironment, body: bytes) -> None:
+    answer = DashboardServer(virtual).request("POST", "/api/qr", body)
     assert (answer.status, answer.json["detail"][0]["type"]) == (422, "string_type")
 
 
-def test_a_qr_that_cannot_be_drawn(virtual: VirtualWorld) -> None:
+def test_a_qr_that_cannot_be_drawn(virtual: SimulatedEnvironment) -> None:
     del virtual.relay_host.compute["qr.rows"]
-    assert Board(virtual).ask("POST", "/api/qr", b"x").status == 422
+    assert DashboardServer(virtual).request("POST", "/api/qr", b"x").status == 422
 
 
 def test_connections_have_a_limit() -> None:
@@ -80,14 +80,19 @@ def test_connections_have_a_limit() -> None:
     assert counts == [1, 1]
 
 
-def test_it_says_what_it_is(virtual: VirtualWorld) -> None:
-    board = Board(virtual, password="correct horse", api_url="http://127.0.0.1:8642")
+def test_it_says_what_it_is(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse", api_url="http://127.0.0.1:8642")
     (ready,) = [line for line in board.server.logs if line.event == "ready"]
     assert ready.fields == {"service": "dashboard", "port": 9119, "password": True, "chat": True}
 
 
-def test_a_monitor_needs_no_password_but_its_own(virtual: VirtualWorld) -> None:
-    board = Board(virtual, password="correct horse")
-    assert [board.ask("GET", path).status for path in ("/healthz", "/readyz", "/metrics", "/")] == [200, 200, 200, 401]
-    assert board.ask("GET", "/readyz").json == {"status": "ready", "reasons": []}
-    assert b"svc_store_failures_total 0.0" in board.ask("GET", "/metrics").body
+def test_a_monitor_needs_no_password_but_its_own(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, password="correct horse")
+    assert [board.request("GET", path).status for path in ("/healthz", "/readyz", "/metrics", "/")] == [
+        200,
+        200,
+        200,
+        401,
+    ]
+    assert board.request("GET", "/readyz").json == {"status": "ready", "reasons": []}
+    assert b"svc_store_failures_total 0.0" in board.request("GET", "/metrics").body

@@ -3,45 +3,45 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.dashboard.static_files import routes
-from tests.loops.dashboard_client import FILES, Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import FILES, DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 
 
-def test_files_are_served_as_what_they_are(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
-    page = board.ask("GET", "/")
+def test_files_are_served_as_what_they_are(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
+    page = board.request("GET", "/")
     assert (page.status, page.body) == (200, FILES["index.html"])
     assert page.headers.get(b"content-type") == b"text/html; charset=utf-8"
     assert page.headers.get(b"x-frame-options") == b"DENY"
     assert page.headers.get(b"cache-control") == b"no-cache"
-    script = board.ask("GET", "/page/app.js")
+    script = board.request("GET", "/page/app.js")
     assert script.headers.get(b"content-type") == b"text/javascript; charset=utf-8"
     assert script.body == FILES["app.js"]
-    assert board.ask("GET", "/page/index.html").status == 404
-    assert board.ask("GET", "/page/../config").status == 404
-    assert board.ask("POST", "/").status == 405
-    assert board.ask("HEAD", "/").body == b""
+    assert board.request("GET", "/page/index.html").status == 404
+    assert board.request("GET", "/page/../config").status == 404
+    assert board.request("POST", "/").status == 405
+    assert board.request("HEAD", "/").body == b""
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again(virtual: VirtualWorld) -> None:
-    board = Board(virtual)
-    tag = (board.ask("GET", "/page/app.css").headers.get(b"etag") or b"").decode()
-    again = board.ask("GET", "/page/app.css", headers={"if-none-match": f'"other", {tag}'})
+def test_a_file_that_the_browser_has_is_not_sent_again(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual)
+    tag = (board.request("GET", "/page/app.css").headers.get(b"etag") or b"").decode()
+    again = board.request("GET", "/page/app.css", headers={"if-none-match": f'"other", {tag}'})
     assert (again.status, again.body) == (304, b"")
-    assert board.ask("GET", "/page/app.css", headers={"if-none-match": '"other"'}).status == 200
+    assert board.request("GET", "/page/app.css", headers={"if-none-match": '"other"'}).status == 200
 
 
-def test_under_a_path_of_a_proxy(virtual: VirtualWorld) -> None:
-    board = Board(virtual, root_path="/board")
+def test_under_a_path_of_a_proxy(virtual: SimulatedEnvironment) -> None:
+    board = DashboardServer(virtual, root_path="/board")
     for path in ("/board/", "/"):
-        assert board.ask("GET", path).body == FILES["index.html"]
-    assert board.ask("GET", "/board/page/app.js").body == FILES["app.js"]
-    short = board.ask("GET", "/board")
+        assert board.request("GET", path).body == FILES["index.html"]
+    assert board.request("GET", "/board/page/app.js").body == FILES["app.js"]
+    short = board.request("GET", "/board")
     assert (short.status, short.headers.get(b"location")) == (308, b"/board/")
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-    assert board.ask("GET", "/board", headers=link).status == 308
-    assert board.ask("GET", "/board/page/app.js", headers=link).status == 403
-    assert board.ask("GET", "/boarding").status == 404
+    assert board.request("GET", "/board", headers=link).status == 308
+    assert board.request("GET", "/board/page/app.js", headers=link).status == 403
+    assert board.request("GET", "/boarding").status == 404
 
 
 def test_a_file_of_an_unknown_kind_is_a_bug() -> None:

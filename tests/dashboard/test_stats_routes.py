@@ -9,15 +9,15 @@ from typing import Any
 
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.server_stats import NAMES
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
 
 TEXT = b'svc_phones 2\nsvc_deltas_total 5\nsvc_runs{state="running"} 1\n# EOF\n'
 
 
-def seen(board: Board) -> dict[str, Any]:
-    answer = board.ask("GET", "/api/vitals")
+def seen(board: DashboardServer) -> dict[str, Any]:
+    answer = board.request("GET", "/api/vitals")
     assert answer.status == 200
     assert answer.headers.get(b"cache-control") == b"no-store"
     found: dict[str, Any] = answer.json
@@ -28,19 +28,19 @@ def now(found: Mapping[str, Any]) -> dict[str, float | None]:
     return dict(zip(found["names"], found["now"], strict=True))
 
 
-def test_the_first_who_asks_has_a_look(virtual: VirtualWorld) -> None:
+def test_the_first_who_asks_has_a_look(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     virtual.pair("Workbench")
-    found = seen(Board(virtual))
+    found = seen(DashboardServer(virtual))
     assert (found["every"], found["span"], found["names"]) == (15.0, 3600.0, list(NAMES))
     assert (now(found)["sessions"], now(found)["phones"], now(found)["requests"]) == (1, 0, None)
     assert [row[0] for row in found["rows"]] == [now(found)["at"]]
     assert found["answers"] == {"relay": True}
 
 
-def test_looks_are_made_while_nobody_asks(virtual: VirtualWorld) -> None:
+def test_looks_are_made_while_nobody_asks(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
-    board = Board(virtual, api=virtual.api())
+    board = DashboardServer(virtual, api=virtual.api())
     virtual.pass_time(46)
     found = seen(board)
     times = [row[0] for row in found["rows"]]
@@ -51,9 +51,9 @@ def test_looks_are_made_while_nobody_asks(virtual: VirtualWorld) -> None:
     assert now(found)["at"] > times[-1]
 
 
-def test_who_does_not_answer_leaves_a_gap(virtual: VirtualWorld) -> None:
+def test_who_does_not_answer_leaves_a_gap(virtual: SimulatedEnvironment) -> None:
     silent, well = CannedServer(), CannedServer(http(200, TEXT))
-    board = Board(virtual, relay_url=virtual.peer(silent), api_url=virtual.peer(well, port=9001))
+    board = DashboardServer(virtual, relay_url=virtual.peer(silent), api_url=virtual.peer(well, port=9001))
     found = seen(board)
     assert found["answers"] == {"relay": False, "api": True}
     assert now(found)["turns"] == 1
@@ -62,37 +62,37 @@ def test_who_does_not_answer_leaves_a_gap(virtual: VirtualWorld) -> None:
     assert turns == [1] * len(turns)
 
 
-def test_a_look_goes_on_for_as_long_as_it_takes(virtual: VirtualWorld) -> None:
+def test_a_look_goes_on_for_as_long_as_it_takes(virtual: SimulatedEnvironment) -> None:
     """None is begun beside it by the timer."""
     silent = CannedServer()
-    board = Board(virtual, relay_url=virtual.peer(silent), patience=40.0)
+    board = DashboardServer(virtual, relay_url=virtual.peer(silent), patience=40.0)
     virtual.pass_time(50)
     assert b"".join(silent.heard).count(b"GET ") == 1
     board.server.stop()  # it takes the look with it
 
 
-def test_it_shows_the_monitors_token(virtual: VirtualWorld) -> None:
+def test_it_shows_the_monitors_token(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(403, b"{}"))
     token = "monitor-0123456789"
-    board = Board(virtual, relay_url=virtual.peer(peer), metrics_token=token)
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer), metrics_token=token)
     assert seen(board)["answers"] == {"relay": False}
     assert token.encode() in peer.heard[0]
     assert token not in repr(board.server.logs)
 
 
-def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: VirtualWorld) -> None:
+def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay(local_trust=LocalTrustPolicy.SECRET)
     for password, answers in (("", False), ("correct horse", True)):
-        board = Board(virtual, password=password)
+        board = DashboardServer(virtual, password=password)
         sign_in = {"authorization": "Basic " + b64encode(f"me:{password}".encode()).decode()}
-        found = board.ask("GET", "/api/vitals", headers=sign_in if password else {})
+        found = board.request("GET", "/api/vitals", headers=sign_in if password else {})
         assert found.json["answers"] == {"relay": answers}
         board.server.stop()
 
 
-def test_nothing_is_looked_at_once_it_stops(virtual: VirtualWorld) -> None:
+def test_nothing_is_looked_at_once_it_stops(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, TEXT))
-    board = Board(virtual, relay_url=virtual.peer(peer))
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     board.server.stop()
     virtual.pass_time(60)
     assert peer.heard == []

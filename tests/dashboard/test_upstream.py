@@ -7,15 +7,15 @@ import pytest
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.http_client import MAX_ANSWER
 from svc_proto.service_clients.service_client import ServiceClient
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
 
 NESTED = b"[" * 100 + b"]" * 100
 
 
-def board_before(world: VirtualWorld, peer: CannedServer) -> Board:
-    return Board(world, relay_url=world.peer(peer))
+def board_before(world: SimulatedEnvironment, peer: CannedServer) -> DashboardServer:
+    return DashboardServer(world, relay_url=world.peer(peer))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def board_before(world: VirtualWorld, peer: CannedServer) -> Board:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_becomes_of_an_answer(virtual: VirtualWorld, answer: bytes, status: int, detail: object) -> None:
+def test_what_becomes_of_an_answer(virtual: SimulatedEnvironment, answer: bytes, status: int, detail: object) -> None:
     board = board_before(virtual, CannedServer(answer))
     found = board.relay("GET", "/overview")
     assert found.status == status
@@ -50,7 +50,7 @@ def test_what_becomes_of_an_answer(virtual: VirtualWorld, answer: bytes, status:
     assert detail is None or told.endswith(f": {detail}")
 
 
-def test_a_body_is_passed_on_to_the_byte(virtual: VirtualWorld) -> None:
+def test_a_body_is_passed_on_to_the_byte(virtual: SimulatedEnvironment) -> None:
     body = '{ "name" : "Zoë <b>\\u0000",\n "n": 1.0 }'.encode()
     answer = board_before(virtual, CannedServer(http(201, body))).relay("GET", "/media")
     assert (answer.status, answer.body) == (201, body)
@@ -58,15 +58,15 @@ def test_a_body_is_passed_on_to_the_byte(virtual: VirtualWorld) -> None:
     assert answer.headers.get(b"content-type") == b"application/json"
 
 
-def test_an_answer_without_a_body(virtual: VirtualWorld) -> None:
+def test_an_answer_without_a_body(virtual: SimulatedEnvironment) -> None:
     answer = board_before(virtual, CannedServer(http(204))).relay("DELETE", "/sessions/abcd")
     assert (answer.status, answer.body) == (204, b"")
 
 
-def test_nothing_of_the_browser_reaches_the_relay(virtual: VirtualWorld) -> None:
+def test_nothing_of_the_browser_reaches_the_relay(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     headers = {"cookie": "a=b", "x-secret": "1", "user-agent": "me", "authorization": "Bearer mine"}
-    assert board_before(virtual, peer).ask("GET", "/api/plugins/svc-relay/sessions", headers=headers).status == 200
+    assert board_before(virtual, peer).request("GET", "/api/plugins/svc-relay/sessions", headers=headers).status == 200
     said = b"".join(peer.heard).lower()
     assert said.startswith(b"get /sessions http/1.1\r\nhost: 10.0.0.3:9000\r\n")
     for word in (b"cookie", b"x-secret", b"user-agent", b"authorization", b"origin"):
@@ -83,7 +83,9 @@ def test_nothing_of_the_browser_reaches_the_relay(virtual: VirtualWorld) -> None
     ],
     ids=["cut", "huge", "stuck", "silent"],
 )
-def test_a_relay_that_does_not_answer_as_it_should(virtual: VirtualWorld, peer: CannedServer, reason: str) -> None:
+def test_a_relay_that_does_not_answer_as_it_should(
+    virtual: SimulatedEnvironment, peer: CannedServer, reason: str
+) -> None:
     board = board_before(virtual, peer)
     began = virtual.clock()
     for path in ("/overview", "/sessions", "/bridge-activity", "/media"):
@@ -93,9 +95,9 @@ def test_a_relay_that_does_not_answer_as_it_should(virtual: VirtualWorld, peer: 
     assert virtual.clock() - began < 4 * 5.1
 
 
-def test_no_relay(virtual: VirtualWorld) -> None:
+def test_no_relay(virtual: SimulatedEnvironment) -> None:
     """And it is asked anew each time: one that comes back is found at once."""
-    board = Board(virtual)
+    board = DashboardServer(virtual)
     answer = board.relay("GET", "/overview")
     assert (answer.status, board.detail(answer).partition(": ")[0]) == (502, "relay unreachable at 127.0.0.1:8767")
     virtual.start_relay()

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.loops.dashboard_client import Board
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.simulated_environment import SimulatedEnvironment
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ from tests.loops.simulated_environment import VirtualWorld
     ],
 )
 def test_what_the_proxy_itself_refuses(
-    virtual: VirtualWorld, method: str, path: str, body: Any, kind: str, place: list[str]
+    virtual: SimulatedEnvironment, method: str, path: str, body: Any, kind: str, place: list[str]
 ) -> None:
     """Wire core 9: 422 with the framework's list of details. The relay, which is not there, was not asked."""
-    board = Board(virtual)
+    board = DashboardServer(virtual)
     answer = board.relay(method, path, body)
     assert answer.status == 422, answer
     (found,) = board.detail(answer)
@@ -46,5 +46,5 @@ def test_what_the_proxy_itself_refuses(
         ("POST", "/pairing", {"public_url": "x" * 2048}),
     ],
 )
-def test_what_is_just_short_enough(virtual: VirtualWorld, method: str, path: str, body: Any) -> None:
-    assert Board(virtual).relay(method, path, body).status != 422
+def test_what_is_just_short_enough(virtual: SimulatedEnvironment, method: str, path: str, body: Any) -> None:
+    assert DashboardServer(virtual).relay(method, path, body).status != 422

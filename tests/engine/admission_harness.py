@@ -9,7 +9,7 @@ from svc_proto.wire.events import RequestEnd, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import HOST, Http2Playbook
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, open_book
-from tests.support.playbook import CH, PATIENT, accepted, sends
+from tests.support.playbook import CH, PATIENT, SendMatcher, accepted
 from tests.wire.connection_pair import send_events
 from tests.wire.test_websocket import frame
 
@@ -49,7 +49,7 @@ def channel_count(book: ToyPlaybook) -> int:
 
 def connect(book: ToyPlaybook, ch: ChannelId, host: str = "192.0.2.7") -> None:
     book >> accepted(ch, Address(host, 5)) << []
-    book >> Received(ch, OPEN) << [sends(ch, startswith=b"HTTP/1.1 101")]
+    book >> Received(ch, OPEN) << [SendMatcher(ch, startswith=b"HTTP/1.1 101")]
 
 
 def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:

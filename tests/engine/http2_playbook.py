@@ -47,10 +47,10 @@ class Http2Playbook:
 
     def talk(self, *, sent: bool = True) -> list[Event]:
         """Bytes both ways until both are silent; what the client heard."""
-        heard: list[Event] = self.feed(self.book.take(), sent=sent)
+        heard: list[Event] = self.feed(self.book.drain_commands(), sent=sent)
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
-            heard += self.feed(self.book.take(), sent=sent)
+            heard += self.feed(self.book.drain_commands(), sent=sent)
         return merged(heard)
 
     def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
@@ -70,12 +70,12 @@ class Http2Playbook:
             if sent and self.unsent:
                 self.book >> Sent(CH, self.unsent)
                 self.unsent = 0
-                commands = self.book.take()
+                commands = self.book.drain_commands()
         return heard
 
     def after(self, seconds: float) -> list[Event]:
         self.book.after(seconds)
-        return merged(self.feed(self.book.take()))
+        return merged(self.feed(self.book.drain_commands()))
 
     def send_request(
         self, stream: StreamId, target: str, body: bytes | None = None, *fields: tuple[bytes, bytes]

@@ -14,7 +14,7 @@ TEXT = Headers([(b"content-type", b"text/plain")])
 
 
 def without_work(book: ToyPlaybook) -> list[Command]:
-    return [command for command in book.take() if not isinstance(command, Compute)]
+    return [command for command in book.drain_commands() if not isinstance(command, Compute)]
 
 
 def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) -> Callable[[Request], Response]:

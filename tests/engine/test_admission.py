@@ -36,7 +36,7 @@ from tests.engine.admission_harness import (
 )
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import get, open_book, post
-from tests.support.playbook import PATIENT, accepted, sends, wire_bytes
+from tests.support.playbook import PATIENT, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 
@@ -82,7 +82,7 @@ def test_a_proxy_says_from_where_a_request_comes() -> None:
     for number in (4, 6, 8):
         book >> Received(ChannelId(number), head) << [book.says(200, b"", ch=number)]
     book >> Received(ChannelId(10), head)
-    assert wire_bytes(book.take(), 10).startswith(b"HTTP/1.1 429")
+    assert wire_bytes(book.drain_commands(), 10).startswith(b"HTTP/1.1 429")
     assert book.logs == [Log(Level.WARNING, "too many connections of one address", {"limit": 3})]
     other = head.replace(b"192.0.2.1", b"192.0.2.2")
     book >> Received(ChannelId(10), other) << [book.says(200, b"", ch=10)]
@@ -111,10 +111,10 @@ def test_what_counts_over_http1() -> None:
     book >> Received(CH, b"abc") << []
     assert channel_count(book) == 0  # thrown away
     book >> Received(CH, b"de") << [book.says(200, b"")]
-    book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     assert channel_count(book) == 0
     book >> ReadClosed(CH)
-    book.take()
+    book.drain_commands()
     book >> Closed(CH, "") << []
     assert channel_count(book) == 0
 
@@ -122,7 +122,7 @@ def test_what_counts_over_http1() -> None:
 def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
     book = open_book()
     book >> Received(CH, post(b"/slow", b"abc", length=5))
-    book.take()
+    book.drain_commands()
     assert channel_count(book) == 3
     book.after(5.0)
     assert channel_count(book) == 0
@@ -130,7 +130,7 @@ def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
 
 def test_what_counts_on_a_socket() -> None:
     book = open_book()
-    book >> Received(CH, AGREED) << [sends(CH, startswith=b"HTTP/1.1 101")]
+    book >> Received(CH, AGREED) << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
     assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
     book >> Received(CH, frame(0x80)) << []
@@ -199,10 +199,12 @@ def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
     data = many(book, 3 * MAX_HEADS_PER_READ + 1)
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
-    assert len(answers(book.feed(book.book.take()))) == MAX_HEADS_PER_READ - 1  # the end of the last one waits, too
+    assert (
+        len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
+    )  # the end of the last one waits, too
     send_events(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
     book.book >> Received(CH, book.client.data_to_send())  # behind them
-    assert book.feed(book.book.take()) == []
+    assert book.feed(book.book.drain_commands()) == []
     assert [len(answers(book.after(0.001))) for _ in range(3)] == [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ + 3, 0]
     assert book.others == []
 
@@ -210,7 +212,7 @@ def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
 def test_who_is_known_is_read_at_once() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.book >> Received(CH, many(book, 50, "/hello"))
-    assert len(answers(book.feed(book.book.take()))) == 50
+    assert len(answers(book.feed(book.book.drain_commands()))) == 50
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_in_a_crowd_of_strangers_a_request_counts_for_more(others: int, answered
     for number in range(others):
         book.book >> accepted(4 + 2 * number, Address("127.0.0.1", number)) << []
     book.book >> Received(CH, many(book, 5 * MAX_HEADS_PER_READ))
-    assert len(answers(book.feed(book.book.take()))) == MAX_HEADS_PER_READ - 1
+    assert len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
     assert [len(answers(book.after(0.016))) for _ in range(6)] == answered
     book.book >> Closed(ChannelId(4)) << []
     assert book.book.toy.door.budget.guests == others
@@ -240,9 +242,9 @@ def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     book.book >> Received(CH, many(book, MAX_HEADS_PER_READ + 3))
-    heard = book.feed(book.book.take())
+    heard = book.feed(book.book.drain_commands())
     book.book >> ReadClosed(CH)
-    heard += book.feed(book.book.take())
+    heard += book.feed(book.book.drain_commands())
     assert book.others == []
     heard += book.after(0.001)
     assert len(answers(heard)) == MAX_HEADS_PER_READ + 3
@@ -285,7 +287,7 @@ def test_a_connection_that_came_by_no_door() -> None:
     book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
-    book >> Received(FOUR, client.data_to_send()) << [sends(FOUR, contains=b"hello")]
+    book >> Received(FOUR, client.data_to_send()) << [SendMatcher(FOUR, contains=b"hello")]
     assert channel_count(book) == 0
 
 
@@ -357,7 +359,7 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
     assert len(book.engine.timers._heap) > 100  # of people who are not there
     book.after(RELEASE_DELAY)
     assert len(book.engine.timers._heap) == 2  # of the first connection, and of the order
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     assert isinstance(order, Compute)
     assert order == Compute(order.op, "memory.give_back")
     book >> Done(order.op, None) << []
@@ -376,10 +378,10 @@ def test_what_a_crowd_leaves_that_held_nothing_is_given_back_until_all_have_gone
     for part in (crowd[:BUSY_CONNECTIONS], crowd[BUSY_CONNECTIONS:]):
         for ch in part:
             book >> Closed(ch, "") << []
-        (order,) = book.after(RELEASE_DELAY).take()
+        (order,) = book.after(RELEASE_DELAY).drain_commands()
         assert isinstance(order, Compute)
         book >> Done(order.op, None) << []
-    book.after(60.0).take()
+    book.after(60.0).drain_commands()
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -405,7 +407,7 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
             ch = ChannelId(4 + 2 * number)
             book >> accepted(ch, Address(f"192.0.2.{number % 5}", 7))
             book >> Received(ch, first)
-            if Abort(ch) in book.take():
+            if Abort(ch) in book.drain_commands():
                 book >> Closed(ch, "") << []
         kept, most = tracemalloc.get_traced_memory()
     finally:
@@ -434,10 +436,10 @@ def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
         for ch in range(first, first + 100, 2):
             book >> accepted(ch)
             book >> Received(ChannelId(ch), said)
-            book.take()
+            book.drain_commands()
         for ch in range(first, first + 100, 2):
             book >> Closed(ChannelId(ch), "")
-            book.take()
+            book.drain_commands()
         book.toy.handler.told.clear()
 
     wave(100)

@@ -12,7 +12,7 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.admission_harness import CH, EIGHT, FOUR, KIB, OPEN, SIX, channel_count, connect, some
 from tests.engine.http2_playbook import FIVE, ONE, THREE, Http2Playbook, answers
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.support.playbook import accepted, sends, wire_bytes
+from tests.support.playbook import SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded
 from tests.wire.test_websocket import frame
 
@@ -31,7 +31,7 @@ def busy() -> ToyPlaybook:
 def test_who_sends_much_is_read_a_part_at_a_time() -> None:
     book = open_book(TURNS)
     connect(book, FOUR)
-    pongs = sends(FOUR, startswith=b"\x8a\x00")
+    pongs = SendMatcher(FOUR, startswith=b"\x8a\x00")
     book >> Received(FOUR, PING * 1000) << [pongs]
     left = 1000 * len(PING) - (4 * KIB - len(OPEN))
     assert left <= channel_count(book) < left + len(PING)
@@ -49,7 +49,7 @@ def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
     assert channel_count(book) == 70 * KIB
     book >> Received(FOUR, said[70 * KIB :]) << []  # on its way already
     book.after(1.0)
-    assert book.take().count(ResumeReading(FOUR)) == 1
+    assert book.drain_commands().count(ResumeReading(FOUR)) == 1
     assert 30 * KIB < channel_count(book) < 31 * KIB
 
 
@@ -77,7 +77,7 @@ def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
     book >> Received(SIX, said) << [PauseReading(SIX)]
     book >> ReadClosed(SIX) << []
     book.after(TURNS.unauthenticated_timeout)
-    assert Abort(SIX) in book.take()
+    assert Abort(SIX) in book.drain_commands()
 
 
 def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
@@ -90,7 +90,7 @@ def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
         book >> Received(SIX, get(b"/open")) << []
     book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]
     book.after(0.004)
-    assert wire_bytes(book.take(), 6).count(b"HTTP/1.1 200") == 2
+    assert wire_bytes(book.drain_commands(), 6).count(b"HTTP/1.1 200") == 2
     book.after(1.0) << []
 
 
@@ -100,14 +100,14 @@ def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
     asked = get(b"/open")
     book >> Received(FOUR, asked) << []
     assert channel_count(book) == len(asked)
-    book.after(1.0) << [sends(FOUR, startswith=b"HTTP/1.1 200")]
+    book.after(1.0) << [SendMatcher(FOUR, startswith=b"HTTP/1.1 200")]
     assert channel_count(book) == 0
 
 
 def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     book = open_book(TURNS)
     connect(book, FOUR)
-    book >> Received(FOUR, PING * 10_000) << [sends(FOUR, startswith=b"\x8a\x00")]
+    book >> Received(FOUR, PING * 10_000) << [SendMatcher(FOUR, startswith=b"\x8a\x00")]
     left = channel_count(book)
     for _ in range(10):  # facts that one round of the loop has, each later than the one before
         book.now = book.now.at(book.now.mono + 0.002)
@@ -122,7 +122,7 @@ def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
     book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
     book.after(1.0)
-    assert wire_bytes(book.take(), 2).count(b"hello") == 3
+    assert wire_bytes(book.drain_commands(), 2).count(b"hello") == 3
     assert not book.toy.door.budget.held
 
 
@@ -134,7 +134,7 @@ def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
     said = book.client.data_to_send()
     assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
     book.book >> Received(CH, said)
-    assert answers(book.feed(book.book.take())) == dict.fromkeys(streams, (200, b"hello"))
+    assert answers(book.feed(book.book.drain_commands())) == dict.fromkeys(streams, (200, b"hello"))
     assert not book.pauses
     assert channel_count(book.book) == 0
 
@@ -152,7 +152,7 @@ def test_the_end_of_what_waits_is_heard_of_who_is_known_in_the_middle() -> None:
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
     book >> ReadClosed(CH) << []
     book.after(1.0)
-    commands = book.take()
+    commands = book.drain_commands()
     assert wire_bytes(commands, 2).count(b"hello") == 3
     assert commands[-1] == CloseWrite(CH)
 
@@ -177,7 +177,7 @@ def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
     client = Http2Connection(Role.CLIENT, entropy=seeded())
     book >> Received(FOUR, client.data_to_send()) << []
     book.after(0.1)
-    assert wire_bytes(book.take(), 4)[3:4] == b"\x04"  # SETTINGS
+    assert wire_bytes(book.drain_commands(), 4)[3:4] == b"\x04"  # SETTINGS
 
 
 def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
@@ -189,7 +189,7 @@ def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
     book >> Received(FOUR, said[10:]) << []
     book >> ReadClosed(FOUR) << []
     book.after(0.1)
-    commands = book.take()
+    commands = book.drain_commands()
     assert wire_bytes(commands, 4)[3:4] == b"\x04"  # SETTINGS
     assert CloseWrite(FOUR) in commands
 
@@ -201,7 +201,7 @@ def test_who_was_held_and_speaks_http2_is_read_on() -> None:
     said += b"\0\0\x08\x06\0\0\0\0\0abcdefgh" * (64 * KIB // 17)  # PING, RFC 9113 section 6.7
     book >> Received(FOUR, said[: 64 * KIB]) << [PauseReading(FOUR)]
     book.after(1.0)
-    assert book.take().count(ResumeReading(FOUR)) == 1
+    assert book.drain_commands().count(ResumeReading(FOUR)) == 1
     assert channel_count(book) < 50 * KIB
 
 

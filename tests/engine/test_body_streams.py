@@ -38,7 +38,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import file_answer, sending, without_work
 from tests.engine.toy_service import STREAM_LIMIT, ToyPlaybook, get, open_book, plain, post
-from tests.support.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, SendMatcher, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 
 CLOSE = b"connection: close"
@@ -122,7 +122,7 @@ def test_only_a_streamed_route_has_a_stream() -> None:
         return plain(b"")
 
     book.toy.answer = handle
-    book.get(b"/answer").take()
+    book.get(b"/answer").drain_commands()
     with pytest.raises(AttributeError):
         _ = seen[0].stream
 
@@ -196,7 +196,7 @@ def test_a_peer_that_was_fast_may_not_fall_silent_for_long() -> None:
     Reader(book)
     book >> Received(CH, post(b"/stream", b"x" * 1_000_000, length=1_000_001)) << []
     book.after(29.9) << []
-    book.after(0.2) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+    book.after(0.2) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
 def test_reading_outlasts_its_own_patience() -> None:
@@ -255,7 +255,7 @@ def test_an_answer_while_the_reading_is_held_lets_it_go_on() -> None:
 
     book.toy.answer = handle
     book >> Received(CH, post(b"/stream", b"x" * 1060, length=1070))
-    work, pause = book.take()
+    work, pause = book.drain_commands()
     assert isinstance(work, Compute)
     assert pause == PauseReading(CH)
     book >> Done(work.op, None) << [ResumeReading(CH), book.says(200, b"enough")]
@@ -330,7 +330,7 @@ def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
     book.toy.answer = handle
     book.get(b"/answer").order(SendFile)
     book >> Closed(CH)
-    (cancel, release) = book.take()
+    (cancel, release) = book.drain_commands()
     assert isinstance(cancel, Cancel)
     assert release == ReleaseFile(7)
 
@@ -341,7 +341,7 @@ def test_a_large_file_goes_part_by_part() -> None:
     while True:
         parts.append((order.offset, order.n))
         book >> Done(order.op, order.n)
-        commands = book.take()
+        commands = book.drain_commands()
         if commands == [ReleaseFile(7)]:
             break
         order = book.order(SendFile)
@@ -352,7 +352,7 @@ def test_requests_behind_a_file_wait() -> None:
     book = open_book()
     book.toy.answer = file_answer()
     book >> Received(CH, get(b"/answer") + get(b"/hello"))
-    commands = book.take()
+    commands = book.drain_commands()
     assert commands[-1] == PauseReading(CH)
     order = book.order(SendFile)
     book.after(50.0) << []  # and nobody is told to hurry
@@ -392,7 +392,7 @@ def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
 
 def test_a_file_behind_bytes_that_have_not_left() -> None:
     book, order = sending(64)
-    head = len(wire_bytes(book.take()))
+    head = len(wire_bytes(book.drain_commands()))
     book >> Done(order.op, 64) << [ReleaseFile(7)]  # told before the head was
     book.after(59.0) << []
     book >> Sent(CH, head + 64) << []

@@ -30,7 +30,7 @@ from svc_proto.facts import (
 from svc_proto.wire.limits import Limits
 from tests.engine.streamed_answers import TEXT, file_answer, without_work
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.support.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 # --- streamed answers ---
 
@@ -68,9 +68,9 @@ class Producer:
 def streaming(book: ToyPlaybook) -> Producer:
     """The head is out and gone."""
     producer = Producer(book)
-    commands = book.get(b"/answer").take()
+    commands = book.get(b"/answer").drain_commands()
     book >> Sent(CH, len(wire_bytes(commands)))
-    book.take()
+    book.drain_commands()
     return producer
 
 
@@ -96,14 +96,18 @@ def test_a_producer_that_lacks_something_drops_the_connection() -> None:
 
     book = open_book()
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
-    *_, last = book.get(b"/answer").take()
+    *_, last = book.get(b"/answer").drain_commands()
     assert last == Abort(CH)
 
 
 def test_head_of_a_streamed_answer_runs_no_producer() -> None:
     book = open_book()
     producer = Producer(book)
-    book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [sends(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
+    (
+        book
+        >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD"))
+        << [SendMatcher(CH, startswith=b"HTTP/1.1 200 OK\r\n")]
+    )
     assert producer.op == OperationId(0)
     book.get(b"/hello") << [book.says(200, b"hello")]
 
@@ -145,7 +149,7 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
 
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
     book.get(b"/answer").sent() << []
-    assert book.after(5.0).take() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
+    assert book.after(5.0).drain_commands() == [Send(CH, b"3e8\r\n" + b"x" * 1000 + b"\r\n"), Abort(CH)]
     assert written == [True, False, False, False]
 
 
@@ -196,7 +200,7 @@ def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
             over.append(True)
 
     book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
-    commands = book.get(b"/answer").take()
+    commands = book.get(b"/answer").drain_commands()
     assert b"one" in wire_bytes(commands)
     book >> Sent(CH, len(wire_bytes(commands))) << []
     later = Moment(book.now.mono + 5.0, book.now.wall + 5.0)

@@ -50,7 +50,7 @@ def test_reading_stops_between_the_water_marks() -> None:
     book >> Sent(FOUR, 15) << []
     book >> Sent(FOUR, 1) << [ResumeReading(FOUR)]
     book >> Sent(FOUR, 4) << []
-    book.after(9.0).take()
+    book.after(9.0).drain_commands()
     assert channel.credit.unsent == 0
 
 
@@ -59,7 +59,7 @@ def test_holding_and_credit_together() -> None:
     channel.set_read_paused(True)
     channel.set_read_paused(True)
     book >> Received(FOUR, b"x" * 11)
-    found: list[Command] = book.take()
+    found: list[Command] = book.drain_commands()
     assert found == [Send(FOUR, b"x" * 11)]
     channel.set_read_paused(False)
     book >> Sent(FOUR, 11) << [ResumeReading(FOUR)]
@@ -88,5 +88,5 @@ def test_more_than_may_be_unsent_drops_the_peer() -> None:
 def test_stopping() -> None:
     book, _ = echoing()
     book >> Stopping(9.0)
-    assert Abort(FOUR) in book.take()
+    assert Abort(FOUR) in book.drain_commands()
     assert Accepted(FOUR, PEER, LOCAL).alpn is None

@@ -50,7 +50,7 @@ def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Ou
 
 def of_the_child(book: ToyPlaybook) -> list[Any]:
     """What the last step ordered for it."""
-    return [command for command in book.take() if getattr(command, "ch", None) == ONE]
+    return [command for command in book.drain_commands() if getattr(command, "ch", None) == ONE]
 
 
 def commanded(said: bytes = b"") -> tuple[ToyPlaybook, list[Any]]:
@@ -130,7 +130,7 @@ def test_what_its_owner_ends_itself_outlives_the_stop() -> None:
     assert of_the_child(book) == []
     book.act(lambda: child.signal(SignalName.TERMINATE)) << [Signal(ONE, SignalName.TERMINATE)]
     book >> Closed(ONE, "exited", 0)
-    book.take()
+    book.drain_commands()
     assert output.told == [0]
 
 
@@ -138,8 +138,8 @@ def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
     errors = Output()
     book, _, output = running(errors)
     book >> Stopping(9.0)
-    assert Abort(ONE) in book.take()
-    assert Abort(THREE) not in book.take()
+    assert Abort(ONE) in book.drain_commands()
+    assert Abort(THREE) not in book.drain_commands()
     book >> Closed(THREE) << []
     book >> Closed(ONE) << []
     assert (output.told, errors.told) == ([None], [None])
@@ -149,7 +149,7 @@ def test_stopping_leaves_it_the_time_that_it_was_given() -> None:
     book, child, _ = running()
     child.terminate(SignalName.TERMINATE, patience=2.0)
     book >> Stopping(9.0)
-    assert Abort(ONE) not in book.take()
+    assert Abort(ONE) not in book.drain_commands()
     book.after(2.0)
     assert of_the_child(book) == [Signal(ONE, SignalName.KILL), Abort(ONE)]
 

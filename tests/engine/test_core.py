@@ -27,7 +27,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import HANDSHAKE, ToyService, get, open_book, post
-from tests.support.playbook import CH, LOCAL, PEER, START, accepted, counting_entropy, sends, wire_bytes
+from tests.support.playbook import CH, LOCAL, PEER, START, SendMatcher, accepted, counting_entropy, wire_bytes
 from tests.wire.chunking import Cuts, cut, cuts
 
 FOUR = ChannelId(4)
@@ -87,7 +87,7 @@ def test_what_others_need_stops_when_they_are_gone() -> None:
     book.act(lambda: book.engine.attach(last))
     book.get(b"/park") << []
     book >> Stopping(9.0)
-    book.take()
+    book.drain_commands()
     assert last.stopped == 0
     book >> Closed(CH) << [Send(FOUR, b"bye")]
     assert last.stopped == 1
@@ -120,7 +120,7 @@ def test_a_bug_at_the_end_does_not_keep_the_process() -> None:
     book = open_book()
     book.toy.on["stopping"] = fail
     book >> Stopping(9.0)
-    assert len(book.take()) == 1
+    assert len(book.drain_commands()) == 1
     book >> Closed(CH) << [Exit(0)]
 
 
@@ -287,8 +287,8 @@ def spoken(data: bytes, sizes: Cuts) -> list[Command]:
     book = open_book()
     commands: list[Command] = []
     for piece in cut(data, sizes):
-        commands += (book >> Received(CH, piece)).take()
-    commands += (book >> ReadClosed(CH)).take()
+        commands += (book >> Received(CH, piece)).drain_commands()
+    commands += (book >> ReadClosed(CH)).drain_commands()
     others = [command for command in commands if type(command).__name__ in ("CloseWrite", "Abort", "Exit")]
     return [Send(CH, wire_bytes(commands)), *others]
 
@@ -352,8 +352,8 @@ def test_an_operation_may_be_given_up_before_it_was_carried_out() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH)
-    book.take()
+    book.drain_commands()
     book >> Done(opening.op, "of the wrong type") << []
     book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
     book >> accepted(4) << []
-    book.get(b"/hello", ch=4) << [sends(4, contains=b"hello")]
+    book.get(b"/hello", ch=4) << [SendMatcher(4, contains=b"hello")]

@@ -8,7 +8,7 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, plain, post
-from tests.support.playbook import CH, sends
+from tests.support.playbook import CH, SendMatcher
 
 CLOSE = b"connection: close"
 
@@ -19,8 +19,8 @@ CLOSE = b"connection: close"
 def test_a_plain_handler() -> None:
     book = open_book()
     book.get(b"/hello") << [book.says(200, b"hello")]
-    book.get(b"/item/a%20b") << [sends(CH, contains=b'{"name":"a b"}')]
-    book.get(b"/empty") << [sends(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
+    book.get(b"/item/a%20b") << [SendMatcher(CH, contains=b'{"name":"a b"}')]
+    book.get(b"/empty") << [SendMatcher(CH, startswith=b"HTTP/1.1 204 No Content\r\n")]
 
 
 def test_the_body_arrives_whole_however_it_was_cut() -> None:
@@ -42,17 +42,17 @@ def test_head_gets_the_head_of_get() -> None:
 
 def test_a_request_is_logged_only_on_demand() -> None:
     book = open_book(log_level=Level.DEBUG)
-    book.get(b"/item/1").take()
+    book.get(b"/item/1").drain_commands()
     who = {"peer": "127.0.0.1", "ms": 0}
     assert book.logs[-1].fields == {"method": "GET", "route": "/item/{name}", "status": 200, **who}
-    book.get(b"/nowhere").take()
+    book.get(b"/nowhere").drain_commands()
     assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404, **who}
 
 
 @pytest.mark.lane
 def test_nothing_is_made_for_a_log_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerChannel, "log_request", None)
-    open_book().get(b"/item/1") << [sends(CH, startswith=b"HTTP/1.1 200")]
+    open_book().get(b"/item/1") << [SendMatcher(CH, startswith=b"HTTP/1.1 200")]
 
 
 # --- refusals ---
@@ -92,7 +92,7 @@ def test_a_refused_body_is_drained_only_so_far() -> None:
     (
         book
         >> Received(CH, b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-        << [sends(CH, startswith=b"HTTP/1.1 404")]
+        << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     )
     book >> Received(CH, b"64\r\n" + b"x" * 100) << []
     book >> Received(CH, b"\r\n1\r\nx") << [CloseWrite(CH)]
@@ -229,17 +229,17 @@ def test_a_handler_that_returns_no_answer() -> None:
     book = open_book()
     book.logs.bugs = True
     object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", lambda request: None)
-    book.get(b"/hello") << [sends(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
+    book.get(b"/hello") << [SendMatcher(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
 
 
 def test_the_peer_goes_away_while_a_flow_works() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH, "reset")
-    (cancel,) = book.take()
+    (cancel,) = book.drain_commands()
     assert repr(cancel).startswith("Cancel")
     book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
-    (release,) = book.take()
+    (release,) = book.drain_commands()
     assert repr(release) == "ReleaseFile(handle=7)"
 
 
@@ -254,12 +254,15 @@ def test_a_half_closed_peer_still_gets_its_answer() -> None:
 def test_a_half_closed_peer_gets_all_its_answers() -> None:
     book = open_book()
     book >> Received(CH, get(b"/park") + get(b"/hello"))
-    book.take()
+    book.drain_commands()
     book >> ReadClosed(CH) << []
     book.engine.resume(book.toy.ticket, b"yes")
     both = book.says(200, b"yes").data + book.says(200, b"hello", CLOSE).data
     book.after(0.0)
-    assert [c for c in book.take() if not repr(c).startswith("ResumeReading")] == [Send(CH, both), CloseWrite(CH)]
+    assert [c for c in book.drain_commands() if not repr(c).startswith("ResumeReading")] == [
+        Send(CH, both),
+        CloseWrite(CH),
+    ]
 
 
 def test_a_flow_that_ends_the_process_is_stopped_by_that() -> None:
@@ -290,7 +293,7 @@ def test_a_wrong_websocket_version() -> None:
     (
         book
         >> Received(CH, (HANDSHAKE % b"/ws").replace(b"Version: 13", b"Version: 8"))
-        << [sends(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
+        << [SendMatcher(CH, startswith=b"HTTP/1.1 426", contains=b"sec-websocket-version: 13")]
     )
 
 

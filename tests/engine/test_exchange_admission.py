@@ -13,7 +13,7 @@ from svc_proto.wire.events import StreamId
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.http2_playbook import Http2Playbook, answers
 from tests.engine.toy_service import HANDSHAKE, ToyPlaybook, get, open_book, plain, post
-from tests.support.playbook import CH, sends
+from tests.support.playbook import CH, SendMatcher
 
 PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
@@ -21,7 +21,7 @@ PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
     """Send a request; what the policy asks."""
     book >> Received(CH, data)
-    order, paused = book.take()
+    order, paused = book.drain_commands()
     assert paused == PAUSED
     assert isinstance(order, ReadConfig)
     return order
@@ -55,7 +55,7 @@ def test_the_time_that_the_policy_takes_is_not_the_peers() -> None:
     book.after(4.0) << []
     book.answer(order, "Ada") << [RESUMED]
     book.after(1.9) << []
-    book.after(0.1) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+    book.after(0.1) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
 def test_turned_away() -> None:
@@ -123,7 +123,7 @@ def test_a_streamed_body_of_which_more_came_than_a_stranger_is_heard_at_once() -
     sent, got = random.Random(1).randbytes(200_000), bytearray()
     book.toy.answer = reader(got)
     book >> Received(CH, post(b"/slow-stream", sent))
-    paused, order = book.take()
+    paused, order = book.drain_commands()
     assert isinstance(order, ReadConfig)
     book.answer(order, "Ada") << [RESUMED, book.says(200, b"200000")]
     assert paused == PAUSED
@@ -145,7 +145,7 @@ def test_the_same_over_http2() -> None:
 def test_a_websocket() -> None:
     book = open_book()
     order = asked(book, HANDSHAKE % b"/slow-ws")
-    book.answer(order, "Ada") << [sends(CH, startswith=b"HTTP/1.1 101"), RESUMED]
+    book.answer(order, "Ada") << [SendMatcher(CH, startswith=b"HTTP/1.1 101"), RESUMED]
     assert book.toy.handler.told == [("open",)]
 
 

@@ -92,18 +92,18 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
         book.toy.holder = "h"
         for _ in range(2):
             book >> Received(CH, request_)
-            sent = len(wire_bytes(book.take()))
+            sent = len(wire_bytes(book.drain_commands()))
             book >> Sent(CH, sent)
-            book.take()
-            book.after(1.0).take()
+            book.drain_commands()
+            book.after(1.0).drain_commands()
         book >> Done(OperationId(1), "somebody")
-        book.take()
-        book.after(21.0).take()
+        book.drain_commands()
+        book.after(21.0).drain_commands()
         book >> Received(CH, get(b"/hello"))
-        book.take()
-        book.after(80.0).take()
+        book.drain_commands()
+        book.after(80.0).drain_commands()
         book >> Closed(CH)
-        book.take()
+        book.drain_commands()
 
     same(story, monkeypatch)
 
@@ -111,12 +111,12 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("later", [get(b"/hello"), get(b"/hello")[:9], b"x", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
 def test_bytes_behind_a_request_that_waits(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
-        book.get(b"/park").take()
+        book.get(b"/park").drain_commands()
         book >> Received(CH, later)
-        book.take()
-        book.after(20.0).take()
+        book.drain_commands()
+        book.after(20.0).drain_commands()
         book >> ReadClosed(CH)
-        book.take()
+        book.drain_commands()
 
     same(story, monkeypatch)
 
@@ -128,28 +128,28 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def story(book: ToyPlaybook) -> None:
         book.toy.answer = lambda request: StreamedResponse(200, NO_HEADERS, produce)
-        book.get(b"/answer").take()
+        book.get(b"/answer").drain_commands()
         book >> Received(CH, post(b"/stream", b"abc"))
-        book.take()
-        book.get(b"/hello").take()
+        book.drain_commands()
+        book.get(b"/hello").drain_commands()
 
     same(story, monkeypatch)
 
 
 def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
-        book.get(b"/park").take()
+        book.get(b"/park").drain_commands()
         book >> Stopping(5.0)
-        book.take()
-        book.after(4.0).take()
+        book.drain_commands()
+        book.after(4.0).drain_commands()
 
     def late(book: ToyPlaybook) -> None:
         book >> Received(CH, get(b"/hello")[:-1])
-        book.take()
+        book.drain_commands()
         book >> Stopping(5.0)
-        book.take()
+        book.drain_commands()
         book >> Received(CH, b"\n")
-        book.take()
+        book.drain_commands()
 
     def handler_stops(book: ToyPlaybook) -> None:
         def stop(request: object) -> Response:
@@ -157,7 +157,7 @@ def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
             return Response(200, Headers(), b"last")
 
         book.toy.answer = stop
-        book.get(b"/answer").take()
+        book.get(b"/answer").drain_commands()
 
     for each in (story, late, handler_stops):
         same(each, monkeypatch)
@@ -165,15 +165,15 @@ def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
-        book.get(b"/big").take()
+        book.get(b"/big").drain_commands()
         book >> Received(CH, get(b"/hello"))
-        assert book.take() == []
+        assert book.drain_commands() == []
         book >> Sent(CH, 500_000)
-        book.take()
+        book.drain_commands()
         book >> Sent(CH, 100_000)
-        book.take()
+        book.drain_commands()
         book >> Received(CH, get(b"/hello"))
-        book.take()
+        book.drain_commands()
 
     same(story, monkeypatch, Limits(high_water=100_000, low_water=50_000))
 
@@ -181,11 +181,11 @@ def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
-        assert PauseReading(CH) in book.take()
+        assert PauseReading(CH) in book.drain_commands()
         book >> Received(CH, b"x" * 100)
-        book.take()
+        book.drain_commands()
         book >> Received(CH, get(b"/hello"))
-        book.take()
+        book.drain_commands()
 
     same(story, monkeypatch, Limits(unauthenticated_budget=800))
 
@@ -195,7 +195,7 @@ def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.Monk
         request = post(b"/echo", b"abc")
         for piece in (request[:1], request[1:], request):
             book >> Received(CH, piece)
-            book.take()
+            book.drain_commands()
 
     same(story, monkeypatch)
 
@@ -215,7 +215,7 @@ def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
     object.__setattr__(book.toy.router.match("GET", "/hello").route, "handler", handler)
     book.get(b"/hello")
-    book.take()
+    book.drain_commands()
     assert hops[::-1][:-1] == [
         "Engine.handle",
         "HttpChannel.received",

@@ -82,7 +82,7 @@ def test_a_cancelled_reader_releases_its_file() -> None:
 def test_yaml(parsed: object, result: object) -> None:
     book, told = reading("yaml")
     book >> Done(ONE, opened())
-    book.take()
+    book.drain_commands()
     book >> Done(TWO, b"abc") << [ReleaseFile(7), Compute(THREE, "yaml.load", ("abc",))]
     book >> Done(THREE, parsed) << []
     assert told == [result]
@@ -91,14 +91,14 @@ def test_yaml(parsed: object, result: object) -> None:
 def test_yaml_that_is_none() -> None:
     book, told = reading("yaml")
     book >> Done(ONE, opened())
-    book.take()
+    book.drain_commands()
     book >> Done(TWO, b"\xff") << [ReleaseFile(7)]
     assert told == [Failure(FailureKind.INVALID, "not UTF-8")]
     book, told = reading("yaml")
     book >> Done(ONE, opened())
-    book.take()
+    book.drain_commands()
     book >> Done(TWO, b"}")
-    book.take()
+    book.drain_commands()
     book >> Failed(THREE, Failure(FailureKind.INVALID)) << []
     assert told == [Failure(FailureKind.INVALID)]
 

@@ -66,7 +66,7 @@ def test_sleeping_and_waiting() -> None:
     assert owner.engine.resume(ticket, "now")
     assert not owner.engine.resume(ticket, "again")
     assert (owner.told, task.is_running, task.done) == (["now"], False, True)
-    book.after(100.0).take()
+    book.after(100.0).drain_commands()
 
 
 def test_what_comes_for_certain_needs_no_deadline() -> None:
@@ -80,9 +80,9 @@ def test_what_comes_for_certain_needs_no_deadline() -> None:
     before = owner.engine.next_deadline()
     owner.spawn(flow())
     assert owner.engine.next_deadline() == before
-    book.after(1e6).take()
+    book.after(1e6).drain_commands()
     assert owner.engine.resume(ticket, "now")
-    book.after(2.0).take()
+    book.after(2.0).drain_commands()
     assert owner.told == [("now", TIMED_OUT)]
 
 
@@ -113,7 +113,7 @@ def test_cancelling_twice_and_when_done() -> None:
     owner.spawn(run_operation(owner.engine, CreateBlob(owner.engine.new_op())))
     owner.cancel()
     owner.cancel()
-    book.after(100.0).take()
+    book.after(100.0).drain_commands()
     assert owner.told == []
 
 
@@ -181,7 +181,7 @@ def test_a_flow_that_cancels_itself(how: str) -> None:
     book.after(1.0) << ([CreateBlob(OperationId(50)), Cancel(OperationId(50))] if how == "ask" else [])
     assert (cleaned, owner.told, task.done) == ([how], [], True)
     assert len(book.logs) == (how == "bug")
-    book.after(100.0).take()
+    book.after(100.0).drain_commands()
 
 
 class _Half(Deferred):

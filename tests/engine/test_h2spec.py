@@ -349,11 +349,11 @@ def test_a_case(case: Case) -> None:
     commands: list[Command] = []
     for step in (PREFACE + settings(), settings(flags=ACK), *case.frames):
         book >> Received(CH, step)
-        said = book.take()
+        said = book.drain_commands()
         commands += said
         while (written := len(wire_bytes(said))) and CloseWrite(CH) not in said:
             book >> Sent(CH, written)
-            said = book.take()
+            said = book.drain_commands()
             commands += said
     assert told(commands) == case.wanted
 

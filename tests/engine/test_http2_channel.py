@@ -59,7 +59,7 @@ def test_the_preface_may_come_in_pieces() -> None:
     for piece in (data[:1], data[1:3]):
         book >> Received(CH, piece) << []
     book >> Received(CH, data[3:])
-    client.receive_data(wire_bytes(book.take()))
+    client.receive_data(wire_bytes(book.drain_commands()))
     assert answers(drain(client)) == {1: (200, b"hello")}
 
 
@@ -70,11 +70,11 @@ def test_http1_that_begins_like_it() -> None:
     book >> Received(CH, b"P") << []
     book >> Received(CH, b"RI") << []
     book >> Received(CH, get(b"/hello"))
-    assert wire_bytes(book.take()).startswith(b"HTTP/1.1 405 ")
+    assert wire_bytes(book.drain_commands()).startswith(b"HTTP/1.1 405 ")
     book = open_book()
     book >> Received(CH, b"PR") << []
     book >> ReadClosed(CH)
-    assert isinstance(book.take()[-1], CloseWrite)
+    assert isinstance(book.drain_commands()[-1], CloseWrite)
 
 
 @pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
@@ -83,14 +83,14 @@ def test_what_alpn_has_chosen_is_final(data: bytes) -> None:
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
     book >> Received(ChannelId(4), data)
-    said = wire_bytes(book.take(), 4)
+    said = wire_bytes(book.drain_commands(), 4)
     assert said[3] == FrameType.SETTINGS
     assert (said[-17:] == encode_goaway(0, ErrorCodes.PROTOCOL_ERROR)) is (data != b"P")
-    assert (book.take()[-1] == CloseWrite(ChannelId(4))) is (data != b"P")
+    assert (book.drain_commands()[-1] == CloseWrite(ChannelId(4))) is (data != b"P")
     book >> accepted(6, tls=True, alpn="http/1.1") << []
     book >> Received(ChannelId(6), b"P") << []
     book >> Received(ChannelId(6), PREFACE[1:])
-    assert wire_bytes(book.take(), 6).startswith(b"HTTP/1.1 505 ")
+    assert wire_bytes(book.drain_commands(), 6).startswith(b"HTTP/1.1 505 ")
     book >> accepted(8, tls=True, alpn="http/1.1") << []
     book >> Received(ChannelId(8), get(b"/hello")) << [book.says(200, b"hello", ch=8)]
 
@@ -99,18 +99,18 @@ def test_one_that_is_closed_before_it_has_said_anything_is_read_no_more() -> Non
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
     book.after(PATIENT.head_timeout)
-    assert CloseWrite(ChannelId(4)) in book.take()
+    assert CloseWrite(ChannelId(4)) in book.drain_commands()
     book >> Received(ChannelId(4), PREFACE) << []
 
 
 def test_a_peer_that_says_half_a_preface() -> None:
     book = open_book()
     book >> Received(CH, b"PRI * ")
-    book.take()
+    book.drain_commands()
     book.after(14.9) << []
     book.after(0.2)
-    assert b"\x07" in wire_bytes(book.take())
-    assert book.take()[-1] == CloseWrite(CH)
+    assert b"\x07" in wire_bytes(book.drain_commands())
+    assert book.drain_commands()[-1] == CloseWrite(CH)
 
 
 def test_a_peer_that_breaks_the_rules() -> None:
@@ -118,7 +118,7 @@ def test_a_peer_that_breaks_the_rules() -> None:
     book.send_request(ONE, "/park")
     book.open(THREE)
     book.book >> Received(CH, bytes(9))
-    book.feed(book.book.take())
+    book.feed(book.book.drain_commands())
     assert CloseWrite(CH) in book.others
     assert book.toy.cleaned == ["park"]
     assert book.toy.handler.told[-1] == ("closed", 1006, "the stream is over")
@@ -274,14 +274,14 @@ def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> 
     assert book.talk() == []
     assert book.client.idle
     book.book >> Stopping(5.0)
-    assert CloseWrite(CH) in book.book.take()  # no stream is left
+    assert CloseWrite(CH) in book.book.drain_commands()  # no stream is left
     book = Http2Playbook()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
     book.client.send(StreamReset(ONE))
     assert book.talk() == []
     book.book >> Stopping(5.0)
-    assert CloseWrite(CH) in book.book.take()
+    assert CloseWrite(CH) in book.book.drain_commands()
 
 
 def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
@@ -311,7 +311,7 @@ def test_a_request_that_ends_before_the_peer_has_read_its_early_answer() -> None
     assert isinstance(book.talk()[-1], ResponseEnd)
     assert book.client.idle
     book.book >> Stopping(5.0)
-    assert CloseWrite(CH) in book.book.take()  # no stream is left
+    assert CloseWrite(CH) in book.book.drain_commands()  # no stream is left
 
 
 def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
@@ -320,7 +320,7 @@ def test_a_malformed_request_is_answered_as_any_refusal_is() -> None:
     bare = Encoder().encode([(":method", "GET"), (":scheme", "http"), (":path", "x"), (":authority", "a")])
     book.client.receive_data(b"")
     book.book >> Received(CH, struct.pack(">HBBBL", 0, len(bare), 1, 5, 1) + bare)
-    raw = wire_bytes(book.book.take())
+    raw = wire_bytes(book.book.drain_commands())
     assert b"bad_request: :path is malformed" in raw
     fields = dict(Decoder().decode(raw[9 : 9 + raw[2]], raw=True))
     assert fields[b":status"] == b"400"
@@ -423,7 +423,7 @@ def test_the_socket_is_not_filled_beyond_the_mark() -> None:
     assert book.pauses == [PauseReading(CH)]
     book.book >> Sent(CH, book.unsent)
     book.unsent = 0
-    heard += book.feed(book.book.take())
+    heard += book.feed(book.book.drain_commands())
     assert ResumeReading(CH) in book.pauses
     assert sum(len(event.data) for event in heard if isinstance(event, ResponseData)) == 3 * 262_144
 
@@ -508,7 +508,7 @@ def test_the_socket_takes_more_again() -> None:
     while book.unsent:
         n, book.unsent = book.unsent, 0
         book.book >> Sent(CH, n)
-        heard += book.feed(book.book.take(), sent=False)
+        heard += book.feed(book.book.drain_commands(), sent=False)
     for stream in (ONE, THREE):
         book.client.acknowledge_data(stream, 262_144)
     assert answers(merged(heard + book.talk())) == {1: (200, bytes(400_000)), 3: (200, bytes(400_000))}
@@ -528,7 +528,7 @@ def test_stopping() -> None:
     assert answers(book.after(0.0) + book.talk()) == {1: (200, b"done")}
     assert CloseWrite(CH) in book.others
     book.book >> Closed(CH, "")
-    assert isinstance(book.book.take()[-1], Exit)
+    assert isinstance(book.book.drain_commands()[-1], Exit)
 
 
 def test_stopping_with_nothing_to_do() -> None:

@@ -5,7 +5,7 @@ from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import ToyPlaybook, get, open_book
-from tests.support.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 
 def channel_of(book: ToyPlaybook) -> HttpChannel:
@@ -16,14 +16,14 @@ def channel_of(book: ToyPlaybook) -> HttpChannel:
 def test_everything_said_in_one_turn_is_one_send() -> None:
     book = open_book()
     book >> Received(CH, get(b"/hello") * 3)
-    (send,) = book.take()
+    (send,) = book.drain_commands()
     assert repr(send).count("HTTP/1.1 200 OK") == 3
 
 
 def test_many_requests_at_once_are_taken_one_after_another() -> None:
     book = open_book()
     book >> Received(CH, get(b"/hello") * 400)
-    assert wire_bytes(book.take()).count(b"HTTP/1.1 200 OK") == 400
+    assert wire_bytes(book.drain_commands()).count(b"HTTP/1.1 200 OK") == 400
 
 
 def test_shutting_twice_and_after_a_drop() -> None:
@@ -34,7 +34,7 @@ def test_shutting_twice_and_after_a_drop() -> None:
     book.after(0.0) << [CloseWrite(CH)]
     channel.abort()
     channel.abort()
-    book.after(0.0).take()
+    book.after(0.0).drain_commands()
     channel.close_gracefully()
     book.after(9.0) << []
 
@@ -71,7 +71,7 @@ def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
 
 def test_a_peer_that_closes_during_the_linger() -> None:
     book = open_book()
-    book >> Received(CH, b"\0") << [sends(CH, startswith=b"HTTP/1.1 400"), CloseWrite(CH)]
+    book >> Received(CH, b"\0") << [SendMatcher(CH, startswith=b"HTTP/1.1 400"), CloseWrite(CH)]
     book >> ReadClosed(CH) << []
     book >> Closed(CH) << []
     book.after(9.0) << []

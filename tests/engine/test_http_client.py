@@ -31,7 +31,7 @@ from svc_proto.facts import (
 )
 from svc_proto.wire.events import Headers
 from tests.engine.toy_service import RecordingWebSocketHandler
-from tests.support.playbook import Life, Playbook, counting_entropy, sends, wire_bytes
+from tests.support.playbook import FlowService, Playbook, SendMatcher, counting_entropy, wire_bytes
 
 ONE = ChannelId(1)
 OP = OperationId(1)
@@ -45,8 +45,8 @@ CONNECT = Connect(OP, ONE, "127.0.0.1", 8642)
 PEER = Connected(Address("127.0.0.1", 8642))
 
 
-def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, Life]:
-    caller = Life(flow)
+def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, FlowService]:
+    caller = FlowService(flow)
     return Playbook(Engine(caller, entropy=counting_entropy())), caller
 
 
@@ -56,7 +56,7 @@ def test_unless_it_is_said_how_long_it_may_take_half_a_minute() -> None:
     assert book.core.next_deadline() == book.now.mono + 30
 
 
-def fetching() -> tuple[Playbook, Life]:
+def fetching() -> tuple[Playbook, FlowService]:
     """A fetch whose request is out."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
@@ -64,13 +64,15 @@ def fetching() -> tuple[Playbook, Life]:
     return book, caller
 
 
-def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, Life, bytes]:
+def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, FlowService, bytes]:
     """A WebSocket that was asked for, and the answer that accepts it."""
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
     (key,) = [
-        line[19:] for line in wire_bytes(book.take(), ONE).split(b"\r\n") if line.startswith(b"sec-websocket-key: ")
+        line[19:]
+        for line in wire_bytes(book.drain_commands(), ONE).split(b"\r\n")
+        if line.startswith(b"sec-websocket-key: ")
     ]
     return book, caller, SWITCH % accept_for(key)
 
@@ -155,7 +157,7 @@ def test_the_answer_takes_too_long() -> None:
 def test_the_caller_goes_away() -> None:
     book, caller = fetching()
     caller.task.cancel()
-    book.after(0.0).take()
+    book.after(0.0).drain_commands()
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\n\r\n") << []
     book >> Closed(ONE) << []
     assert caller.results == caller.errors == []
@@ -171,7 +173,7 @@ def test_answers_that_end_early() -> None:
         book, caller = fetching()
         for fact in facts:
             book >> fact
-            book.take()
+            book.drain_commands()
         assert caller.results[0].kind is FailureKind.UNREACHABLE
     book, caller = fetching()
     book >> Closed(ONE) << []
@@ -204,7 +206,7 @@ def test_a_malformed_header_leaves_no_connection_behind() -> None:
             engine, "GET", WS, into=websocket_upgrade(RecordingWebSocketHandler()), headers=((b"x", b"a\r\nb"),)
         )
     )
-    (connect,) = (book >> Started()).take()
+    (connect,) = (book >> Started()).drain_commands()
     assert isinstance(connect, Connect)
     book >> Done(OP, PEER) << [Abort(ONE)]
 
@@ -228,8 +230,8 @@ def test_a_websocket() -> None:
     assert socket is handler.socket
     assert handler.told == [("open",), ("text", "hi")]
     socket.send_text("yo")
-    book.after(0.0) << [sends(ONE, startswith=b"\x81\x82")]
-    book >> Stopping(5.0) << [sends(ONE, startswith=b"\x88")]
+    book.after(0.0) << [SendMatcher(ONE, startswith=b"\x81\x82")]
+    book >> Stopping(5.0) << [SendMatcher(ONE, startswith=b"\x88")]
     book >> Received(ONE, b"\x88\x02\x03\xe9") << [CloseWrite(ONE)]
     book >> ReadClosed(ONE) << []
     assert handler.told[-1] == ("closed", 1001, "")
@@ -238,9 +240,9 @@ def test_a_websocket() -> None:
 def test_the_linger_of_a_client() -> None:
     handler = RecordingWebSocketHandler()
     book, _, accepted = opening(handler)
-    book >> Sent(ONE, len(wire_bytes(book.take(), ONE))) << []
+    book >> Sent(ONE, len(wire_bytes(book.drain_commands(), ONE))) << []
     book >> Received(ONE, accepted + b"\x88\x02\x03\xe8")
-    data, fin = book.take()
+    data, fin = book.drain_commands()
     assert isinstance(data, Send)
     assert fin == CloseWrite(ONE)
     book >> Sent(ONE, len(data.data)) << []
@@ -289,7 +291,9 @@ class Source:
         return bytes(min(self.piece, self.size - offset)) if self.instead is None else self.instead
 
 
-def uploading(size: int, within: float = 600.0, into: ResponseMode[Any] | None = None) -> tuple[Playbook, Life, Source]:
+def uploading(
+    size: int, within: float = 600.0, into: ResponseMode[Any] | None = None
+) -> tuple[Playbook, FlowService, Source]:
     """A request whose body is on its way, and whose head is out."""
     made: list[Source] = []
 
@@ -301,14 +305,14 @@ def uploading(size: int, within: float = 600.0, into: ResponseMode[Any] | None =
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER)
     head = b"PUT /v1/models HTTP/1.1\r\nhost: 127.0.0.1:8642\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % size
-    assert wire_bytes(book.take(), ONE) == head
+    assert wire_bytes(book.drain_commands(), ONE) == head
     book >> Sent(ONE, len(head)) << []
     return book, caller, made[0]
 
 
 def reads(book: Playbook, source: Source) -> int:
     """The next piece is there: how many bytes are sent then."""
-    return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).take(), ONE))
+    return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).drain_commands(), ONE))
 
 
 def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
@@ -321,13 +325,13 @@ def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
         sent += n
         if len(source.asked) == before and sent < 1_000_000:  # as much is on its way as may be
             book >> Sent(ONE, n)
-            book.take()
+            book.drain_commands()
             book >> Sent(ONE, 200_000)
-            book.take()
+            book.drain_commands()
             assert len(source.asked) == before + 1
     assert source.asked == list(range(0, 1_000_000, 100_000))
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    book.take()
+    book.drain_commands()
     assert [answer.status for answer in caller.results] == [200]
 
 

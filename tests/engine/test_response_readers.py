@@ -24,7 +24,7 @@ from svc_proto.engine.response_readers import (
 )
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
-from tests.support.playbook import Life, Playbook
+from tests.support.playbook import FlowService, Playbook
 
 URL = "http://127.0.0.1:8642/stream"
 REQUEST = Send(
@@ -74,7 +74,7 @@ class Slow:
             reader.abandon()
 
 
-def asking(slow: Slow, request: Send) -> tuple[Playbook, Life]:
+def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
     """Its request is out."""
     book, caller = calling(slow.flow)
     book >> Started() << [CONNECT]
@@ -83,13 +83,13 @@ def asking(slow: Slow, request: Send) -> tuple[Playbook, Life]:
     return book, caller
 
 
-def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, Life, Slow]:
+def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, FlowService, Slow]:
     """A stream whose request is out."""
     slow = Slow(event_stream(), within)
     return *asking(slow, REQUEST), slow
 
 
-def opened(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, Life, Slow]:
+def opened(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, FlowService, Slow]:
     book, caller, slow = reading(within=within)
     book >> Received(ONE, HEAD) << []
     return book, caller, slow
@@ -159,13 +159,13 @@ def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
 def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: a\n\n") << []
-    book.act(slow.read).take()
+    book.act(slow.read).drain_commands()
     if asked:
-        book.act(slow.read).take()
+        book.act(slow.read).drain_commands()
     book >> end
-    book.take()
+    book.drain_commands()
     if not asked:
-        book.act(slow.read).take()
+        book.act(slow.read).drain_commands()
     assert slow.kept == [["a"]]
     (failure,) = caller.results
     assert failure.kind is FailureKind.UNREACHABLE
@@ -176,7 +176,7 @@ def test_a_stream_that_is_no_stream() -> None:
     book.act(slow.read) << []
     for _ in range(3):
         book >> chunk(b"x" * 400_000)
-        book.take()
+        book.drain_commands()
     assert caller.results[0].kind is FailureKind.INVALID
 
 
@@ -184,7 +184,7 @@ def test_chunks_that_are_none() -> None:
     book, caller, slow = opened()
     book.act(slow.read) << []
     book >> Received(ONE, b"zz\r\n")
-    assert Abort(ONE) in book.take()
+    assert Abort(ONE) in book.drain_commands()
     assert caller.results[0].kind is FailureKind.INVALID
 
 
@@ -200,15 +200,15 @@ def test_any_other_answer_is_collected() -> None:
 def test_any_other_answer_that_breaks() -> None:
     book, caller, _ = reading()
     book >> Received(ONE, b"nonsense\r\n\r\n")
-    assert Abort(ONE) in book.take()
+    assert Abort(ONE) in book.drain_commands()
     assert caller.results[0].kind is FailureKind.INVALID
     book, caller, _ = reading()
     book >> Closed(ONE, "reset")
-    book.take()
+    book.drain_commands()
     assert caller.results == [Failure(FailureKind.UNREACHABLE, "reset")]
     book, caller, _ = reading()
     book >> ReadClosed(ONE)
-    book.take()
+    book.drain_commands()
     assert caller.results[0].kind is FailureKind.UNREACHABLE
 
 
@@ -335,7 +335,7 @@ def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
     book, caller = calling(flow)
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER)
-    book >> Sent(ONE, sum(len(order.data) for order in book.take() if isinstance(order, Send))) << []
+    book >> Sent(ONE, sum(len(order.data) for order in book.drain_commands() if isinstance(order, Send))) << []
     book >> Received(ONE, HEAD) << []
     book >> chunk(b"mine") << []
     book >> chunk(b"yours") << []

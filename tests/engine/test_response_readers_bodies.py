@@ -12,7 +12,7 @@ from svc_proto.engine.response_readers import MAX_UNREAD, BodyReader, streamed
 from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Started
 from tests.engine.test_http_client import CONNECT, ONE, OP, PEER, calling
 from tests.engine.test_response_readers import END, URL, Slow, asking, chunk
-from tests.support.playbook import Life, Playbook
+from tests.support.playbook import FlowService, Playbook
 
 REQUEST = Send(
     ONE,
@@ -21,13 +21,13 @@ REQUEST = Send(
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def reading() -> tuple[Playbook, Life, Slow]:
+def reading() -> tuple[Playbook, FlowService, Slow]:
     """A body whose request is out."""
     slow = Slow(streamed(), 60.0)
     return *asking(slow, REQUEST), slow
 
 
-def opened() -> tuple[Playbook, Life, Slow]:
+def opened() -> tuple[Playbook, FlowService, Slow]:
     book, caller, slow = reading()
     book >> Received(ONE, HEAD) << []
     return book, caller, slow
@@ -92,13 +92,13 @@ def test_silence_is_counted_from_the_question() -> None:
 def test_a_body_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None:
     book, caller, slow = opened()
     book >> chunk(b"a") << []
-    book.act(slow.read).take()
+    book.act(slow.read).drain_commands()
     if asked:
-        book.act(slow.read).take()
+        book.act(slow.read).drain_commands()
     book >> end
-    book.take()
+    book.drain_commands()
     if not asked:
-        book.act(slow.read).take()
+        book.act(slow.read).drain_commands()
     assert slow.kept == [b"a"]
     (failure,) = caller.results
     assert isinstance(failure, Failure)
@@ -109,7 +109,7 @@ def test_a_broken_chunk_in_the_middle() -> None:
     book, caller, slow = opened()
     book.act(slow.read) << []
     book >> Received(ONE, b"zz\r\n")
-    book.take()
+    book.drain_commands()
     (failure,) = caller.results
     assert failure.kind is FailureKind.INVALID
 
@@ -128,14 +128,14 @@ def test_no_answer_at_all() -> None:
     assert caller.results == [Failure(FailureKind.TIMED_OUT, "no answer in time")]
     book, caller, _ = reading()
     book >> Received(ONE, b"nonsense\r\n\r\n")
-    book.take()
+    book.drain_commands()
     assert caller.results[0].kind is FailureKind.INVALID
     book, caller, _ = reading()
     book >> Closed(ONE) << []
     assert caller.results[0].kind is FailureKind.UNREACHABLE
     book, caller, _ = reading()
     book >> ReadClosed(ONE)
-    book.take()
+    book.drain_commands()
     assert caller.results[0].kind is FailureKind.UNREACHABLE
 
 
@@ -163,7 +163,7 @@ def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
     book, _ = calling(flow)
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER)
-    book.take()
+    book.drain_commands()
     book >> Received(ONE, HEAD) << []
     (reader,) = readers
     book.act(lambda: reader.set_paused(True)) << [PauseReading(ONE)]

@@ -11,14 +11,14 @@ from svc_proto.facts import Received
 from svc_proto.wire.http1_fast_path_server import FastPathServerConnection
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.engine.toy_service import get, open_book
-from tests.support.playbook import CH, sends, wire_bytes
+from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 
 def test_fields_of_the_service_are_on_every_answer() -> None:
     book = open_book()
     book.toy.extra_fields = ((b"x-extra", b"1"),)
     for path in (b"/hello", b"/nowhere", b"/teapot", b"/private"):
-        book.get(path) << [sends(CH, contains=b"\r\nx-extra: 1\r\n")]
+        book.get(path) << [SendMatcher(CH, contains=b"\r\nx-extra: 1\r\n")]
 
 
 def test_the_date_is_that_of_rfc_9110() -> None:
@@ -36,4 +36,4 @@ def test_what_is_asked_behind_16_kib_waits_for_the_socket(
     book = open_book(evolve(DEFAULT_LIMITS, high_water=16 * 1024))
     book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
     book.act(lambda: book.engine.resume(book.toy.ticket, b"x" * size))
-    assert wire_bytes(book.take(), CH).count(b"HTTP/1.1 200") == answers
+    assert wire_bytes(book.drain_commands(), CH).count(b"HTTP/1.1 200") == answers

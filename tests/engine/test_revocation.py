@@ -15,7 +15,7 @@ from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.facts import Received
 from svc_proto.wire.events import NO_HEADERS
 from tests.engine.toy_service import ToyPlaybook, get, open_book, plain, post
-from tests.support.playbook import CH, accepted, sends
+from tests.support.playbook import CH, SendMatcher, accepted
 
 GONE = Refused(401, "unauthorized", "gone")
 
@@ -98,7 +98,7 @@ def test_an_answer_that_has_begun_is_cut() -> None:
         yield from book.toy._park(Request("GET", "/", "", NO_HEADERS, accepted().peer, False, {}))
 
     book.toy.answer = lambda request: StreamedResponse(200, NO_HEADERS, endless)
-    book.get(b"/answer") << [sends(CH, contains=b"word")]
+    book.get(b"/answer") << [SendMatcher(CH, contains=b"word")]
     end(book) << [Abort(CH)]
     assert book.toy.cleaned == ["park"]
 
@@ -127,7 +127,7 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
 
 def test_what_was_answered_already_is_left_alone() -> None:
     book = held_book()
-    book >> Received(CH, post(b"/small", b"", length=11)) << [sends(CH, startswith=b"HTTP/1.1 413")]
+    book >> Received(CH, post(b"/small", b"", length=11)) << [SendMatcher(CH, startswith=b"HTTP/1.1 413")]
     end(book) << []
     book >> Received(CH, b"x" * 11 + get(b"/hello")) << [book.says(200, b"hello")]
 

@@ -5,7 +5,7 @@ from svc_proto.engine.admission import AdmissionControl
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, post
-from tests.support.playbook import CH, accepted, sends, wire_bytes
+from tests.support.playbook import CH, SendMatcher, accepted, wire_bytes
 
 CLOSE = b"connection: close"
 
@@ -52,7 +52,7 @@ def test_a_slow_second_head_gets_408() -> None:
     book.after(70.0) << []
     book >> Received(CH, b"G") << []
     book.after(14.0) << []
-    book.after(1.0) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+    book.after(1.0) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
 def test_each_head_has_its_own_time() -> None:
@@ -63,7 +63,7 @@ def test_each_head_has_its_own_time() -> None:
         book.after(10.0) << []
         book >> Received(CH, whole[9:] + whole[:9]) << [book.says(200, b"hello")]
     book.after(14.9) << []
-    book.after(0.1) << [sends(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
+    book.after(0.1) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
 def test_a_slow_body_gets_408_and_bytes_buy_time() -> None:
@@ -80,7 +80,7 @@ def test_a_slow_body_gets_408_and_bytes_buy_time() -> None:
 
 def test_a_slow_body_that_is_drained_gets_nothing_more() -> None:
     book = open_book()
-    book >> Received(CH, post(b"/nowhere", b"", length=100)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    book >> Received(CH, post(b"/nowhere", b"", length=100)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     book.after(30.0) << [CloseWrite(CH)]
 
 
@@ -98,8 +98,8 @@ def test_our_own_work_has_no_deadline_here() -> None:
     book >> Received(CH, post(b"/echo", b"", length=1)) << []
     book.after(5.0) << []
     book >> Received(CH, b"x" + get(b"/park"))
-    assert wire_bytes(book.take()).endswith(b"x")
-    book >> Sent(CH, len(wire_bytes(book.take()))) << []
+    assert wire_bytes(book.drain_commands()).endswith(b"x")
+    book >> Sent(CH, len(wire_bytes(book.drain_commands()))) << []
     book.after(19.9) << []
     book.after(0.1) << [book.says(200, b"late")]
 
@@ -118,7 +118,7 @@ def test_pipelined_requests_wait_their_turn() -> None:
 def test_reading_goes_on_after_the_pause() -> None:
     book = open_book()
     book >> Received(CH, get(b"/park") + get(b"/hello")) << [PauseReading(CH)]
-    book.after(20.0) << [ResumeReading(CH), sends(CH, contains=b"hello")]
+    book.after(20.0) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello")]
 
 
 def test_close_asked_by_the_client() -> None:
@@ -127,7 +127,7 @@ def test_close_asked_by_the_client() -> None:
         book
         >> Received(CH, get(b"/hello", b"Connection: close"))
         << [
-            sends(CH, contains=b"Connection: close\r\n"),
+            SendMatcher(CH, contains=b"Connection: close\r\n"),
             CloseWrite(CH),
         ]
     )
@@ -138,7 +138,7 @@ def test_close_asked_by_the_client() -> None:
 
 def test_http_1_0_is_closed() -> None:
     book = open_book()
-    book >> Received(CH, b"GET /hello HTTP/1.0\r\n\r\n") << [sends(CH, contains=b"hello"), CloseWrite(CH)]
+    book >> Received(CH, b"GET /hello HTTP/1.0\r\n\r\n") << [SendMatcher(CH, contains=b"hello"), CloseWrite(CH)]
 
 
 # --- errors ---
@@ -169,7 +169,11 @@ def test_a_malformed_body_is_answered_if_nothing_was() -> None:
         ]
     )
     book = open_book()
-    book >> Received(CH, head % b"/nowhere" + b"zz\r\n") << [sends(CH, startswith=b"HTTP/1.1 404"), CloseWrite(CH)]
+    (
+        book
+        >> Received(CH, head % b"/nowhere" + b"zz\r\n")
+        << [SendMatcher(CH, startswith=b"HTTP/1.1 404"), CloseWrite(CH)]
+    )
 
 
 def test_a_request_that_is_cut_off() -> None:
@@ -188,7 +192,7 @@ def test_a_head_that_is_cut_off() -> None:
 
 def test_a_fin_after_the_answer() -> None:
     book = open_book()
-    book.get(b"/hello").take()
+    book.get(b"/hello").drain_commands()
     book >> ReadClosed(CH) << [CloseWrite(CH)]
 
 
@@ -206,7 +210,7 @@ def test_stopping_finishes_what_has_begun() -> None:
 
 def test_stopping_closes_idle_connections() -> None:
     book = open_book()
-    book.get(b"/hello").take()
+    book.get(b"/hello").drain_commands()
     book >> Stopping(10.0) << [CloseWrite(CH)]
     book >> Stopping(10.0) << []
     book >> Closed(CH) << [Exit(0)]
@@ -214,15 +218,15 @@ def test_stopping_closes_idle_connections() -> None:
 
 def test_stopping_drains_before_it_closes() -> None:
     book = open_book()
-    book >> Received(CH, post(b"/nowhere", b"", length=2)) << [sends(CH, startswith=b"HTTP/1.1 404")]
+    book >> Received(CH, post(b"/nowhere", b"", length=2)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     book >> Stopping(10.0) << []
     book >> Received(CH, b"ab") << [CloseWrite(CH)]
 
 
 def test_stopping_tells_websockets() -> None:
     book = open_book()
-    book >> Received(CH, HANDSHAKE % b"/ws") << [sends(CH, startswith=b"HTTP/1.1 101")]
-    book >> Stopping(10.0) << [sends(CH, startswith=b"\x88", contains=b"\x03\xe9the server is shutting down")]
+    book >> Received(CH, HANDSHAKE % b"/ws") << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
+    book >> Stopping(10.0) << [SendMatcher(CH, startswith=b"\x88", contains=b"\x03\xe9the server is shutting down")]
     book.after(5.0) << [Abort(CH)]
     book >> Closed(CH) << [Exit(0)]
     assert book.toy.handler.told == [("open",), ("closed", 1006, "")]
@@ -241,7 +245,7 @@ def test_the_grace_is_over() -> None:
 
 def test_a_peer_that_does_not_read_is_paused_then_dropped() -> None:
     book = open_book(Limits(idle_timeout=1000.0))
-    book.get(b"/big") << [sends(CH, startswith=b"HTTP/1.1 200"), PauseReading(CH)]
+    book.get(b"/big") << [SendMatcher(CH, startswith=b"HTTP/1.1 200"), PauseReading(CH)]
     size = len(book.says(200, b"b" * 600_000).data)
     book.after(59.0) << []
     book >> Sent(CH, 100_000) << []
@@ -252,7 +256,7 @@ def test_a_peer_that_does_not_read_is_paused_then_dropped() -> None:
 
 def test_a_write_that_stalls() -> None:
     book = open_book(Limits(idle_timeout=100.0))
-    book.get(b"/big").take()
+    book.get(b"/big").drain_commands()
     book >> Sent(CH, 1000) << []
     book.after(60.0) << [Abort(CH)]
     book >> Sent(CH, 599_000) << []
@@ -262,9 +266,9 @@ def test_a_write_that_stalls() -> None:
 def test_the_linger_begins_when_all_has_left() -> None:
     book = open_book()
     book >> Received(CH, get(b"/big", b"Connection: close"))
-    book.take()
-    size = len(wire_bytes(book.take()))
-    assert CloseWrite(CH) in book.take()
+    book.drain_commands()
+    size = len(wire_bytes(book.drain_commands()))
+    assert CloseWrite(CH) in book.drain_commands()
     book.after(30.0) << []
     book >> Sent(CH, size - 1) << [ResumeReading(CH)]
     book.after(30.0) << []
@@ -275,21 +279,21 @@ def test_the_linger_begins_when_all_has_left() -> None:
 
 def test_requests_wait_until_their_predecessors_were_read() -> None:
     book = open_book()
-    book >> Received(CH, get(b"/big") * 2 + get(b"/hello")) << [sends(CH, contains=b"bbb"), PauseReading(CH)]
-    size = len(wire_bytes(book.take()))
+    book >> Received(CH, get(b"/big") * 2 + get(b"/hello")) << [SendMatcher(CH, contains=b"bbb"), PauseReading(CH)]
+    size = len(wire_bytes(book.drain_commands()))
     for _ in range(5):
         book >> Sent(CH, 50_000) << []
         book.after(59.0) << []
-    book >> Sent(CH, size - 250_000) << [ResumeReading(CH), sends(CH, contains=b"bbb"), PauseReading(CH)]
-    book >> Sent(CH, size) << [ResumeReading(CH), sends(CH, contains=b"hello")]
+    book >> Sent(CH, size - 250_000) << [ResumeReading(CH), SendMatcher(CH, contains=b"bbb"), PauseReading(CH)]
+    book >> Sent(CH, size) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello")]
 
 
 def test_a_half_closed_peer_that_reads_slowly_gets_all_its_answers() -> None:
     book = open_book()
-    book >> Received(CH, get(b"/big") + get(b"/hello")) << [sends(CH, contains=b"bbb"), PauseReading(CH)]
-    size = len(wire_bytes(book.take()))
+    book >> Received(CH, get(b"/big") + get(b"/hello")) << [SendMatcher(CH, contains=b"bbb"), PauseReading(CH)]
+    size = len(wire_bytes(book.drain_commands()))
     book >> ReadClosed(CH) << []
-    book >> Sent(CH, size) << [ResumeReading(CH), sends(CH, contains=b"hello"), CloseWrite(CH)]
+    book >> Sent(CH, size) << [ResumeReading(CH), SendMatcher(CH, contains=b"hello"), CloseWrite(CH)]
 
 
 def test_a_large_answer_for_a_dropped_connection() -> None:

@@ -11,10 +11,10 @@ from svc_proto.engine.flow import TIMED_OUT, Flow, sleep
 from svc_proto.engine.sync import Condition, Lock, Semaphore, gather, shield
 from svc_proto.facts import Started
 from tests.engine.test_http_client import calling
-from tests.support.playbook import Life, Playbook
+from tests.support.playbook import FlowService, Playbook
 
 
-def running(flow: Callable[[Engine], Flow[object]]) -> tuple[Playbook, Life]:
+def running(flow: Callable[[Engine], Flow[object]]) -> tuple[Playbook, FlowService]:
     book, caller = calling(flow)
     book >> Started() << []
     return book, caller

@@ -9,11 +9,11 @@ from svc_proto.facts import Closed, ReadClosed, Received, Sent
 from svc_proto.machines.transitions import step
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.engine.toy_service import HANDSHAKE, RecordingWebSocketHandler, ToyPlaybook, open_book
-from tests.support.playbook import CH, accepted, sends
+from tests.support.playbook import CH, SendMatcher, accepted
 
 S, T = WebSocketConnectionState, WebSocketConnectionTrigger
 MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is
-ACCEPTED = sends(CH, startswith=b"HTTP/1.1 101", contains=b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+ACCEPTED = SendMatcher(CH, startswith=b"HTTP/1.1 101", contains=b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
 
 
 def frame(opcode: int, payload: bytes) -> Received:
@@ -128,7 +128,7 @@ def test_the_peer_vanishes() -> None:
 
 def test_the_peer_breaks_a_rule() -> None:
     book = socket_book()
-    book >> Received(CH, b"\x81\x01a") << [sends(CH, startswith=b"\x88"), CloseWrite(CH)]
+    book >> Received(CH, b"\x81\x01a") << [SendMatcher(CH, startswith=b"\x88"), CloseWrite(CH)]
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
 
@@ -155,7 +155,7 @@ def test_a_peer_that_does_not_read_holds_its_sender_back() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.send_text("é" * 150_000)
-    book.after(0.0) << [sends(CH)]  # and reading goes on: the peer may be waiting for the same
+    book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be waiting for the same
     writable = [socket.writable]
     book >> Sent(CH, 200_000) << []
     book >> Sent(CH, 50_000) << []
@@ -167,7 +167,7 @@ def test_a_sender_that_does_not_hold_back_loses_its_peer() -> None:
     book = socket_book(Limits(max_unsent=1000))
     socket = book.toy.handler.open_socket
     assert socket.send_text("x" * 1001)
-    book.after(0.0) << [sends(CH)]
+    book.after(0.0) << [SendMatcher(CH)]
     assert not socket.send_text("y")
     assert not socket.send_text("z")
     book.after(0.0) << []
@@ -180,7 +180,7 @@ def test_writable_is_not_told_to_who_is_leaving() -> None:
     socket = book.toy.handler.open_socket
     socket.send_text("x" * 300_000)
     socket.close()
-    book.after(0.0).take()
+    book.after(0.0).drain_commands()
     book >> Sent(CH, 290_000) << []
     assert book.toy.handler.told == [("open",)]
 
@@ -189,7 +189,7 @@ def test_a_peer_that_only_pings_and_never_reads_is_dropped() -> None:
     book = socket_book(Limits(max_unsent=1000))
     ping = frame(9, b"p" * 100)
     for _ in range(9):
-        book >> ping << [sends(CH, startswith=b"\x8a")]
+        book >> ping << [SendMatcher(CH, startswith=b"\x8a")]
     book >> ping << [Abort(CH)]
 
 
@@ -198,9 +198,9 @@ def test_a_service_that_wants_to_know_sooner_whether_its_peer_lives() -> None:
     socket = book.toy.handler.open_socket
     socket.set_ping_interval(5.0)
     book.after(4.9) << []
-    book.after(0.1) << [sends(CH, startswith=b"\x89")]
+    book.after(0.1) << [SendMatcher(CH, startswith=b"\x89")]
     book >> frame(10, b"") << []
-    book.after(5.0) << [sends(CH, startswith=b"\x89")]
+    book.after(5.0) << [SendMatcher(CH, startswith=b"\x89")]
     book.after(DEFAULT_LIMITS.ping_timeout) << [Abort(CH)]
 
 
@@ -209,7 +209,7 @@ def test_a_socket_that_is_closing_gets_no_later_deadline() -> None:
     socket = book.toy.handler.open_socket
     socket.close()
     socket.set_ping_interval(500.0)
-    book.after(0.0) << [sends(CH, startswith=b"\x88")]
+    book.after(0.0) << [SendMatcher(CH, startswith=b"\x88")]
     book.after(DEFAULT_LIMITS.close_timeout) << [Abort(CH)]
 
 
@@ -229,8 +229,8 @@ def test_a_bug_at_the_very_beginning_and_the_very_end() -> None:
         book
         >> Received(CH, HANDSHAKE % b"/ws")
         << [
-            sends(CH, startswith=b"HTTP/1.1 101"),
-            sends(CH, startswith=b"\x88\x21\x03\xf3internal error"),
+            SendMatcher(CH, startswith=b"HTTP/1.1 101"),
+            SendMatcher(CH, startswith=b"\x88\x21\x03\xf3internal error"),
         ]
     )
     book >> close(1011) << [CloseWrite(CH)]

@@ -265,7 +265,7 @@ class ToyPlaybook(Playbook):
 
     def sent(self) -> ToyPlaybook:
         """Everything that the last step ordered to send has left."""
-        self >> Sent(CH, len(wire_bytes(self.take())))
+        self >> Sent(CH, len(wire_bytes(self.drain_commands())))
         return self
 
     def says(self, status: int, body: bytes, *headers: bytes, ch: int = CH) -> Send:

@@ -17,7 +17,7 @@ from svc_proto.wire.connection import Role
 from svc_proto.wire.events import Event, RequestData, ResponseData
 from svc_proto.wire.http1 import Http1Connection
 from svc_proto.wire.http2 import Http2Connection
-from tests.support.playbook import CH, Life, Playbook, counting_entropy
+from tests.support.playbook import CH, FlowService, Playbook, counting_entropy
 from tests.wire.connection_pair import seeded
 
 
@@ -54,12 +54,12 @@ class WirePeerDialogue:
 
     def after(self, seconds: float) -> None:
         """Time passes."""
-        self._record(self.book.after(seconds).take())
+        self._record(self.book.after(seconds).drain_commands())
         self.run_until_idle()
 
     def act(self, call: Callable[[], object]) -> None:
         """Something is called inside of the core."""
-        self._record(self.book.act(call).take())
+        self._record(self.book.act(call).drain_commands())
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
@@ -68,7 +68,7 @@ class WirePeerDialogue:
             self._step(Received(self.ch, data))
 
     def _step(self, fact: Fact) -> None:
-        self._record((self.book >> fact).take())
+        self._record((self.book >> fact).drain_commands())
 
     def _record(self, commands: list[Command]) -> None:
         left = 0
@@ -92,7 +92,7 @@ class CallDialogue(WirePeerDialogue):
     def __init__(
         self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
     ) -> None:
-        self.caller = Life(flow)
+        self.caller = FlowService(flow)
         book = Playbook(Engine(self.caller, entropy=counting_entropy()))
         super().__init__(book, version, Role.SERVER, ChannelId(-1))
         self._step(Started())

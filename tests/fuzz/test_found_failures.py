@@ -11,11 +11,11 @@ from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import run_operation
 from svc_proto.facts import Done, OperationId, Started
-from tests.support.playbook import Life
+from tests.support.playbook import FlowService
 
 
 def test_what_is_answered_in_this_moment_is_not_given_up() -> None:
-    life = Life(lambda engine: run_operation(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
+    life = FlowService(lambda engine: run_operation(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
     core = Engine(life, entropy=bytes)
     core.handle(Started(), Moment(0.0, 0.0))
     commands = core.handle(Done(OperationId(1), "hello"), Moment(5.1, 5.1))

@@ -53,7 +53,7 @@ def restart_redis(sessions: int, cost: HandleCost) -> None:
     assert is_whole()
     phone = world.pair_phone("P", 0, at=1)
     call = world.send_command(2, phone.token, device=phone.device)
-    world.run(lambda: call.over)
+    world.run(lambda: call.is_closed)
     assert call.status == 200
 
 

@@ -1,6 +1,8 @@
-"""The HTTP driver on blocking connections: `Wire` has bytes, `HttpClient` requests, `Ws` a WebSocket.
+"""The HTTP driver on blocking connections: `ByteConnection` has bytes, `HttpClient` requests, `WebSocketTestClient` a
+WebSocket.
 
-`Wire` is implemented for sockets and for the simulated network. Tests about bytes use it with `tests.loops.raw_http`.
+`ByteConnection` is implemented for sockets and for the simulated network. Tests about bytes use it with
+`tests.loops.raw_http`.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that
 PairsIn = Mapping[str, str] | None
 
 
-class Wire(ABC):
+class ByteConnection(ABC):
     """One TCP or TLS connection from a peer to the relay."""
 
     def __init__(self) -> None:
@@ -79,14 +81,14 @@ class Wire(ABC):
         while (at := self._buffer.find(mark)) < 0:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {bytes(self._buffer)!r:.300}")
-        return self._take(at + len(mark))
+        return self._read(at + len(mark))
 
     def read_exactly(self, n: int, timeout: float = PATIENCE) -> bytes:
         """`n` bytes; EOFError when the end comes before."""
         while len(self._buffer) < n:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {len(self._buffer)} of {n} bytes")
-        return self._take(n)
+        return self._read(n)
 
     def read_all(self, timeout: float = PATIENCE) -> bytes:
         """Everything up to the end, whichever way it comes."""
@@ -95,7 +97,7 @@ class Wire(ABC):
                 pass
         except ConnectionError:
             pass
-        return self._take(len(self._buffer))
+        return self._read(len(self._buffer))
 
     def _fill(self, timeout: float) -> bool:
         if self.reset:
@@ -111,7 +113,7 @@ class Wire(ABC):
         self.eof = not data
         return bool(data)
 
-    def _take(self, n: int) -> bytes:
+    def _read(self, n: int) -> bytes:
         data = bytes(self._buffer[:n])
         del self._buffer[:n]
         return data
@@ -122,7 +124,7 @@ class HttpClient:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: ByteConnection,
         authority: str,
         entropy: Callable[[int], bytes],
         *,
@@ -132,9 +134,9 @@ class HttpClient:
         self.wire = wire
         self.conn = new_client(entropy, http2=http2, deflate=deflate)
         self._authority = authority
-        self._asked: dict[StreamId, Asked] = {}
+        self._asked: dict[StreamId, PendingResponse] = {}
 
-    def ask(
+    def request(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
         """One request and its answer."""
@@ -144,16 +146,16 @@ class HttpClient:
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
         """The same, and the connection is closed."""
-        answer = self.ask(method, path, body, headers=headers, timeout=timeout)
+        answer = self.request(method, path, body, headers=headers, timeout=timeout)
         self.wire.close()
         return answer
 
     def begin(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
-    ) -> Asked:
+    ) -> PendingResponse:
         """Send a request. A body of bytes is sent as it is, any other as JSON."""
         stream = self.conn.open_stream()
-        asked = self._asked[stream] = Asked(self, stream)
+        asked = self._asked[stream] = PendingResponse(self, stream)
         named = {"host": self._authority, **(headers or {})}
         fields = [(key.lower().encode(), value.encode()) for key, value in named.items()]
         for event in request_events(stream, method, path, fields, body, websocket=websocket):
@@ -179,7 +181,7 @@ class HttpClient:
             self.wire.send(data)
 
 
-class Asked:
+class PendingResponse:
     """A request that was sent; `heard` is what came of it and was not looked at yet."""
 
     def __init__(self, client: HttpClient, stream: StreamId) -> None:
@@ -195,7 +197,7 @@ class Asked:
                 raise ConnectionError("the connection ended")
         return self.heard.popleft()
 
-    def some(self) -> Asked:
+    def some(self) -> PendingResponse:
         """Wait for a part of the answer, which `finish` gives as well."""
         self.client.read()
         return self
@@ -219,7 +221,7 @@ class Declined(Exception):  # noqa: N818 - the name says what happened
         self.answer = answer
 
 
-class Ws:
+class WebSocketTestClient:
     """A WebSocket, by itself on a connection of HTTP/1.1 or beside others over HTTP/2; `Declined` if it is none.
 
     `compressed` tells whether permessage-deflate was agreed.
@@ -241,22 +243,22 @@ class Ws:
     # --- sending ---
 
     def send_text(self, text: str) -> None:
-        self._put(TextMessage(self._stream, text))
+        self._send_event(TextMessage(self._stream, text))
 
     def send_binary(self, data: bytes) -> None:
-        self._put(BinaryMessage(self._stream, data))
+        self._send_event(BinaryMessage(self._stream, data))
 
     def ping(self, payload: bytes = b"") -> None:
-        self._put(Ping(self._stream, payload))
+        self._send_event(Ping(self._stream, payload))
 
-    def say(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
+    def send_envelope(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
         """Send an envelope."""
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
 
     def sign_in(self, **payload: object) -> dict[str, Any]:
         """Send `system/auth`; the envelope that answers it."""
-        self.say("system", "auth", payload, "auth-1")
-        message = self.hear()
+        self.send_envelope("system", "auth", payload, "auth-1")
+        message = self.receive_message()
         if message["type"] == "auth.ok":
             self.token = message["payload"]["session_token"]
         return message
@@ -275,7 +277,7 @@ class Ws:
             self._over = event
         return event
 
-    def hear(self, timeout: float = PATIENCE) -> dict[str, Any]:
+    def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The next text message, parsed; pings and pongs are passed over."""
         while True:
             event = self.receive(timeout)
@@ -292,7 +294,7 @@ class Ws:
 
     def close(self, code: int = 1000, reason: str = "") -> WebSocketClosed:
         """The closing handshake, begun here."""
-        self._put(CloseWebSocket(self._stream, code, reason))
+        self._send_event(CloseWebSocket(self._stream, code, reason))
         return self.wait_closed()
 
     # --- as a phone ---
@@ -300,21 +302,21 @@ class Ws:
     def command(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The payload of the next `bridge.command`."""
         while True:
-            message = self.hear(timeout)
+            message = self.receive_message(timeout)
             if message["type"] == "bridge.command":
                 payload: dict[str, Any] = message["payload"]
                 return payload
 
     def respond(self, request_id: str, result: object, status: int = 200) -> None:
         """Answer a command."""
-        self.say("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
+        self.send_envelope("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
 
     def pong(self) -> None:
         """Go there and back: what was sent before has been taken in by the relay."""
-        self.say("system", "ping", {"ts": 1}, "round trip")
-        while self.hear() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
+        self.send_envelope("system", "ping", {"ts": 1}, "round trip")
+        while self.receive_message() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
             pass
 
-    def _put(self, event: Event) -> None:
+    def _send_event(self, event: Event) -> None:
         self._client.conn.send(event)
         self._client.flush()

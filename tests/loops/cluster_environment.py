@@ -18,8 +18,8 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
 from tests.loops.clients import HttpClient
-from tests.loops.environment import RELAY_PORT, Launch, RelayHandle
-from tests.loops.simulated_environment import STRIDE, Together, VirtualRelay, VirtualWorld
+from tests.loops.environment import RELAY_PORT, RelayHandle, ServiceLaunch
+from tests.loops.simulated_environment import STRIDE, ServerGroup, SimulatedEnvironment, VirtualRelay
 
 NODES = 3
 REDIS = RedisAddress("127.0.0.1", password="redis-password-4711", db=1)
@@ -27,7 +27,7 @@ OWN = RELAY_PORT + 2 * STRIDE  # where relays have a door for what others fetch 
 SERVERS = ("relay", "servers.relay", "api", "servers.api")  # of which there are three
 
 
-class NodesWorld(VirtualWorld):
+class ClusterEnvironment(SimulatedEnvironment):
     """See the module."""
 
     name = "nodes"
@@ -38,7 +38,7 @@ class NodesWorld(VirtualWorld):
         redis = [REDIS.port]
         self.redis = self.relay_host.start(lambda entropy: redis_core(entropy, password=REDIS.password), redis)
 
-    def launch(self, service: Launch) -> RelayHandle:
+    def launch(self, service: ServiceLaunch) -> RelayHandle:
         if service.name not in SERVERS:
             return super().launch(service)
         parts: list[VirtualRelay] = []
@@ -46,7 +46,7 @@ class NodesWorld(VirtualWorld):
             own = [OWN + n] if service.port == RELAY_PORT else []
             node = evolve(service, durable=service.durable or n > 0)
             parts.append(self.run(node, service.port + STRIDE + n, *own))
-        return Nodes(self, parts, service.port, tls=service.tls)
+        return NodeGroup(self, parts, service.port, tls=service.tls)
 
     def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
         n = (port - RELAY_PORT) % STRIDE
@@ -58,13 +58,13 @@ class NodesWorld(VirtualWorld):
 
     def clients(self) -> int:
         nodes = [HttpClient(self.connect(port=OWN + n), self.authority(), self.entropy) for n in range(NODES)]
-        return sum(node.ask("GET", "/health").json["clients"] for node in nodes)
+        return sum(node.request("GET", "/health").json["clients"] for node in nodes)
 
 
-class Nodes(Together):
+class NodeGroup(ServerGroup):
     """Them, behind a kernel that gives each connection to another of them; a `Listener`."""
 
-    def __init__(self, world: NodesWorld, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
+    def __init__(self, world: ClusterEnvironment, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
         super().__init__(parts, port)
         self.tls = tls
         self.alpn = "h2" if tls else None

@@ -11,10 +11,10 @@ from shutil import which
 
 import pytest
 
-from tests.loops.cluster_environment import NodesWorld
-from tests.loops.environment import World
-from tests.loops.live_environment import LiveWorld
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.cluster_environment import ClusterEnvironment
+from tests.loops.environment import Environment
+from tests.loops.live_environment import LiveEnvironment
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.runtimes.conftest import certificate as certificate
 from tests.runtimes.redis_server import RedisServer
 from tests.support.scenario_plan import AsNodes, nodes_row_of
@@ -34,19 +34,19 @@ def _story(request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[Environment]:
     def made() -> tuple[Path, Path]:
         files: tuple[Path, Path] = request.getfixturevalue("certificate")
         return files
 
     with pytest.MonkeyPatch.context() as patch:
         if name == "sim":
-            world: World = VirtualWorld()
+            world: Environment = SimulatedEnvironment()
         elif name == "nodes":
             row = nodes_row_of(request.module.__name__.rpartition(".")[2], _story(request))
-            world = NodesWorld(kept=row is not None and row.how is AsNodes.KEPT)
+            world = ClusterEnvironment(kept=row is not None and row.how is AsNodes.KEPT)
         else:
-            world = LiveWorld(name, folder, made)
+            world = LiveEnvironment(name, folder, made)
             for pause in PAUSES:
                 patch.setattr(pause, SHORT)
         try:
@@ -56,7 +56,7 @@ def open_world(name: str, folder: Path, request: pytest.FixtureRequest) -> Itera
 
 
 @pytest.fixture
-def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     with open_world(any_loop, tmp_path, request) as opened:
         yield opened
 
@@ -81,22 +81,24 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="module")
-def served(any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def served(
+    any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Environment]:
     with open_world(any_loop, tmp_path_factory.mktemp("served"), request) as opened:
         opened.start_relay()
         yield opened
 
 
 @pytest.fixture
-def relayed(world: World) -> World:
+def relayed(world: Environment) -> Environment:
     """A world with a relay of its own."""
     world.start_relay()
     return world
 
 
 @pytest.fixture(params=["sim"])
-def virtual_world() -> Iterator[VirtualWorld]:
-    opened = VirtualWorld()
+def virtual_world() -> Iterator[SimulatedEnvironment]:
+    opened = SimulatedEnvironment()
     opened.start_relay()
     yield opened
     opened.close()

@@ -10,7 +10,7 @@ from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import Limits
-from tests.loops.environment import ApiHandle, Served, World
+from tests.loops.environment import ApiHandle, Environment, ServedProgram
 from tests.support.http_client import Response
 
 PORT = 9119
@@ -18,12 +18,12 @@ RELAY = PREFIXES[0]
 FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}\n", "app.css": b"body {}\n"}
 
 
-class Board(Served):
+class DashboardServer(ServedProgram):
     """A dashboard that was started, beside the world's relay if there is one; `config` are members of its settings."""
 
     def __init__(
         self,
-        world: World,
+        world: Environment,
         *,
         api: ApiHandle | None = None,
         limits: Limits = LIMITS,
@@ -44,7 +44,7 @@ class Board(Served):
 
     def relay(self, method: str, path: str, body: object = None) -> Response:
         """A call of the relay's part of the proxy."""
-        return self.ask(method, RELAY + path, body)
+        return self.request(method, RELAY + path, body)
 
     def detail(self, answer: Response) -> Any:
         """What a refusal says."""

@@ -27,7 +27,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.clients import PATIENCE, Declined, HttpClient, PairsIn, Wire, Ws
+from tests.loops.clients import PATIENCE, ByteConnection, Declined, HttpClient, PairsIn, WebSocketTestClient
 from tests.support.http_client import Response
 
 LOOPBACK = "127.0.0.1"
@@ -49,7 +49,7 @@ API_VARIABLES = {  # of members of `ApiConfig`
 
 
 @frozen
-class LogLine:
+class ProgramLogLine:
     """A log record of a program."""
 
     level: int
@@ -58,7 +58,7 @@ class LogLine:
 
 
 @frozen
-class Launch:
+class ServiceLaunch:
     """A service as it is to run: `make` gets its port and its home folder."""
 
     name: str
@@ -76,7 +76,7 @@ class ProgramHandle(ABC):
 
     @property
     @abstractmethod
-    def logs(self) -> list[LogLine]:
+    def logs(self) -> list[ProgramLogLine]:
         """What it has logged since it was started last."""
 
     @abstractmethod
@@ -127,10 +127,10 @@ class PhoneHandle(ProgramHandle):
         return sum(news.event == event for news in self.news)
 
 
-class Served:
+class ServedProgram:
     """A server that was started in a world, and whoever asks it; `server` is its process."""
 
-    def __init__(self, world: World, server: RelayHandle) -> None:
+    def __init__(self, world: Environment, server: RelayHandle) -> None:
         self._world = world
         self.server = server
 
@@ -149,7 +149,7 @@ class Served:
         wire = self._world.connect(peer, port=self.port)
         return HttpClient(wire, f"127.0.0.1:{self.port}", self._world.entropy)
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -164,10 +164,10 @@ class Served:
         return self.client(peer).ask_once(method, path, body, headers=shown, timeout=timeout)
 
 
-class ApiHandle(Served):
+class ApiHandle(ServedProgram):
     """An API server, asked with its key if it has one."""
 
-    def __init__(self, world: World, server: RelayHandle, key: str) -> None:
+    def __init__(self, world: Environment, server: RelayHandle, key: str) -> None:
         super().__init__(world, server)
         self._key = key
 
@@ -177,26 +177,26 @@ class ApiHandle(Served):
 
     def session(self, **fields: object) -> str:
         """A new session; its id."""
-        answer = self.ask("POST", "/api/sessions", fields)
+        answer = self.request("POST", "/api/sessions", fields)
         assert answer.status == 201, answer
         return str(json.loads(answer.body)["id"])
 
     def turn(self, session: str, message: str, **fields: object) -> list[tuple[str, dict[str, Any]]]:
         """One turn: the events of its stream, from the first to `done`."""
-        answer = self.ask("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
+        answer = self.request("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
         assert answer.status == 200, answer
         events = EventStreamDecoder().receive_data(answer.body)
         return [(event.event, json.loads(event.data)) for event in events]
 
     def messages(self, session: str) -> list[dict[str, Any]]:
         """What is stored of a session."""
-        answer = self.ask("GET", f"/api/sessions/{session}/messages")
+        answer = self.request("GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         rows: list[dict[str, Any]] = json.loads(answer.body)["messages"]
         return rows
 
 
-class World(ABC):
+class Environment(ABC):
     """See the module."""
 
     name: str
@@ -215,7 +215,7 @@ class World(ABC):
     # --- the world's part ---
 
     @abstractmethod
-    def launch(self, service: Launch) -> RelayHandle:
+    def launch(self, service: ServiceLaunch) -> RelayHandle:
         """Start a service, on the relay's host and with its store if it is not apart."""
 
     @abstractmethod
@@ -242,7 +242,7 @@ class World(ABC):
         """Of a file on the relay's host; empty when there is none yet. On a real one only its owner may read it."""
 
     @abstractmethod
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
         """A connection to the relay from `LOOPBACK`, `REMOTE`, or where the relay listens on it `::1`.
 
         `port` is that of another service on its host.
@@ -324,7 +324,7 @@ class World(ABC):
             self.relay = self.start_program("servers.relay", {}, make, port=RELAY_PORT)
         else:
             rooms = self.relay_config(RELAY_PORT, self.home, **config).voice.folders
-            service = Launch("relay", make, RELAY_PORT, tls=tls, ipv6=ipv6, durable=durable, rooms=rooms)
+            service = ServiceLaunch("relay", make, RELAY_PORT, tls=tls, ipv6=ipv6, durable=durable, rooms=rooms)
             self.relay = self.launch(service)
         return self.relay
 
@@ -334,7 +334,7 @@ class World(ABC):
 
     def start_service(self, name: str, make: MakeService, *, port: int) -> RelayHandle:
         """Start any other service; real loops pick the port themselves."""
-        return self.launch(Launch(name, make, port))
+        return self.launch(ServiceLaunch(name, make, port))
 
     def api(
         self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
@@ -356,7 +356,7 @@ class World(ABC):
             env = {API_VARIABLES[name]: str(value) for name, value in config.items()}
             server = self.start_program("servers.api", env, make, port=API_PORT)
         else:
-            server = self.launch(Launch("api", make, API_PORT, durable=durable))
+            server = self.launch(ServiceLaunch("api", make, API_PORT, durable=durable))
         return ApiHandle(self, server, str(config.get("key", "")))
 
     def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
@@ -366,7 +366,7 @@ class World(ABC):
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
         """Start a scripted server on another host, and say where the others find it: `http://…`."""
-        server = self.launch(Launch("peer", lambda port, home: service, port, apart=True))
+        server = self.launch(ServiceLaunch("peer", lambda port, home: service, port, apart=True))
         return f"http://{self.peer_host}:{server.port}"
 
     def clients(self) -> int:
@@ -383,12 +383,12 @@ class World(ABC):
         headers: PairsIn = None,
         deflate: bool = True,
         tls: bool = False,
-    ) -> Ws:
+    ) -> WebSocketTestClient:
         """Open a WebSocket; `Declined` when the relay answers otherwise."""
         wire = self.connect(peer, tls=tls)
         try:
             client = HttpClient(wire, self.authority(peer), self.entropy, deflate=deflate)
-            return Ws(client, path=path, headers=headers)
+            return WebSocketTestClient(client, path=path, headers=headers)
         except Declined:
             wire.close()  # a stop would wait for it
             raise
@@ -409,7 +409,7 @@ class World(ABC):
         peer: str = LOOPBACK,
         tls: bool = False,
         **meta: Any,
-    ) -> Ws:
+    ) -> WebSocketTestClient:
         """A paired WebSocket; `token` is on it. `meta` is attached to the code."""
         code = self.register(tls=tls, **meta)
         ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
@@ -418,7 +418,7 @@ class World(ABC):
         assert message["type"] == "auth.ok", message
         return ws
 
-    def fake_phone(self, name: str = "Tablet", **options: Any) -> Ws:
+    def fake_phone(self, name: str = "Tablet", **options: Any) -> WebSocketTestClient:
         """A paired WebSocket that commands are sent to, for the test to answer."""
         return self.pair(name, surface="android", **options)
 

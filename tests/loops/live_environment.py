@@ -27,21 +27,21 @@ from svc_proto.commands import Notify
 from svc_proto.engine.core import Engine
 from svc_proto.phone.service import PhoneConfig
 from svc_proto.relay_config import RelayConfig
-from tests.loops.clients import PATIENCE, Wire
+from tests.loops.clients import PATIENCE, ByteConnection
 from tests.loops.environment import (
     LOOPBACK,
     REMOTE,
-    Launch,
-    LogLine,
+    Environment,
     MakePhone,
     MakeService,
     PhoneHandle,
     ProgramHandle,
+    ProgramLogLine,
     RelayHandle,
-    World,
+    ServiceLaunch,
 )
 from tests.runtimes.certificates import make_certificate
-from tests.support.background_program import Beside
+from tests.support.background_program import BackgroundProgram
 from tests.support.forkserver import Popen, python
 from tests.support.ports import free_port
 
@@ -51,7 +51,7 @@ ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")
 CHUNK = 1 << 16
 
 
-class LiveWire(Wire):
+class LiveConnection(ByteConnection):
     """A blocking socket."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -103,40 +103,40 @@ class LiveWire(Wire):
         pass  # who does not call `recv` does not read
 
 
-class Journal(logging.Handler):
+class LogCollector(logging.Handler):
     """Collects the records of one program."""
 
     def __init__(self, changed: threading.Condition) -> None:
         super().__init__()
-        self.lines: list[LogLine] = []
+        self.lines: list[ProgramLogLine] = []
         self._changed = changed
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.msg
         event, fields = (message.event, message.fields) if isinstance(message, LogMessage) else (str(message), {})
         with self._changed:
-            self.lines.append(LogLine(record.levelno, event, fields))
+            self.lines.append(ProgramLogLine(record.levelno, event, fields))
             self._changed.notify_all()
 
 
-class Running(ProgramHandle):
+class ThreadProgram(ProgramHandle):
     """A program on a loop in a thread."""
 
-    def __init__(self, world: LiveWorld, name: str) -> None:
+    def __init__(self, world: LiveEnvironment, name: str) -> None:
         self._world = world
         self._name = name
 
     def begin(self, make: Callable[[logging.Logger], Program]) -> None:
         """Have it run."""
-        self._journal = Journal(self._world.changed)
+        self._journal = LogCollector(self._world.changed)
         logger = logging.Logger(self._name, logging.INFO)
         logger.addHandler(self._journal)
         program = make(logger)
         self._store = program.services.store
-        self._beside = Beside(program, self._world.name)
+        self._beside = BackgroundProgram(program, self._world.name)
 
     @property
-    def logs(self) -> list[LogLine]:
+    def logs(self) -> list[ProgramLogLine]:
         return self._journal.lines
 
     def begin_stop(self, grace: float = 5.0) -> None:
@@ -149,10 +149,10 @@ class Running(ProgramHandle):
         return code
 
 
-class LiveRelay(Running, RelayHandle):
+class LiveRelay(ThreadProgram, RelayHandle):
     """A server in a thread."""
 
-    def __init__(self, world: LiveWorld, service: Launch) -> None:
+    def __init__(self, world: LiveEnvironment, service: ServiceLaunch) -> None:
         super().__init__(world, service.name)
         self._service = service
         self._tls = world.tls() if service.tls else None
@@ -201,7 +201,7 @@ class ChildRelay(RelayHandle):
         self.restart()
 
     @property
-    def logs(self) -> list[LogLine]:
+    def logs(self) -> list[ProgramLogLine]:
         return []  # they are its own
 
     @property
@@ -265,10 +265,10 @@ class ChildServers(ChildRelay):
         self.port, self.api_port = ports[b"relay"], ports[b"api"]
 
 
-class LivePhone(Running, PhoneHandle):
+class LivePhone(ThreadProgram, PhoneHandle):
     """A phone in a thread."""
 
-    def __init__(self, world: LiveWorld, config: PhoneConfig, make_phone: MakePhone) -> None:
+    def __init__(self, world: LiveEnvironment, config: PhoneConfig, make_phone: MakePhone) -> None:
         super().__init__(world, config.device_name)
         self.news = []
 
@@ -284,7 +284,7 @@ class LivePhone(Running, PhoneHandle):
         self.begin(make)
 
 
-class LiveWorld(World):
+class LiveEnvironment(Environment):
     """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` gives the relay's, with its key."""
 
     virtual_time = False
@@ -300,9 +300,9 @@ class LiveWorld(World):
         self.folder = folder
         self.home = str(folder)
         self._certificate = certificate
-        self._wires: list[LiveWire] = []
+        self._wires: list[LiveConnection] = []
 
-    def launch(self, service: Launch) -> RelayHandle:
+    def launch(self, service: ServiceLaunch) -> RelayHandle:
         return self._started(LiveRelay(self, service))
 
     def relay_config(self, port: int, home: str, *, host: str = "127.0.0.1", **config: Any) -> RelayConfig:
@@ -339,7 +339,7 @@ class LiveWorld(World):
         assert file.stat().st_mode & 0o777 == 0o600
         return file.read_bytes()
 
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
         target = ("::1" if peer == "::1" else "127.0.0.1", port or self.relay.port)
         sock = socket.create_connection(target, timeout=PATIENCE, source_address=SOURCES.get(peer))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -347,7 +347,7 @@ class LiveWorld(World):
             assert self.client_tls is not None
             self.client_tls.set_alpn_protocols(self.alpn)  # whatever a program that has the same wanted last
             sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
-        wire = LiveWire(sock)
+        wire = LiveConnection(sock)
         self._wires.append(wire)
         return wire
 

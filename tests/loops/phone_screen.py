@@ -9,17 +9,17 @@ from svc_proto.phone.safety.settings import SafetySettings
 from svc_proto.phone.screen_server import PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig, PhoneState
 from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
-from tests.loops.environment import Served, World
+from tests.loops.environment import Environment, ServedProgram
 
 PORT = 41_233
 ARMED = SafetySettings(armed=True)  # and it asks
 
 
-class Seen(Served):
+class PhoneScreen(ServedProgram):
     """`name` is the device's; the relay of the world runs already. `meta` is attached to the code that it pairs by."""
 
     def __init__(
-        self, world: World, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
+        self, world: Environment, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
     ) -> None:
         self.handset = EmulatedPhone(name=name)
         self.service: PhoneScreenServer
@@ -47,7 +47,7 @@ class Seen(Served):
 
     def screen(self) -> Any:
         """What it shows."""
-        return self.ask("GET", "/screen").json
+        return self.request("GET", "/screen").json
 
     def written(self, name: str = PHONE_SCREEN_FILE) -> str:
         """A file of the home, in the simulator."""

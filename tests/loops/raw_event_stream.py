@@ -13,13 +13,13 @@ from typing import Any
 
 from attrs import frozen
 
-from tests.loops.clients import PATIENCE, Wire
-from tests.loops.environment import ApiHandle, World
+from tests.loops.clients import PATIENCE, ByteConnection
+from tests.loops.environment import ApiHandle, Environment
 from tests.loops.raw_http import read_head
 
 
 @frozen
-class Told:
+class StreamEvent:
     """One event: its name, and its data as JSON."""
 
     name: str
@@ -29,7 +29,7 @@ class Told:
 class UnreadStream:
     """The response to one request, read as slowly as the test wants. `head` is its first line and its fields."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: ByteConnection) -> None:
         self.wire = wire
         self.status = 0
         self.head: list[tuple[str, str]] = []
@@ -61,7 +61,7 @@ class UnreadStream:
         self.over = not size
         return not self.over
 
-    def event(self, timeout: float = PATIENCE) -> Told | None:
+    def event(self, timeout: float = PATIENCE) -> StreamEvent | None:
         """The next event; None at the end. Comments are passed over."""
         while True:
             frames = self.body.split(b"\n\n")[self.seen : -1]
@@ -72,7 +72,7 @@ class UnreadStream:
             elif not self.more(timeout):
                 return None
 
-    def until(self, name: str, timeout: float = PATIENCE) -> Told:
+    def until(self, name: str, timeout: float = PATIENCE) -> StreamEvent:
         """The next event of a name; EOFError when the stream ends without."""
         while (told := self.event(timeout)) is not None:
             if told.name == name:
@@ -91,7 +91,13 @@ class UnreadStream:
 
 
 def open_stream(
-    world: World, api: ApiHandle, method: str, path: str, body: object = None, *, accept: str = "text/event-stream"
+    world: Environment,
+    api: ApiHandle,
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    accept: str = "text/event-stream",
 ) -> UnreadStream:
     """Ask for a stream on a connection of its own. Nothing is read yet."""
     wire = world.connect(port=api.port)
@@ -102,7 +108,7 @@ def open_stream(
     return UnreadStream(wire)
 
 
-def chat(world: World, api: ApiHandle, session: str, message: str, **fields: object) -> UnreadStream:
+def chat(world: Environment, api: ApiHandle, session: str, message: str, **fields: object) -> UnreadStream:
     """Begin a turn; the head of its stream is read."""
     body = {"message": message, **fields}
     stream = open_stream(world, api, "POST", f"/api/sessions/{session}/chat/stream", body).open()
@@ -110,10 +116,10 @@ def chat(world: World, api: ApiHandle, session: str, message: str, **fields: obj
     return stream
 
 
-def parse_frames(body: bytes) -> list[Told]:
+def parse_frames(body: bytes) -> list[StreamEvent]:
     """The events of a session's stream, whose frames are exactly two lines (wire api 4.2). AssertionError."""
     assert body.endswith(b"\n\n"), body[-100:]
-    found: list[Told] = []
+    found: list[StreamEvent] = []
     for frame in body[:-2].split(b"\n\n"):
         if frame == b": keepalive":
             continue
@@ -122,7 +128,7 @@ def parse_frames(body: bytes) -> list[Told]:
         assert second.startswith(b"data: {"), frame
         assert b"\r" not in frame
         assert b"\\u" not in second.lower(), "not ASCII-escaped"
-        found.append(Told(first[7:].decode(), _json(second[6:].decode())))
+        found.append(StreamEvent(first[7:].decode(), _json(second[6:].decode())))
     return found
 
 

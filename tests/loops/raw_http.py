@@ -9,7 +9,7 @@ import struct
 import zlib
 from typing import Any
 
-from tests.loops.clients import PATIENCE, Wire
+from tests.loops.clients import PATIENCE, ByteConnection
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 KEY = base64.b64encode(b"sixteen bytes ok")
@@ -17,7 +17,7 @@ MASK = b"\x11\x22\x33\x44"
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
-def read_head(wire: Wire, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
+def read_head(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
     """The head of a response: its status, and its fields with names in lower case."""
     line, *lines = wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
     assert line.startswith("HTTP/1.1 "), line
@@ -25,7 +25,7 @@ def read_head(wire: Wire, timeout: float = PATIENCE) -> tuple[int, list[tuple[st
     return int(line[9:12]), [(name.lower(), value.strip()) for name, _, value in pairs]
 
 
-def read_response(wire: Wire, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
+def read_response(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
     """One response with a Content-Length: status, fields in lower case, body."""
     status, pairs = read_head(wire, timeout)
     fields = dict(pairs)
@@ -58,7 +58,7 @@ def close_code(payload: bytes) -> int:
 class RawSocket:
     """A WebSocket by hand."""
 
-    def __init__(self, wire: Wire, *, path: str = "/ws", extensions: str = "") -> None:
+    def __init__(self, wire: ByteConnection, *, path: str = "/ws", extensions: str = "") -> None:
         self.wire = wire
         asked = f"Sec-WebSocket-Extensions: {extensions}\r\n" if extensions else ""
         wire.send(
@@ -75,7 +75,7 @@ class RawSocket:
     def send(self, opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> None:
         self.wire.send(frame(opcode, payload, fin=fin, masked=masked, rsv=rsv))
 
-    def say(self, channel: str, kind: str, payload: object = None) -> None:
+    def send_envelope(self, channel: str, kind: str, payload: object = None) -> None:
         text = json.dumps({"channel": channel, "type": kind, "id": "raw", "payload": payload or {}})
         self.send(TEXT, text.encode())
 
@@ -94,7 +94,7 @@ class RawSocket:
             payload = zlib.decompressobj(-15).decompress(payload + b"\x00\x00\xff\xff")
         return first & 0x0F, payload
 
-    def hear(self, timeout: float = PATIENCE) -> dict[str, Any]:
+    def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The next text message, parsed."""
         opcode, payload = self.receive(timeout)
         assert opcode == TEXT, (opcode, payload)
@@ -103,8 +103,8 @@ class RawSocket:
 
     def sign_in(self, code: str) -> str:
         """Pair; the session token."""
-        self.say("system", "auth", {"pairing_code": code, "device_name": "raw"})
-        message = self.hear()
+        self.send_envelope("system", "auth", {"pairing_code": code, "device_name": "raw"})
+        message = self.receive_message()
         assert message["type"] == "auth.ok", message
         token: str = message["payload"]["session_token"]
         return token

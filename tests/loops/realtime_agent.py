@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from svc_proto.basics.brand import SVC, Brand
-from tests.loops.environment import ApiHandle, World
+from tests.loops.environment import ApiHandle, Environment
 from tests.loops.voice_client import VoiceClient, create
 from tests.support.servers.api_server import ScriptedApi
 from tests.support.servers.realtime_server import FunctionCallTurn, OpenAiRealtimeServer, RealtimeSession, Turn
@@ -18,14 +18,14 @@ ANSWER = "The disk of this computer is 62 percent used."
 SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time
 
 
-class Agent:
+class RealtimeAgentSetup:
     """A relay, an API server, a provider with a script, and a paired phone."""
 
     api: ApiHandle
 
     def __init__(
         self,
-        world: World,
+        world: Environment,
         *turns: Turn,
         brand: Brand = SVC,
         scripted: ScriptedApi | None = None,
@@ -51,10 +51,10 @@ class Agent:
         client.until("voice.session.ready")
         return client
 
-    def ask(self, text: str, **body: object) -> VoiceClient:
+    def start_turn(self, text: str, **body: object) -> VoiceClient:
         """The same, and a turn that has begun."""
         client = self.open(**body)
-        client.say("response.create", text=text)
+        client.send("response.create", text=text)
         return client
 
     @property
@@ -77,19 +77,19 @@ def talk(client: VoiceClient) -> None:
     """An utterance."""
     audio = base64.b64encode(SOUND).decode()
     for chunk in (1, 2):
-        client.say("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
-    client.say("input_audio.commit")
+        client.send("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
+    client.send("input_audio.commit")
 
 
 def play(client: VoiceClient, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
     """The events up to the first that is so, played as a phone plays them."""
     events: list[dict[str, Any]] = []
     while not events or not until(events[-1]):
-        event = client.hear()
+        event = client.receive()
         events.append(event)
         assert event["type"] != "voice.error", event
         if event["type"] == "voice.playback_drain.requested":
-            client.say("playback.drained", call_id=event["call_id"])
+            client.send("playback.drained", call_id=event["call_id"])
     return events
 
 

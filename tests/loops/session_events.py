@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from tests.loops.raw_event_stream import Told, parse_frames
+from tests.loops.raw_event_stream import StreamEvent, parse_frames
 
 Kind = Callable[[Any], bool]
 
@@ -140,10 +140,10 @@ GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn tha
 
 
 @frozen
-class Turn:
+class CheckedTurn:
     """A stream that has passed."""
 
-    events: list[Told]
+    events: list[StreamEvent]
 
     @property
     def names(self) -> list[str]:
@@ -158,7 +158,7 @@ class Turn:
         return [name for before, name in pairs if name != before or name not in ("assistant.delta", "tool.progress")]
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """All deltas, joined."""
         return "".join(told.data["delta"] for told in self.all("assistant.delta"))
 
@@ -167,7 +167,7 @@ class Turn:
         """All reasoning, joined."""
         return "".join(told.data["delta"] for told in self.all("tool.progress"))
 
-    def all(self, name: str) -> list[Told]:
+    def all(self, name: str) -> list[StreamEvent]:
         """The events of a name."""
         return [told for told in self.events if told.name == name]
 
@@ -177,9 +177,9 @@ class Turn:
         return told.data
 
 
-def check_turn(body: bytes) -> Turn:
+def check_turn(body: bytes) -> CheckedTurn:
     """Check the bytes of a whole stream. AssertionError names what is wrong."""
-    turn = Turn(parse_frames(body))
+    turn = CheckedTurn(parse_frames(body))
     check_events(turn.events)
     names = "".join(LETTERS[name] for name in turn.names)
     assert GRAMMAR.fullmatch(names), turn.names
@@ -187,7 +187,7 @@ def check_turn(body: bytes) -> Turn:
     return turn
 
 
-def check_events(events: list[Told]) -> None:
+def check_events(events: list[StreamEvent]) -> None:
     """Check as many events as there are: each by itself, their numbers, and the life of each tool call."""
     calls: dict[str, str] = {}  # where each is, by id
     for place, told in enumerate(events, 1):
@@ -207,7 +207,7 @@ def check_events(events: list[Told]) -> None:
         assert cut_off or not {"pending", "started"} & set(calls.values()), calls
 
 
-def _check_event(told: Told) -> None:
+def _check_event(told: StreamEvent) -> None:
     shape = KINDS[told.name]
     required = {**ENVELOPE, **shape.required}
     missing = [name for name in required if name not in told.data]
@@ -218,7 +218,7 @@ def _check_event(told: Told) -> None:
         assert kind(value), f"{told.name}.{name} is {value!r}"
 
 
-def _check_call(calls: dict[str, str], told: Told) -> None:
+def _check_call(calls: dict[str, str], told: StreamEvent) -> None:
     identity, kind = told.data["call_id"], told.name.removeprefix("tool.")
     assert identity == told.data["tool_call_id"]
     allowed: dict[str, list[str | None]] = {
@@ -231,11 +231,11 @@ def _check_call(calls: dict[str, str], told: Told) -> None:
     calls[identity] = kind
 
 
-def _check_text(turn: Turn) -> None:
+def _check_text(turn: CheckedTurn) -> None:
     if "assistant.completed" not in turn.names:
         return
     answer, run = turn.one("assistant.completed"), turn.one("run.completed")
-    assert answer["content"] == turn.said
+    assert answer["content"] == turn.text
     for name in FLAGS:
         assert answer[name] == run[name], name
     assert answer["completed"] is not answer["partial"]

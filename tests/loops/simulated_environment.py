@@ -21,26 +21,26 @@ from svc_proto.facts import Fact
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.phone.service import PhoneConfig
 from svc_proto.relay.service import Relay
-from tests.loops.clients import PATIENCE, Wire
+from tests.loops.clients import PATIENCE, ByteConnection
 from tests.loops.environment import (
     API_PORT,
     LOOPBACK,
     RELAY_PORT,
-    Launch,
-    LogLine,
+    Environment,
     MakePhone,
     MakeService,
     PhoneHandle,
     ProgramHandle,
+    ProgramLogLine,
     RelayHandle,
-    World,
+    ServiceLaunch,
 )
 
 ADDRESS = "10.0.0.1"  # of the relay
 STRIDE = 10  # from a server's port to those of its processes, where it has several
 
 
-class VirtualWire(Wire):
+class SimulatedConnection(ByteConnection):
     """A connection of the simulated network."""
 
     def __init__(self, simulation: Simulation, wire: SimWire) -> None:
@@ -87,7 +87,7 @@ class VirtualWire(Wire):
         self._wire.pause()
 
 
-class Overhearing:
+class NotificationTap:
     """A core whose news are heard by a test."""
 
     def __init__(self, core: Core, heard: list[Notify]) -> None:
@@ -114,13 +114,13 @@ class NotStarted(Exception):  # noqa: N818 - the name says what happened
 class Simulated(ProgramHandle):
     """A simulated process."""
 
-    def __init__(self, world: VirtualWorld, process: SimProcess) -> None:
+    def __init__(self, world: SimulatedEnvironment, process: SimProcess) -> None:
         self._world = world
         self.process = process
 
     @property
-    def logs(self) -> list[LogLine]:
-        return [LogLine(line.level, line.event, line.fields) for line in self.process.logs]
+    def logs(self) -> list[ProgramLogLine]:
+        return [ProgramLogLine(line.level, line.event, line.fields) for line in self.process.logs]
 
     def begin_stop(self, grace: float = 5.0) -> None:
         self.process.stop(grace)
@@ -134,7 +134,7 @@ class Simulated(ProgramHandle):
 class VirtualRelay(Simulated, RelayHandle):
     """A server."""
 
-    def __init__(self, world: VirtualWorld, process: SimProcess, port: int) -> None:
+    def __init__(self, world: SimulatedEnvironment, process: SimProcess, port: int) -> None:
         super().__init__(world, process)
         self.port = port
         self._await_ready()
@@ -155,7 +155,7 @@ class VirtualRelay(Simulated, RelayHandle):
             raise NotStarted(self.process.exit_reason)
 
 
-class Together(RelayHandle):
+class ServerGroup(RelayHandle):
     """Simulated processes that come and go together, as one server."""
 
     def __init__(self, parts: Sequence[RelayHandle], port: int) -> None:
@@ -163,7 +163,7 @@ class Together(RelayHandle):
         self.port = port
 
     @property
-    def logs(self) -> list[LogLine]:
+    def logs(self) -> list[ProgramLogLine]:
         return [line for part in self.parts for line in part.logs]
 
     def restart(self) -> None:
@@ -186,7 +186,7 @@ class Together(RelayHandle):
             part.kill()
 
 
-class VirtualServers(Together):
+class VirtualServers(ServerGroup):
     """A relay and an API that share what one process would."""
 
     def __init__(self, relay: RelayHandle, api: RelayHandle) -> None:
@@ -197,16 +197,16 @@ class VirtualServers(Together):
 class VirtualPhone(Simulated, PhoneHandle):
     """A phone on a host of its own."""
 
-    def __init__(self, world: VirtualWorld, host: SimHost, config: PhoneConfig, make_phone: MakePhone) -> None:
+    def __init__(self, world: SimulatedEnvironment, host: SimHost, config: PhoneConfig, make_phone: MakePhone) -> None:
         self.news = []
 
         def make(entropy: Entropy) -> Core:
-            return Overhearing(Engine(make_phone(config), entropy=entropy), self.news)
+            return NotificationTap(Engine(make_phone(config), entropy=entropy), self.news)
 
         super().__init__(world, host.start(make))
 
 
-class VirtualWorld(World):
+class SimulatedEnvironment(Environment):
     """`simulation` is the world below: its clock, its faults, its network."""
 
     name = "sim"
@@ -222,10 +222,10 @@ class VirtualWorld(World):
         self._far = self.simulation.host("far", "10.0.0.2")
         self._peer_host = self.simulation.host("peers", self.peer_host)
 
-    def launch(self, service: Launch) -> RelayHandle:
+    def launch(self, service: ServiceLaunch) -> RelayHandle:
         return self.run(service, service.port)
 
-    def run(self, service: Launch, port: int, *others: int) -> VirtualRelay:
+    def run(self, service: ServiceLaunch, port: int, *others: int) -> VirtualRelay:
         """Have it run as one process at this port, and at others without TLS."""
         host = self._peer_host if service.apart else self.relay_host
         host.rooms = service.rooms or host.rooms
@@ -241,7 +241,7 @@ class VirtualWorld(World):
         return started
 
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
-        return self.launch(Launch(module, make, port, durable=True))
+        return self.launch(ServiceLaunch(module, make, port, durable=True))
 
     def start_servers(self, *, key: str) -> RelayHandle:
         keys: dict[int, PairingApiKeys] = {}  # by the number of the process, where there are several
@@ -253,8 +253,8 @@ class VirtualWorld(World):
         def api(port: int, home: str) -> Api:
             return Api(self.api_config(port, home, key=key), keys=keys[(port - API_PORT) % STRIDE])
 
-        first = self.launch(Launch("relay", relay, RELAY_PORT, durable=True))
-        self.relay = VirtualServers(first, self.launch(Launch("api", api, API_PORT, durable=True)))
+        first = self.launch(ServiceLaunch("relay", relay, RELAY_PORT, durable=True))
+        self.relay = VirtualServers(first, self.launch(ServiceLaunch("api", api, API_PORT, durable=True)))
         return self.relay
 
     def renew_certificate(self, *, usable: bool = True) -> None:
@@ -267,10 +267,12 @@ class VirtualWorld(World):
         disk = self.relay_host.disk
         return disk.get(path) if disk.exists(path) else b""
 
-    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> Wire:
+    def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
         source, target = (self.relay_host, "127.0.0.1") if peer == LOOPBACK else (self._far, ADDRESS)
         try:
-            return VirtualWire(self.simulation, self.simulation.connect(source, target, port or RELAY_PORT, tls=tls))
+            return SimulatedConnection(
+                self.simulation, self.simulation.connect(source, target, port or RELAY_PORT, tls=tls)
+            )
         except ConnectFailed as failed:
             raise ConnectionRefusedError(str(failed)) from None
 

@@ -7,17 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.loops.raw_event_stream import Told
+from tests.loops.raw_event_stream import StreamEvent
 
 FRAME = re.compile(rb"event: (\S+)\ndata: (.*)\n\n")
 
 
-def events_in(data: bytes) -> list[Told]:
+def events_in(data: bytes) -> list[StreamEvent]:
     """The whole events in what was sent; of one that was cut off nothing is known."""
-    return [Told(name.decode(), json.loads(text)) for name, text in FRAME.findall(data)]
+    return [StreamEvent(name.decode(), json.loads(text)) for name, text in FRAME.findall(data)]
 
 
-def check_rows(rows: Sequence[Mapping[str, Any]], told: list[Told], *, stray: bool = False) -> None:
+def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, stray: bool = False) -> None:
     """Every message of which an event was sent is there, once.
 
     `stray` allows results whose calls the store refused: a turn goes on without them.

@@ -6,36 +6,36 @@ import re
 from itertools import count
 from typing import Any
 
-from tests.loops.clients import PATIENCE, Ws
+from tests.loops.clients import PATIENCE, WebSocketTestClient
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
 NUMBERS = count(1)  # of commands, whoever runs them: a second client is shown what the first has run
 
 
-class Desk:
+class TerminalClient:
     """One WebSocket; `screens` is what each terminal has shown and no test has looked at yet."""
 
-    def __init__(self, ws: Ws) -> None:
+    def __init__(self, ws: WebSocketTestClient) -> None:
         self.ws = ws
         self.screens: dict[str, str] = {}
         self.news: list[dict[str, Any]] = []  # what is no output
 
-    def say(self, kind: str, **payload: object) -> None:
+    def send(self, kind: str, **payload: object) -> None:
         """Send a message."""
-        self.ws.say("terminal", f"terminal.{kind}", payload, "t")
+        self.ws.send_envelope("terminal", f"terminal.{kind}", payload, "t")
 
     def attach(self, name: str = "main", **payload: object) -> dict[str, Any]:
         """Attach; the payload of `terminal.attached`."""
         self.screens[name] = ""
-        self.say("attach", session_name=name, shell="/bin/sh", **payload)
-        answer = self.hear("attached", "error")
+        self.send("attach", session_name=name, shell="/bin/sh", **payload)
+        answer = self.receive("attached", "error")
         assert answer["type"] == "terminal.attached", answer
         found: dict[str, Any] = answer["payload"]
         return found
 
     def type(self, text: str, name: str = "main") -> None:
         """Press keys."""
-        self.say("input", session_name=name, data=text)
+        self.send("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
         """Run a command; what it has shown, without escape sequences.
@@ -59,7 +59,7 @@ class Desk:
         shown = ESCAPES.sub("", "".join(pieces))
         return shown[: len(shown) - len(rest)]
 
-    def hear(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
+    def receive(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
         """The next message of one of these kinds, with or without `terminal.` before it."""
         while True:
             for message in self.news:
@@ -75,7 +75,7 @@ class Desk:
         return self.screens[name]
 
     def _read(self, timeout: float) -> None:
-        message = self.ws.hear(timeout)
+        message = self.ws.receive_message(timeout)
         if message["type"] == "terminal.output":
             payload = message["payload"]
             self.screens[payload["session_name"]] += payload["data"]

@@ -11,15 +11,15 @@ from runtimes.sim.child import ScriptedProgram
 from svc_proto.relay_config import LocalTrustPolicy
 from svc_proto.service_clients.local_pairing import DEVICE_NAME
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.loops.dashboard_client import RELAY, Board
-from tests.loops.environment import REMOTE, World, bearer
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.dashboard_client import RELAY, DashboardServer
+from tests.loops.environment import REMOTE, Environment, bearer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.terminal_client import runs
 
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
 
 
-def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: World) -> None:
+def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Environment) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     secret = world.contents(f"{world.home}/{LOCAL_SECRET}").decode()
     assert secret
@@ -33,15 +33,15 @@ def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Worl
     api.turn(api.session(), "/phone ping")  # the agent pairs itself
     names = [session["device_name"] for session in world.http("GET", "/sessions", headers=shown).json["sessions"]]
     assert DEVICE_NAME in names
-    kept = Board(world, password="correct horse")
+    kept = DashboardServer(world, password="correct horse")
     known = {"authorization": "Basic OmNvcnJlY3QgaG9yc2U="}
-    assert kept.ask("GET", f"{RELAY}/overview", headers=known).status == 200
+    assert kept.request("GET", f"{RELAY}/overview", headers=known).status == 200
     assert kept.relay("GET", "/overview").status == 401
 
 
-def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: World) -> None:
+def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: Environment) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
-    board = Board(world)
+    board = DashboardServer(world)
     assert board.relay("POST", "/pairing", {}).status == 403
     assert "has a password" in board.detail(board.relay("GET", "/overview"))["error"]
 
@@ -49,8 +49,8 @@ def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: Worl
 # --- the end of a session -------------------------------------------------------------------------------------------
 
 
-def is_running(world: World, pid: int) -> bool:
-    if isinstance(world, VirtualWorld):
+def is_running(world: Environment, pid: int) -> bool:
+    if isinstance(world, SimulatedEnvironment):
         return any(child.pid == pid for child in world.relay_host.children)
     return runs(pid)
 
@@ -62,23 +62,23 @@ class ReadyProgram(ScriptedProgram):
         self.child.emit(b"{}\n")
 
 
-def gateway_command(world: World) -> tuple[str, ...]:
+def gateway_command(world: Environment) -> tuple[str, ...]:
     """Return the command of a gateway. A simulated host is given a shell too."""
-    if isinstance(world, VirtualWorld):
+    if isinstance(world, SimulatedEnvironment):
         world.relay_host.programs |= dict.fromkeys(("/bin/sh", "/bin/gateway"), ReadyProgram)
         return ("/bin/gateway",)
     return READY
 
 
 @pytest.mark.parametrize("how", ["revoke", "revoke itself", "expire"])
-def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: str) -> None:
+def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, how: str) -> None:
     world.start_relay(terminal_tmux=False, user_shell="/bin/sh", tui_command=gateway_command(world))
     phone, witness = world.fake_phone("Phone"), world.pair("Witness")
     ws = world.pair("Caller")
-    ws.say("terminal", "terminal.attach", {"session_name": "main", "shell": "/bin/sh"})
-    shell = ws.hear()["payload"]["pid"]
-    ws.say("tui", "tui.attach", {})
-    while (message := ws.hear())["type"] != "tui.attached":
+    ws.send_envelope("terminal", "terminal.attach", {"session_name": "main", "shell": "/bin/sh"})
+    shell = ws.receive_message()["payload"]["pid"]
+    ws.send_envelope("tui", "tui.attach", {})
+    while (message := ws.receive_message())["type"] != "tui.attached":
         assert message["type"] == "terminal.output"
     gateway = message["payload"]["pid"]
     calling = world.client().begin("GET", "/screen", headers=bearer(ws.token))
@@ -95,7 +95,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: s
     answer = calling.finish()
     assert (answer.status, answer.code) == (401, "unauthorized")
     said = []
-    while (message := ws.hear())["type"] != "error":
+    while (message := ws.receive_message())["type"] != "error":
         said.append(message["type"])
     assert {*said} <= {"terminal.output", "tui.rpc.event"}
     assert (message["channel"], message["payload"]["error"]) == ("system", "session_ended")
@@ -114,9 +114,9 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: World, how: s
 # --- profiles -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_profile_is_told_to_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_profile_is_told_to_everybody(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
-    if not isinstance(world, VirtualWorld):
+    if not isinstance(world, SimulatedEnvironment):
         monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
     world.start_relay()
     clients = [world.pair(name) for name in ("One", "Two")]
@@ -124,17 +124,17 @@ def test_a_new_profile_is_told_to_everybody(world: World, monkeypatch: pytest.Mo
     profile = {"model": {"default": "m-1"}, "description": "At work"}
     world.write_home("profiles/work/config.yaml", json.dumps(profile))
     for ws in clients:
-        message = ws.hear(40.0)
+        message = ws.receive_message(40.0)
         assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")
         assert message["profiles"] == message["payload"]["profiles"]
         work = next(profile for profile in message["profiles"] if profile["name"] == "work")
         if work["model"] == "unknown":  # it was seen half written
             continue
         assert (work["model"], work["description"]) == ("m-1", "At work")
-    if isinstance(world, VirtualWorld):
+    if isinstance(world, SimulatedEnvironment):
         assert 29.0 < world.clock() - began < 31.0
     for ws in clients * 3:
-        if isinstance(world, VirtualWorld):
+        if isinstance(world, SimulatedEnvironment):
             world.pass_time(6.0)
         ws.pong()
     late = world.websocket()

@@ -14,8 +14,8 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay.websocket.message_dispatch import CHANNEL_HANDLERS
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.wire.events import TextMessage
-from tests.loops.clients import Declined, Ws
-from tests.loops.environment import LOOPBACK, REMOTE, World, bearer
+from tests.loops.clients import Declined, WebSocketTestClient
+from tests.loops.environment import LOOPBACK, REMOTE, Environment, bearer
 
 KINDS = {f"{route.method} {route.pattern}": route.kind for route in Relay(RelayConfig()).router.routes}
 WITHHELD = ("bridge", "terminal", "tui", "voice:config", "voice:realtime", "voice:stt", "voice:tts")
@@ -31,7 +31,7 @@ class Caller:
     token: str = ""
 
 
-def callers(world: World) -> dict[str, Caller]:
+def callers(world: Environment) -> dict[str, Caller]:
     """Everybody but the other user, for whom the relay has to ask for its secret."""
     poor = world.pair("Poor", grants=dict.fromkeys(WITHHELD, False))
     rich, revoked = world.pair("Rich"), world.pair("Revoked")
@@ -49,7 +49,7 @@ def callers(world: World) -> dict[str, Caller]:
     }
 
 
-def met(world: World, caller: Caller, route: str) -> str:
+def met(world: Environment, caller: Caller, route: str) -> str:
     """What a caller meets on a route of the relay."""
     method, path = example_path(route)
     if KINDS[route] is RouteKind.WEBSOCKET:
@@ -63,10 +63,10 @@ def met(world: World, caller: Caller, route: str) -> str:
     return str(status) if status in (401, 403) else IN
 
 
-def heard(world: World, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
+def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
     """What a caller meets who says these on a WebSocket, each on one of its own until somebody listens."""
     answers: dict[str, str] = {}
-    socket: Ws | None = None
+    socket: WebSocketTestClient | None = None
     for message in messages:
         channel, _, kind = message.partition(" ")
         if socket is None:
@@ -79,8 +79,8 @@ def heard(world: World, caller: Caller, messages: Iterable[str]) -> dict[str, st
                 socket, answers[message] = None, AUTH
                 world.register()  # which lifts the block: a door is tried here, not the limiter
                 continue
-        socket.say(channel, kind, FIRST.get(message, {"x": 1}), "the door")
-        socket.say("system", "ping", {"ts": 2}, "behind it")
+        socket.send_envelope(channel, kind, FIRST.get(message, {"x": 1}), "the door")
+        socket.send_envelope("system", "ping", {"ts": 2}, "behind it")
         answers[message] = answer_on(socket)
         if answers[message] == AUTH:
             socket = None
@@ -89,7 +89,7 @@ def heard(world: World, caller: Caller, messages: Iterable[str]) -> dict[str, st
     return answers
 
 
-def answer_on(socket: Ws) -> str:
+def answer_on(socket: WebSocketTestClient) -> str:
     """Up to the answer to `behind it`, or to the end of the socket."""
     met = IN
     while isinstance(event := socket.receive(), TextMessage):
@@ -114,7 +114,7 @@ def test_every_channel_is_here() -> None:
 
 
 @pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal
-def test_the_doors_of_the_relay(world: World) -> None:
+def test_the_doors_of_the_relay(world: Environment) -> None:
     world.start_relay()
     known = callers(world)
     for name, caller in known.items():
@@ -124,7 +124,7 @@ def test_the_doors_of_the_relay(world: World) -> None:
         assert heard(world, caller, expected) == expected, name
 
 
-def test_another_user_of_this_host(world: World) -> None:
+def test_another_user_of_this_host(world: Environment) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     expected = expected_access(RELAY_ACCESS, "other_user")
     assert {route: met(world, Caller(), route) for route in expected} == expected

@@ -13,8 +13,8 @@ from svc_proto.api.service import Api
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from tests.loops.clients import HttpClient
-from tests.loops.dashboard_client import FILES, Board
-from tests.loops.environment import LOOPBACK, REMOTE, World, bearer
+from tests.loops.dashboard_client import FILES, DashboardServer
+from tests.loops.environment import LOOPBACK, REMOTE, Environment, bearer
 from tests.loops.test_access_matrix import Caller
 
 KEY = "sk-doors-0123456789"
@@ -71,13 +71,13 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
     """What turns a caller away on a route; None if nothing does."""
     method, _, path = route.partition(" ")
     client = open_client()
-    status = client.ask(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status
+    status = client.request(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status
     client.wire.close()
     return {401: 401, 403: 403, BLOCKED: 401}.get(status)
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_doors_of_the_api(world: World, name: str) -> None:
+def test_the_doors_of_the_api(world: Environment, name: str) -> None:
     """Whoever has the key gets in, wherever he is; without one, whoever is no page."""
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
@@ -97,11 +97,11 @@ def test_the_doors_of_the_api(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOARD)
-def test_the_doors_of_the_dashboard(world: World, name: str) -> None:
+def test_the_doors_of_the_dashboard(world: Environment, name: str) -> None:
     """Its owner, by the password or by being on its host; no page but its own."""
     column = BOARD[name]
     world.start_relay()
-    board = Board(world, password=PASSWORD if column.guarded else "")
+    board = DashboardServer(world, password=PASSWORD if column.guarded else "")
     met = {route: asked(lambda: board.client(column.caller.peer), column.caller, route) for route in BOARD_ROUTES}
     local = column.caller.peer == LOOPBACK and not {*PROXY, *REBOUND, *PAGE} & column.caller.headers.keys()
     own = dict.fromkeys(PROBES) | {METRICS: None if local else 403}

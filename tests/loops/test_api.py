@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.clients import Asked
-from tests.loops.environment import ApiHandle, World
+from tests.loops.clients import PendingResponse
+from tests.loops.environment import ApiHandle, Environment
 from tests.support.servers.model_server import ScriptedModel, plain
 
 KEY = "sk-loop-41f0"
@@ -27,7 +27,7 @@ def no_key_in_the_logs(api: ApiHandle) -> None:
     assert KEY not in repr(api.server.logs)
 
 
-def test_a_turn_of_a_model_on_another_host(world: World) -> None:
+def test_a_turn_of_a_model_on_another_host(world: Environment) -> None:
     url = world.peer(ScriptedModel([plain("Good morning.")]))
     api = world.api(key=KEY, model_base_url=f"{url}/v1", model="m", model_api_key="sk-model-77")
     session = api.session()
@@ -36,7 +36,7 @@ def test_a_turn_of_a_model_on_another_host(world: World) -> None:
     assert "sk-model" not in repr(api.server.logs)
 
 
-def test_beside_a_relay_and_a_phone(world: World) -> None:
+def test_beside_a_relay_and_a_phone(world: Environment) -> None:
     """The agent finds the phone through the relay beside it."""
     world.start_relay()
     world.phone(name="Pixel")
@@ -49,7 +49,7 @@ def test_beside_a_relay_and_a_phone(world: World) -> None:
     assert api.server.stop() == 0
 
 
-def test_sessions_outlive_a_kill(world: World) -> None:
+def test_sessions_outlive_a_kill(world: Environment) -> None:
     api = world.api(key=KEY, killable=True)
     session = api.session(title="Kept")
     rows = (api.turn(session, "/count 2"), api.messages(session))[1]
@@ -58,7 +58,7 @@ def test_sessions_outlive_a_kill(world: World) -> None:
     assert api.messages(session) == rows
 
 
-def begin_turn(api: ApiHandle, session: str, message: str) -> Asked:
+def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
     """A turn that is under way: its user row is stored."""
     path = f"/api/sessions/{session}/chat/stream"
     turn = api.client().begin("POST", path, {"message": message}, headers=api.headers)
@@ -68,7 +68,7 @@ def begin_turn(api: ApiHandle, session: str, message: str) -> Asked:
     raise TimeoutError("the turn does not begin")
 
 
-def test_a_stop_in_the_middle_of_a_turn(world: World) -> None:
+def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
     """The stream ends in good order, and what was said outlives the process."""
     api = world.api(key=KEY, durable=True)
     session = api.session()
@@ -88,7 +88,7 @@ def test_a_stop_in_the_middle_of_a_turn(world: World) -> None:
     ]
 
 
-def test_a_client_that_goes_away_does_not_stop_its_turn(world: World) -> None:
+def test_a_client_that_goes_away_does_not_stop_its_turn(world: Environment) -> None:
     api = world.api(key=KEY)
     session = api.session()
     begin_turn(api, session, "/count 20").wire.abort()

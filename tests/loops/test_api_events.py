@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.loops.environment import ApiHandle, World
+from tests.loops.environment import ApiHandle, Environment
 from tests.loops.raw_event_stream import chat
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, plain
 
@@ -18,7 +18,7 @@ Start = Callable[..., ApiHandle]
 
 
 @pytest.fixture
-def start(world: World) -> Start:
+def start(world: Environment) -> Start:
     """Start the API with a model that gives these answers; without any, with the built-in agent."""
 
     def started(*answers: ModelAnswer, **config: Any) -> ApiHandle:
@@ -35,7 +35,7 @@ def rows_of(api: ApiHandle, session: str) -> list[tuple[str, object]]:
 
 
 @pytest.mark.parametrize("leave", ["abort", "close"])
-def test_a_client_that_drops_and_polls(world: World, start: Start, leave: str) -> None:
+def test_a_client_that_drops_and_polls(world: Environment, start: Start, leave: str) -> None:
     """Wire api 4.5: it looks for its own row, then for an answer that does not change over two looks."""
     api = start(plain("one two three four").slow(0.03))
     session = api.session()

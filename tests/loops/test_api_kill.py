@@ -12,10 +12,10 @@ import pytest
 from runtimes.sim.simulation import Simulation as Simulation
 from svc_proto.commands import Send
 from tests.loops.conftest import open_world
-from tests.loops.environment import ApiHandle, World
-from tests.loops.raw_event_stream import Told, UnreadStream, chat, open_stream
+from tests.loops.environment import ApiHandle, Environment
+from tests.loops.raw_event_stream import StreamEvent, UnreadStream, chat, open_stream
 from tests.loops.session_events import check_turn
-from tests.loops.simulated_environment import VirtualRelay, VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment, VirtualRelay
 from tests.loops.stored_rows import check_history, check_rows, events_in
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
@@ -35,7 +35,7 @@ def script() -> list[ModelAnswer]:
     ]
 
 
-def start(world: World) -> tuple[ApiHandle, ScriptedModel]:
+def start(world: Environment) -> tuple[ApiHandle, ScriptedModel]:
     model = ScriptedModel()
     url = world.peer(model)
     return world.api(
@@ -44,7 +44,7 @@ def start(world: World) -> tuple[ApiHandle, ScriptedModel]:
 
 
 def check_life_goes_on(
-    world: World, api: ApiHandle, model: ScriptedModel, session: str, told: list[Told], *, asked: str
+    world: Environment, api: ApiHandle, model: ScriptedModel, session: str, told: list[StreamEvent], *, asked: str
 ) -> None:
     """After the restart."""
     rows = api.messages(session)
@@ -52,7 +52,7 @@ def check_life_goes_on(
     model.answers[:] = [plain("I am back.")]
     model.seen.clear()
     turn = check_turn(chat(world, api, session, "Are you there?").rest())
-    assert turn.said == "I am back."
+    assert turn.text == "I am back."
     after = api.messages(session)
     assert after[: len(rows)] == rows
     assert [(row["role"], row["content"]) for row in after[len(rows) :]] == [
@@ -63,7 +63,7 @@ def check_life_goes_on(
     check_history(request["messages"])
     users = [message["content"] for message in request["messages"] if message["role"] == "user"]
     assert users == [row["content"] for row in after if row["role"] == "user"]
-    (listed,) = [one for one in api.ask("GET", "/api/sessions").json["sessions"] if one["id"] == session]
+    (listed,) = [one for one in api.request("GET", "/api/sessions").json["sessions"] if one["id"] == session]
     assert listed["message_count"] == len(after)
     assert users in ([asked, "Are you there?"], ["Are you there?"])
 
@@ -72,8 +72,8 @@ def check_life_goes_on(
 
 
 @pytest.fixture(params=["sim"])
-def traced() -> Iterator[VirtualWorld]:
-    world = VirtualWorld(simulation=Simulation(5, trace=True))
+def traced() -> Iterator[SimulatedEnvironment]:
+    world = SimulatedEnvironment(simulation=Simulation(5, trace=True))
     yield world
     world.close()
 
@@ -81,7 +81,7 @@ def traced() -> Iterator[VirtualWorld]:
 class Scene:
     """An API that dies and comes back."""
 
-    def __init__(self, world: VirtualWorld) -> None:
+    def __init__(self, world: SimulatedEnvironment) -> None:
         self.world = world
         self.api, self.model = start(world)
 
@@ -92,7 +92,7 @@ class Scene:
         path = f"/api/sessions/{session}/chat/stream"
         return session, open_stream(self.world, self.api, "POST", path, {"message": "I like tea"}), at
 
-    def die(self, since: int) -> list[Told]:
+    def die(self, since: int) -> list[StreamEvent]:
         """Kill it; every event that it sent since, whether it arrived or not."""
         server = self.api.server
         assert isinstance(server, VirtualRelay)
@@ -104,7 +104,7 @@ class Scene:
         return events_in(b"".join(command.data for command in sent if isinstance(command, Send)))
 
 
-def test_a_kill_at_each_event_of_a_turn(traced: VirtualWorld) -> None:
+def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
     """At the moment at which the n-th event reaches the client, for each n up to the last."""
     scene = Scene(traced)
     read, whole = 0, 0
@@ -125,7 +125,7 @@ def test_a_kill_at_each_event_of_a_turn(traced: VirtualWorld) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_kill_at_each_moment_of_a_turn(traced: VirtualWorld, part: int) -> None:
+def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int) -> None:
     """After each n-th thing that happens anywhere: between the store's answer and the event, too."""
     scene = Scene(traced)
     steps, over = part, False
@@ -142,7 +142,7 @@ def test_a_kill_at_each_moment_of_a_turn(traced: VirtualWorld, part: int) -> Non
     assert len(counts) > 5
 
 
-def test_a_kill_while_a_person_is_asked(traced: VirtualWorld) -> None:
+def test_a_kill_while_a_person_is_asked(traced: SimulatedEnvironment) -> None:
     """The question is gone with its run; the call counts as interrupted."""
     scene = Scene(traced)
     scene.model.answers[:] = [calls(("demo_ask", {}))]
@@ -151,7 +151,7 @@ def test_a_kill_while_a_person_is_asked(traced: VirtualWorld) -> None:
     stream = chat(traced, scene.api, session, "Do it", approvals=True)
     run_id = stream.until("tool.pending").data["run_id"]
     told = scene.die(at)
-    gone = scene.api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})
+    gone = scene.api.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once"})
     assert (gone.status, gone.json["error"]["code"]) == (404, "run_not_found")
     check_life_goes_on(traced, scene.api, scene.model, session, told, asked="Do it")
     results = [message for message in scene.model.seen[0]["messages"] if message["role"] == "tool"]

@@ -8,9 +8,9 @@ from typing import Any
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
-from tests.loops.environment import REMOTE, ApiHandle, World, bearer
+from tests.loops.environment import REMOTE, ApiHandle, Environment, bearer
 from tests.loops.raw_event_stream import chat
-from tests.loops.session_events import Turn, check_turn
+from tests.loops.session_events import CheckedTurn, check_turn
 from tests.support.servers.model_server import ScriptedModel, calls, last_result, plain
 
 KEY = "sk-stories-3c90"
@@ -21,18 +21,18 @@ ASKED = [*QUESTION, "tool.started", "tool.completed"]
 MAIL = "com.example.mail"
 
 
-def api_with(world: World, model: ScriptedModel, **config: Any) -> ApiHandle:
+def api_with(world: Environment, model: ScriptedModel, **config: Any) -> ApiHandle:
     return world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="small", **config)
 
 
-def turn_of(world: World, api: ApiHandle, session: str, message: str) -> Turn:
+def turn_of(world: Environment, api: ApiHandle, session: str, message: str) -> CheckedTurn:
     return check_turn(chat(world, api, session, message).rest())
 
 
 # --- a phone --------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_drives_the_phone(relayed: World) -> None:
+def test_a_model_drives_the_phone(relayed: Environment) -> None:
     handset = EmulatedPhone(name="Pixel")
     relayed.phone(handset=handset, name="Pixel")
     model = ScriptedModel(
@@ -47,7 +47,7 @@ def test_a_model_drives_the_phone(relayed: World) -> None:
     turn = turn_of(relayed, api, session, "Write a mail")
     tools = ["tool.started", "tool.completed"]
     assert turn.story == [*BEGIN, "assistant.delta", *tools, *tools, *tools, "assistant.delta", *END]
-    assert turn.said == f"I open it.\n\nYou are in {MAIL}."
+    assert turn.text == f"I open it.\n\nYou are in {MAIL}."
     assert [told.data["tool_name"] for told in turn.all("tool.completed")] == [
         "phone_open_app",
         "phone_tap_text",
@@ -60,7 +60,7 @@ def test_a_model_drives_the_phone(relayed: World) -> None:
     assert [row["role"] for row in api.messages(session)].count("tool") == 3
 
 
-def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
+def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
     handset = EmulatedPhone(name="Pixel")
     relayed.phone(handset=handset, name="Pixel")
     viewer = relayed.pair("Laptop", peer=REMOTE)
@@ -73,9 +73,9 @@ def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
     api = api_with(relayed, model)
     session = api.session()
     turn = turn_of(relayed, api, session, "What is on my screen?")
-    marker = turn.said.splitlines()[-1]
-    assert marker.startswith("MEDIA:svc-relay://"), turn.said
-    assert api.messages(session)[-1]["content"] == turn.said
+    marker = turn.text.splitlines()[-1]
+    assert marker.startswith("MEDIA:svc-relay://"), turn.text
+    assert api.messages(session)[-1]["content"] == turn.text
     path = f"/media/{marker.rpartition('/')[2]}"
     fetched = relayed.http("GET", path, headers=bearer(viewer.token), peer=REMOTE)
     assert (fetched.status, fetched.headers.get(b"content-type")) == (200, b"image/png")
@@ -83,7 +83,7 @@ def test_a_picture_that_a_second_client_fetches(relayed: World) -> None:
     assert relayed.http("GET", path, headers=bearer("no such token"), peer=REMOTE).status == 401
 
 
-def test_a_phone_that_says_no(relayed: World) -> None:
+def test_a_phone_that_says_no(relayed: Environment) -> None:
     """The refusal goes to the model with what it means, and the turn goes on."""
     relayed.phone(safety=SafetySettings(armed=True, answers=ConfirmationPolicy.DENY))
     model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
@@ -91,7 +91,7 @@ def test_a_phone_that_says_no(relayed: World) -> None:
     turn = turn_of(relayed, api, api.session(), "Tap it")
     assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
     assert "denied" in turn.one("tool.failed")["error"]
-    assert turn.said.startswith("error: 403 user_denied")
+    assert turn.text.startswith("error: 403 user_denied")
 
 
 # --- approvals ------------------------------------------------------------------------------------------------------
@@ -102,13 +102,13 @@ OPENING = ("phone_send_intent", {"action": "android.intent.action.VIEW", "data":
 
 def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
     """Answer what is asked now, by its name."""
-    asked = api.ask("GET", f"/v1/runs/{run_id}").json.get("approvals", [])
+    asked = api.request("GET", f"/v1/runs/{run_id}").json.get("approvals", [])
     named = asked[0]["call_id"] if asked else None
-    answered = api.ask("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, "call_id": named, **more})
+    answered = api.request("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, "call_id": named, **more})
     return answered.status, answered.json
 
 
-def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
+def test_an_approval_that_lets_the_phone_act(relayed: Environment) -> None:
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(OPENING), plain("Open.")])
     api = api_with(relayed, model)
@@ -122,7 +122,7 @@ def test_an_approval_that_lets_the_phone_act(relayed: World) -> None:
     assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/send_intent"
 
 
-def test_a_phone_with_gates_asks_its_own_user(relayed: World) -> None:
+def test_a_phone_with_gates_asks_its_own_user(relayed: Environment) -> None:
     """Who types "call Ada" on the phone is asked by the phone, though the chat there shows no questions."""
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(CALLING), plain("Calling.")])

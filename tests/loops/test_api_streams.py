@@ -17,11 +17,11 @@ from attrs import define, frozen
 
 from svc_proto.engine.core import Service
 from tests.loops.conftest import open_world
-from tests.loops.environment import ApiHandle, World
+from tests.loops.environment import ApiHandle, Environment
 from tests.loops.live_environment import ChildRelay
 from tests.loops.raw_event_stream import chat, open_stream
 from tests.loops.session_events import check_turn
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.model_server import ScriptedModel, counted, counting, plain
 
 KEY = "sk-streams-e1c7"
@@ -54,7 +54,7 @@ def text_of(start: int, deltas: int, size: int = 0) -> str:
     return "".join(counted(number, size) for number in range(start, start + deltas))
 
 
-def start(world: World, model: ScriptedModel, **config: Any) -> ApiHandle:
+def start(world: Environment, model: ScriptedModel, **config: Any) -> ApiHandle:
     config = {"max_concurrent_runs": 0, "relay_url": NOWHERE, **config}
     return world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", **config)
 
@@ -161,7 +161,7 @@ def test_many_streams_at_once(
             assert rows == ["Count", text_of(first, load.deltas)]
 
 
-def test_many_streams_at_once_in_the_simulator(virtual_world: VirtualWorld) -> None:
+def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironment) -> None:
     world = virtual_world
     model = ScriptedModel(counting(10_000 * number, 100) for number in range(20))
     api = start(world, model)
@@ -174,7 +174,7 @@ def test_many_streams_at_once_in_the_simulator(virtual_world: VirtualWorld) -> N
     assert sorted(firsts) == [10_000 * number for number in range(20)]
 
 
-def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: World) -> None:
+def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
     """SPEC.md "Limits": ten at once, unless it is set otherwise; nothing but comments comes to those that wait."""
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)
@@ -186,20 +186,20 @@ def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: World) -> 
         ("/v1/runs", {"input": "c"}),
         ("/v1/responses", {"input": "c"}),
     ):
-        refused = api.ask("POST", path, body)
+        refused = api.request("POST", path, body)
         assert (refused.status, refused.headers.get(b"retry-after")) == (429, b"1")
         assert refused.json["error"]["code"] == "rate_limit_exceeded"
-    if isinstance(world, VirtualWorld):
+    if isinstance(world, SimulatedEnvironment):
         world.pass_time(65.0)
         second.open()
         while len(second.body) < 2 * len(KEEPALIVE):
             assert second.more()
         assert second.body == 2 * KEEPALIVE
-    assert api.ask("POST", f"/v1/runs/{run_id}/stop").status == 200
+    assert api.request("POST", f"/v1/runs/{run_id}/stop").status == 200
     first.rest()
     if not second.status:
         second.open()
-    assert check_turn(second.rest()).said == "second"
+    assert check_turn(second.rest()).text == "second"
 
 
 # --- clients that read nothing --------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def rss(server: object) -> int:
     return int(found[1]) * 1024
 
 
-def wait_stalled(world: World, api: ApiHandle, model: ScriptedModel, sessions: list[str]) -> None:
+def wait_stalled(world: Environment, api: ApiHandle, model: ScriptedModel, sessions: list[str]) -> None:
     """Wait until nothing moves any more. Every turn has begun by then, and none is over."""
     looks: list[int] = []
 
@@ -229,7 +229,9 @@ def wait_stalled(world: World, api: ApiHandle, model: ScriptedModel, sessions: l
 
 
 @pytest.fixture
-def silent_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[World, ApiHandle, ScriptedModel]]:
+def silent_server(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[Environment, ApiHandle, ScriptedModel]]:
     """A server process of its own, so that its memory can be measured."""
     with open_world("asyncio", tmp_path, request) as world:
         model = ScriptedModel([counting(0, 10)])
@@ -248,7 +250,9 @@ def _never(port: int, home: str) -> Service:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
-def test_memory_with_clients_that_read_nothing(silent_server: tuple[World, ApiHandle, ScriptedModel], ask: Ask) -> None:
+def test_memory_with_clients_that_read_nothing(
+    silent_server: tuple[Environment, ApiHandle, ScriptedModel], ask: Ask
+) -> None:
     world, api, model = silent_server
     api.turn(api.session(), "Warm up")
     sessions = [api.session() for _ in range(SILENT.streams)]
@@ -287,7 +291,7 @@ def test_clients_that_read_nothing_hold_up_nobody(
             assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
 
 
-def test_a_client_that_never_reads_is_dropped_and_its_turn_goes_on(virtual_world: VirtualWorld) -> None:
+def test_a_client_that_never_reads_is_dropped_and_its_turn_goes_on(virtual_world: SimulatedEnvironment) -> None:
     """After a minute without progress; the answer is found in the session."""
     world = virtual_world
     model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])

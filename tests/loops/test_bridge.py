@@ -8,24 +8,26 @@ import random
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneCommand
-from tests.loops.clients import Asked, Ws
-from tests.loops.environment import World, bearer
+from tests.loops.clients import PendingResponse, WebSocketTestClient
+from tests.loops.environment import Environment, bearer
 
 NOISE = random.Random(7).randbytes(1_000_000).hex()
 
 
-def call(world: World, token: str, method: str = "GET", path: str = "/ping", body: object = None) -> Asked:
+def call(
+    world: Environment, token: str, method: str = "GET", path: str = "/ping", body: object = None
+) -> PendingResponse:
     """A command under way, on a connection of its own."""
     return world.client().begin(method, path, body, headers=bearer(token))
 
 
-def activity(world: World) -> list[dict[str, object]]:
+def activity(world: Environment) -> list[dict[str, object]]:
     """The records, newest first."""
     records: list[dict[str, object]] = world.http("GET", "/bridge/activity").json["activity"]
     return records
 
 
-def test_the_reference_phone_answers(relayed: World) -> None:
+def test_the_reference_phone_answers(relayed: Environment) -> None:
     phone = relayed.phone()
     answer = relayed.http("GET", "/ping", headers=bearer(phone.token))
     assert (answer.status, answer.json["pong"]) == (200, True)
@@ -35,7 +37,7 @@ def test_the_reference_phone_answers(relayed: World) -> None:
     assert phone.stop() == 0
 
 
-def test_pipelined_commands_are_answered_in_their_order(relayed: World) -> None:
+def test_pipelined_commands_are_answered_in_their_order(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     wire = relayed.connect()
     for n in range(3):
@@ -49,7 +51,7 @@ def test_pipelined_commands_are_answered_in_their_order(relayed: World) -> None:
         assert wire.read_until(b'"n":%d}' % n)
 
 
-def test_a_phone_that_goes_while_commands_wait(relayed: World) -> None:
+def test_a_phone_that_goes_while_commands_wait(relayed: Environment) -> None:
     for leave in ("close", "abort", "close_write"):
         phone = relayed.fake_phone()
         calls = [call(relayed, phone.token) for _ in range(3)]
@@ -66,7 +68,7 @@ def test_a_phone_that_goes_while_commands_wait(relayed: World) -> None:
         assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
 
 
-def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(relayed: World) -> None:
+def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(relayed: Environment) -> None:
     first = relayed.fake_phone()
     calling = call(relayed, first.token)
     first.command()
@@ -79,7 +81,7 @@ def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(rela
     assert relayed.http("GET", "/bridge/devices").json["count"] == 1
 
 
-def test_a_caller_that_half_closes_is_answered(relayed: World) -> None:
+def test_a_caller_that_half_closes_is_answered(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     calling = call(relayed, phone.token)
     calling.wire.close_write()
@@ -90,7 +92,7 @@ def test_a_caller_that_half_closes_is_answered(relayed: World) -> None:
 # --- sizes ---
 
 
-def test_big_answers_for_a_slow_reader(relayed: World) -> None:
+def test_big_answers_for_a_slow_reader(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     pages, result = 10, {"text": "z" * 2_000_000}
     slow = relayed.connect()
@@ -110,20 +112,20 @@ def test_big_answers_for_a_slow_reader(relayed: World) -> None:
             assert slow.read_exactly(len(wanted)) == wanted
 
 
-def answer_what_is_asked(phone: Ws, result: object) -> int:
+def answer_what_is_asked(phone: WebSocketTestClient, result: object) -> int:
     """Answer commands until none has come for some round trips; how many."""
     phone.respond(phone.command()["request_id"], result)
     given, quiet = 1, 0
     while quiet < 10:
         quiet += 1
-        phone.say("system", "ping", {"ts": quiet}, "anything?")
-        while (message := phone.hear())["type"] != "pong":
+        phone.send_envelope("system", "ping", {"ts": quiet}, "anything?")
+        while (message := phone.receive_message())["type"] != "pong":
             phone.respond(message["payload"]["request_id"], result)
             given, quiet = given + 1, 0
     return given
 
 
-def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) -> None:
+def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: Environment) -> None:
     phone = relayed.fake_phone(deflate=False)
     phone.wire.pause()
     body = {"text": "z" * 1_500_000}
@@ -138,7 +140,7 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: World) 
 # --- time ---
 
 
-def test_both_sides_send_much_at_once(relayed: World) -> None:
+def test_both_sides_send_much_at_once(relayed: Environment) -> None:
     """Big commands and big answers meet on one socket: neither side waits for the other to read."""
     phone = relayed.phone(handset=Verbose())
     body = {"text": NOISE}

@@ -24,9 +24,9 @@ from svc_proto.facts import Failure, OperationId
 from svc_proto.phone.service import PhoneConfig
 from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.environment import World
-from tests.loops.live_environment import LiveWorld
-from tests.support.playbook import Life
+from tests.loops.environment import Environment
+from tests.loops.live_environment import LiveEnvironment
+from tests.support.playbook import FlowService
 
 PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
 BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
@@ -62,7 +62,7 @@ class Talk:
         return self._heard.pop(0) if self._heard else f"closed {self.closed}"
 
 
-def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
+def outcome(world: Environment, flow: Callable[[Engine], Flow[object]]) -> Any:
     """What a program that makes these calls gets."""
 
     def told(engine: Engine) -> Flow[None]:
@@ -70,7 +70,7 @@ def outcome(world: World, flow: Callable[[Engine], Flow[object]]) -> Any:
         engine.emit(Notify("done", {"result": result}))
 
     config = PhoneConfig(remote="ws://unused", code="ABC123", device_name="caller")
-    program = world.start_phone(config, lambda config: Life(told))
+    program = world.start_phone(config, lambda config: FlowService(told))
     world.wait_until(lambda: bool(program.count("done")))
     assert program.stop() == 0
     return program.news[-1].fields["result"]
@@ -81,10 +81,10 @@ def is_http2(socket: WebSocketConnection) -> bool:
 
 
 @pytest.mark.parametrize("secure", [True, False], ids=["alpn", "prior-knowledge"])
-def test_requests_and_a_websocket_to_our_own_relay(world: World, secure: bool) -> None:
+def test_requests_and_a_websocket_to_our_own_relay(world: Environment, secure: bool) -> None:
     world.start_relay(tls=secure)
     base = world.phone_url(tls=secure)
-    code = world.client(tls=True).ask("POST", "/pairing").json["code"] if secure else world.register()
+    code = world.client(tls=True).request("POST", "/pairing").json["code"] if secure else world.register()
 
     def flow(engine: Engine) -> Flow[object]:
         url = base.replace("ws", "http", 1)
@@ -107,13 +107,13 @@ def test_requests_and_a_websocket_to_our_own_relay(world: World, secure: bool) -
         end = yield from talk.next()
         return [health.status, large.status, answer["type"], declined.status, two, end]
 
-    refused = 413 if isinstance(world, LiveWorld) else 403  # phones of the simulation are on other hosts
+    refused = 413 if isinstance(world, LiveEnvironment) else 403  # phones of the simulation are on other hosts
     assert outcome(world, flow) == [200, refused, "auth.ok", 404, True, "closed 1000"]
 
 
-def test_a_turn_over_server_sent_events(world: World) -> None:
+def test_a_turn_over_server_sent_events(world: Environment) -> None:
     api = world.api()
-    url = f"http://{'127.0.0.1' if isinstance(world, LiveWorld) else '10.0.0.1'}:{api.server.port}"
+    url = f"http://{'127.0.0.1' if isinstance(world, LiveEnvironment) else '10.0.0.1'}:{api.server.port}"
 
     def flow(engine: Engine) -> Flow[object]:
         made = yield from fetch(engine, "POST", f"{url}/api/sessions", body=b"{}", prior_knowledge=True)
@@ -166,17 +166,19 @@ class Node:
 @pytest.fixture
 def loop_world(
     runtime: str, request: pytest.FixtureRequest, tmp_path: Path, certificate: tuple[Path, Path]
-) -> Iterator[World]:
+) -> Iterator[Environment]:
     if which("node") is None:
         pytest.skip("node is not installed")
     with open_world(runtime, tmp_path, request) as opened:
-        assert isinstance(opened, LiveWorld)
+        assert isinstance(opened, LiveEnvironment)
         opened.client_tls = client_context(certificate[0])
         yield opened
 
 
 @pytest.mark.parametrize("mode", ["sockets", "none"])
-def test_a_server_that_shares_no_code_with_us(loop_world: World, certificate: tuple[Path, Path], mode: str) -> None:
+def test_a_server_that_shares_no_code_with_us(
+    loop_world: Environment, certificate: tuple[Path, Path], mode: str
+) -> None:
     node = Node(certificate, mode)
     here = f"localhost:{node.port}"
 

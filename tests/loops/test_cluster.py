@@ -15,9 +15,9 @@ from runtimes.sim.s3_server import S3Service
 from svc_proto.engine.message import Response
 from svc_proto.settings import S3Bucket
 from svc_proto.wire.events import Headers
-from tests.loops.clients import Ws
+from tests.loops.clients import WebSocketTestClient
 from tests.loops.conftest import open_world
-from tests.loops.environment import RelayHandle, World, bearer
+from tests.loops.environment import Environment, RelayHandle, bearer
 from tests.loops.voice_client import VoiceClient, create
 from tests.runtimes.redis_server import RedisServer, RedisWithSentinels, needs_redis
 
@@ -27,7 +27,7 @@ FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothin
 
 
 @pytest.fixture
-def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     """A world whose `relay` is the second of two."""
     with open_world(runtime, tmp_path, request) as opened:
         opened.start_relay(durable=True, cluster=redis.address)
@@ -35,13 +35,13 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
         yield opened
 
 
-def at(world: World, n: int) -> RelayHandle:
+def at(world: Environment, n: int) -> RelayHandle:
     """Speak with that one from now on."""
     world.relay = world._relays[n]
     return world.relay
 
 
-def paired(world: World, name: str = "Tablet") -> Ws:
+def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
     """With a code of the first at the second."""
     at(world, 0)
     code = world.register()
@@ -52,7 +52,7 @@ def paired(world: World, name: str = "Tablet") -> Ws:
     return phone
 
 
-def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: World) -> None:
+def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
@@ -65,11 +65,11 @@ def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: World) -> None
     assert nodes.http("GET", "/bridge/activity").json["activity"][0]["decision"] == "executed"
     at(nodes, 0)
     assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
-    assert phone.hear()["payload"]["error"] == "session_ended"
+    assert phone.receive_message()["payload"]["error"] == "session_ended"
     assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
 
 
-def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: World) -> None:
+def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
@@ -86,8 +86,8 @@ def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: W
     answer = nodes.http("POST", "/mcp", body=ping, headers={**shown, "mcp-session-id": session.decode()})
     assert (answer.status, answer.json["id"]) == (200, 2)
     client = VoiceClient(nodes, phone.token, spoken)
-    assert client.hear()["type"] == "voice.session.ready"
-    client.say("response.create", text="Ready when you are.")
+    assert client.receive()["type"] == "voice.session.ready"
+    client.send("response.create", text="Ready when you are.")
     assert client.until("voice.response.done")
     assert nodes.http("DELETE", f"/sessions/{phone.token[:8]}").status == 200
     assert client.ws.wait_closed().code == 1008
@@ -128,7 +128,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
         assert world.http("POST", "/media/upload", body, headers=bearer(phone.token)).status == 503
 
 
-def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> None:
+def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     second = nodes._relays[1]
@@ -140,7 +140,9 @@ def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: World) -> Non
     assert (answer.status, answer.code) == (502, "phone_disconnected")
 
 
-def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(nodes: World, redis: RedisServer) -> None:
+def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(
+    nodes: Environment, redis: RedisServer
+) -> None:
     phone = paired(nodes)
     redis.kill()
     nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 503)
@@ -155,7 +157,7 @@ def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(node
     paired(nodes, "Other").close()
 
 
-def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: World, redis: RedisServer) -> None:
+def test_a_code_outlives_a_cut_of_the_connections_to_redis(nodes: Environment, redis: RedisServer) -> None:
     at(nodes, 0)
     code = nodes.register()
     before = redis.subscribers()
@@ -214,7 +216,7 @@ def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
     return "do not reach each other" in str(answer["payload"])
 
 
-def is_paired_with_a_new_code(world: World) -> bool:
+def is_paired_with_a_new_code(world: Environment) -> bool:
     """Register a code at the first node, and pair with it at the second."""
     at(world, 0)
     code = str(world.http("POST", "/pairing").json.get("code", ""))

@@ -7,14 +7,14 @@ from typing import Any
 
 from svc_proto.dashboard.agent_proxy import PREFIX
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.dashboard_client import Board
-from tests.loops.environment import World, bearer
+from tests.loops.dashboard_client import DashboardServer
+from tests.loops.environment import Environment, bearer
 
 KEY = "sk-dash-93c1"
 
 
-def test_what_there_is_is_shown(relayed: World) -> None:
-    board = Board(relayed)
+def test_what_there_is_is_shown(relayed: Environment) -> None:
+    board = DashboardServer(relayed)
     invite = board.relay("POST", "/pairing", {"mode": "lan", "ttl_seconds": 3600}).json
     assert json.loads(invite["qr_payload"])["endpoints"][0]["role"] == "lan"
     phone = relayed.phone(code=invite["code"], name="Pixel <b>")
@@ -37,23 +37,23 @@ def test_what_there_is_is_shown(relayed: World) -> None:
     assert board.relay("GET", "/sessions").json["sessions"] == []
 
 
-def chat(board: Board, session: str, message: str) -> list[tuple[str, dict[str, Any]]]:
-    answer = board.ask("POST", f"{PREFIX}/sessions/{session}/chat/stream", {"message": message})
+def chat(board: DashboardServer, session: str, message: str) -> list[tuple[str, dict[str, Any]]]:
+    answer = board.request("POST", f"{PREFIX}/sessions/{session}/chat/stream", {"message": message})
     assert answer.status == 200, answer
     return [(event.event, json.loads(event.data)) for event in EventStreamDecoder().receive_data(answer.body)]
 
 
-def test_a_chat_that_moves_the_phone(relayed: World) -> None:
+def test_a_chat_that_moves_the_phone(relayed: Environment) -> None:
     relayed.phone(name="Pixel")
     api = relayed.api(key=KEY)
-    board = Board(relayed, api=api, api_key=KEY)
-    session = board.ask("POST", f"{PREFIX}/sessions", {}).json["id"]
+    board = DashboardServer(relayed, api=api, api_key=KEY)
+    session = board.request("POST", f"{PREFIX}/sessions", {}).json["id"]
     events = chat(board, session, "/phone open_app com.example.mail")
     done = [data["tool_name"] for name, data in events if name == "tool.completed"]
     assert done == ["phone_open_app"], events
     assert events[-1][0] == "done"
     assert chat(board, session, "/count 5")[-1][0] == "done"
     assert board.relay("GET", "/bridge-activity").json["activity"][0]["path"] == "/open_app"
-    assert len(board.ask("GET", f"{PREFIX}/sessions/{session}/messages").json["messages"]) == 6
-    assert board.ask("DELETE", f"{PREFIX}/sessions/{session}").status == 204
+    assert len(board.request("GET", f"{PREFIX}/sessions/{session}/messages").json["messages"]) == 6
+    assert board.request("DELETE", f"{PREFIX}/sessions/{session}").status == 204
     assert KEY not in repr(board.server.logs)

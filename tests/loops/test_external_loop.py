@@ -11,7 +11,7 @@ import pytest
 
 from tests.loops import test_bridge, test_http2, test_lifecycle, test_media, test_tls_and_ipv6
 from tests.loops.conftest import open_world
-from tests.loops.environment import World
+from tests.loops.environment import Environment
 from tests.loops.live_environment import ROOT
 from tests.servers import test_all_servers, test_relay
 
@@ -37,7 +37,7 @@ def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
         test_tls_and_ipv6.test_the_reference_phone_over_tls,
     ],
 )
-def test_a_story(story: Callable[[World], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_story(story: Callable[[Environment], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with open_world(OUTSIDE, tmp_path, request) as world:
         story(world)
 
@@ -50,7 +50,9 @@ def test_a_story(story: Callable[[World], None], tmp_path: Path, request: pytest
         test_media.test_json_upload_clipboard_and_notifications,
     ],
 )
-def test_a_story_of_a_relay(story: Callable[[World], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_story_of_a_relay(
+    story: Callable[[Environment], None], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     with open_world(OUTSIDE, tmp_path, request) as world:
         world.start_relay()
         story(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from svc_proto.wire.limits import Limits
-from tests.loops.environment import REMOTE, World
+from tests.loops.environment import REMOTE, Environment
 from tests.loops.raw_http import TEXT, frame
 
 SEED = int(os.environ.get("SVC_TEST_SEED", "1"))
@@ -15,7 +15,7 @@ UPGRADE = (
 )
 
 
-def test_half_of_everything_then_gone(relayed: World) -> None:
+def test_half_of_everything_then_gone(relayed: Environment) -> None:
     """Connections that are cut at every stage of a pairing leave neither a client nor a session."""
     code = relayed.register()
     whole = UPGRADE + frame(TEXT, b'{"channel":"system","type":"auth","payload":{"pairing_code":"NOSUCH"}}')
@@ -28,11 +28,11 @@ def test_half_of_everything_then_gone(relayed: World) -> None:
     assert relayed.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_one_connection_too_many_is_closed_and_the_others_go_on(world: World) -> None:
+def test_one_connection_too_many_is_closed_and_the_others_go_on(world: Environment) -> None:
     world.start_relay(limits=Limits(max_connections=20))
     kept = [world.client() for _ in range(20)]
     for client in kept:
-        assert client.ask("GET", "/health").status == 200
+        assert client.request("GET", "/health").status == 200
     for _ in range(5):
         try:
             wire = world.connect()
@@ -40,12 +40,12 @@ def test_one_connection_too_many_is_closed_and_the_others_go_on(world: World) ->
             continue  # closed already
         assert wire.read_all() == b""
     for client in kept:
-        assert client.ask("GET", "/health").status == 200
+        assert client.request("GET", "/health").status == 200
     kept[0].wire.close()
 
     def free() -> bool:
         try:
-            return world.client().ask("GET", "/health").status == 200
+            return world.client().request("GET", "/health").status == 200
         except (ConnectionError, EOFError):
             return False
 

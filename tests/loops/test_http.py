@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.loops.clients import Wire
-from tests.loops.environment import World
+from tests.loops.clients import ByteConnection
+from tests.loops.environment import Environment
 from tests.loops.raw_http import read_response
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -16,12 +16,12 @@ BODY = json.dumps({"allow_insecure_api_bearer": False}).encode()
 PATCH = b"PATCH /relay/security HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-def ended(wire: Wire) -> bool:
+def ended(wire: ByteConnection) -> bool:
     """Whether the relay closes the connection without another byte."""
     return wire.read_all() == b""
 
 
-def test_health(served: World) -> None:
+def test_health(served: Environment) -> None:
     wire = served.connect()
     wire.send(HEALTH)
     status, fields, body = read_response(wire)
@@ -33,7 +33,7 @@ def test_health(served: World) -> None:
     assert set(answer) == {"status", "version", "clients", "sessions"}
 
 
-def test_a_connection_is_kept(served: World) -> None:
+def test_a_connection_is_kept(served: Environment) -> None:
     wire = served.connect()
     for _ in range(20):
         wire.send(HEALTH)
@@ -41,7 +41,7 @@ def test_a_connection_is_kept(served: World) -> None:
         assert (status, fields.get("connection")) == (200, None)
 
 
-def test_a_pipelined_flood_is_worked_off(served: World) -> None:
+def test_a_pipelined_flood_is_worked_off(served: Environment) -> None:
     wire = served.connect()
     count = 3000
     wire.send(HEALTH * count)
@@ -49,7 +49,7 @@ def test_a_pipelined_flood_is_worked_off(served: World) -> None:
         assert read_response(wire)[0] == 200
 
 
-def test_a_flood_from_someone_who_does_not_read_stops_nobody_else(served: World) -> None:
+def test_a_flood_from_someone_who_does_not_read_stops_nobody_else(served: Environment) -> None:
     deaf = served.connect()
     deaf.pause()
     deaf.send(NOTHING * 500)
@@ -59,7 +59,7 @@ def test_a_flood_from_someone_who_does_not_read_stops_nobody_else(served: World)
         assert read_response(deaf)[0] == 404
 
 
-def test_a_request_in_single_bytes(served: World) -> None:
+def test_a_request_in_single_bytes(served: Environment) -> None:
     wire = served.connect()
     request = PATCH + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
     for byte in request:
@@ -67,7 +67,7 @@ def test_a_request_in_single_bytes(served: World) -> None:
     assert read_response(wire)[0] == 200
 
 
-def test_a_chunked_upload(served: World) -> None:
+def test_a_chunked_upload(served: Environment) -> None:
     wire = served.connect()
     wire.send(PATCH + b"Transfer-Encoding: chunked\r\n\r\n")
     for at in range(0, len(BODY), 7):
@@ -78,7 +78,7 @@ def test_a_chunked_upload(served: World) -> None:
     assert read_response(wire)[0] == 200
 
 
-def test_a_body_of_the_greatest_size(served: World) -> None:
+def test_a_body_of_the_greatest_size(served: Environment) -> None:
     wire = served.connect()
     padded = BODY + b" " * (2 * 1024 * 1024 - len(BODY))
     wire.send(PATCH + b"Content-Length: %d\r\n\r\n" % len(padded) + padded + HEALTH)
@@ -86,7 +86,7 @@ def test_a_body_of_the_greatest_size(served: World) -> None:
     assert read_response(wire)[0] == 200
 
 
-def test_a_peer_that_half_closes_still_gets_its_answers(served: World) -> None:
+def test_a_peer_that_half_closes_still_gets_its_answers(served: Environment) -> None:
     wire = served.connect()
     wire.send(HEALTH * 3)
     wire.close_write()
@@ -95,7 +95,7 @@ def test_a_peer_that_half_closes_still_gets_its_answers(served: World) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", PATCH + b"Content-Length: 10\r\n\r\n123"])
-def test_a_peer_that_leaves_in_the_middle_gets_an_end(served: World, sent: bytes) -> None:
+def test_a_peer_that_leaves_in_the_middle_gets_an_end(served: Environment, sent: bytes) -> None:
     wire = served.connect()
     if sent:
         wire.send(sent)
@@ -104,7 +104,7 @@ def test_a_peer_that_leaves_in_the_middle_gets_an_end(served: World, sent: bytes
     assert wire.eof or wire.reset
 
 
-def test_200_connections_at_once(served: World) -> None:
+def test_200_connections_at_once(served: Environment) -> None:
     wires = [served.connect() for _ in range(200)]
     for _ in range(2):
         for wire in wires:
@@ -115,7 +115,7 @@ def test_200_connections_at_once(served: World) -> None:
         wire.close()
 
 
-def test_connections_that_break_leave_nothing_behind(served: World) -> None:
+def test_connections_that_break_leave_nothing_behind(served: Environment) -> None:
     for sent in (b"", b"GET", HEALTH, HEALTH * 100, PATCH + b"Content-Length: 10\r\n\r\n123"):
         wire = served.connect()
         wire.send(sent)

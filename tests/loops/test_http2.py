@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from svc_proto.wire.events import ResponseData, ResponseEnd, ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.clients import HttpClient, Ws
-from tests.loops.environment import World, bearer
-from tests.loops.live_environment import LiveWorld
+from tests.loops.clients import HttpClient, WebSocketTestClient
+from tests.loops.environment import Environment, bearer
+from tests.loops.live_environment import LiveEnvironment
 from tests.support.http_client import Response
 
 KEY = "sk-loop-h2"
 PER_CONNECTION = (b"date", b"connection")
 
 
-def client2(world: World, *, tls: bool = False) -> HttpClient:
+def client2(world: Environment, *, tls: bool = False) -> HttpClient:
     """A connection to the relay."""
     return HttpClient(world.connect(tls=tls), world.authority(), world.entropy, http2=True)
 
@@ -23,38 +23,38 @@ def plainly(answer: Response) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 
 
-def test_many_at_the_same_time(served: World) -> None:
+def test_many_at_the_same_time(served: Environment) -> None:
     client = client2(served)
     asked = [client.begin("GET", "/health") for _ in range(90)]
     assert {each.finish().status for each in reversed(asked)} == {200}
     client.wire.close()
 
 
-def test_a_file_and_its_ranges(relayed: World) -> None:
+def test_a_file_and_its_ranges(relayed: Environment) -> None:
     phone = relayed.pair(surface="android")
     data = bytes(range(256)) * 3000
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n'
     headers = {**bearer(phone.token), "content-type": "multipart/form-data; boundary=b"}
     client = client2(relayed)
-    stored = client.ask("POST", "/media/upload", headers=headers, body=head + data + b"\r\n--b--\r\n")
+    stored = client.request("POST", "/media/upload", headers=headers, body=head + data + b"\r\n--b--\r\n")
     assert stored.status == 200, stored
     path = f"/media/{stored.json['token']}"
-    whole = client.ask("GET", path, headers=bearer(phone.token))
+    whole = client.request("GET", path, headers=bearer(phone.token))
     assert (whole.status, whole.body) == (200, data)
-    part = client.ask("GET", path, headers={**bearer(phone.token), "range": "bytes=1000-300999"})
+    part = client.request("GET", path, headers={**bearer(phone.token), "range": "bytes=1000-300999"})
     assert (part.status, part.body) == (206, data[1000:301_000])
-    old = relayed.client().ask("GET", path, headers=bearer(phone.token))
+    old = relayed.client().request("GET", path, headers=bearer(phone.token))
     assert plainly(whole) == plainly(old)
 
 
-def test_a_turn_over_server_sent_events(world: World) -> None:
+def test_a_turn_over_server_sent_events(world: Environment) -> None:
     api = world.api(key=KEY)
     session = api.session()
     port = api.server.port
     client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
     body = {"message": "/count 3"}
     turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", body, headers=api.headers)
-    assert client.ask("GET", "/health").status == 200  # beside it
+    assert client.request("GET", "/health").status == 200  # beside it
     decoder = EventStreamDecoder()
     names: list[str] = []
     while not isinstance(event := turn.next(), ResponseEnd):
@@ -69,20 +69,20 @@ def test_a_turn_over_server_sent_events(world: World) -> None:
     assert api.server.stop() == 0
 
 
-def test_tls_with_alpn(world: World) -> None:
+def test_tls_with_alpn(world: Environment) -> None:
     relay = world.start_relay(tls=True)
-    if isinstance(world, LiveWorld):
+    if isinstance(world, LiveEnvironment):
         world.alpn = ["h2", "http/1.1"]
     client = client2(world, tls=True)
-    if isinstance(world, LiveWorld):
+    if isinstance(world, LiveEnvironment):
         assert client.wire._sock.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined] # of live wires only
         world.alpn = ["http/1.1"]
-    assert client.ask("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
-    phone = Ws(client)
+    assert client.request("POST", "/pairing/register", body=b'{"code": "ABC123"}').status == 200
+    phone = WebSocketTestClient(client)
     message = phone.sign_in(pairing_code="ABC123", device_name="P", device_id="p", client_surface="android")
     assert message["type"] == "auth.ok"
     other = world.client(tls=True)
-    assert other.ask("GET", "/health").json["clients"] == 1
+    assert other.request("GET", "/health").json["clients"] == 1
     other.wire.close()
     relay.begin_stop()
     assert phone.wait_closed().code == 1001

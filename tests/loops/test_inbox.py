@@ -6,18 +6,18 @@ import base64
 import os
 from pathlib import Path
 
-from tests.loops.environment import World, bearer
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.environment import Environment, bearer
+from tests.loops.simulated_environment import SimulatedEnvironment
 
 
-def inbox(world: World, tmp_path: Path) -> list[str]:
+def inbox(world: Environment, tmp_path: Path) -> list[str]:
     """The names of the files in the inbox."""
-    if isinstance(world, VirtualWorld):
+    if isinstance(world, SimulatedEnvironment):
         return sorted(world.relay_host.disk.files(f"{world.relay_host.state}/images/inbox"))
     return sorted(os.listdir(tmp_path / "images" / "inbox"))
 
 
-def test_many_pastes_at_once_are_as_many_files(relayed: World, tmp_path: Path) -> None:
+def test_many_pastes_at_once_are_as_many_files(relayed: Environment, tmp_path: Path) -> None:
     token = relayed.pair().token
     body = {"format": "gif", "bytes_base64": base64.b64encode(b"GIF87a").decode()}
     callers = [relayed.client().begin("POST", "/clipboard/inbox", body, headers=bearer(token)) for _ in range(20)]

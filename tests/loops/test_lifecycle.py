@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.loops.clients import PATIENCE, Declined
-from tests.loops.environment import REMOTE, World, bearer
+from tests.loops.environment import REMOTE, Environment, bearer
 from tests.loops.raw_http import read_response
 
 GRACE = 10 * PATIENCE  # s; so whoever ends within PATIENCE did not wait for it
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-def refuses_connections(world: World) -> bool:
+def refuses_connections(world: Environment) -> bool:
     """Whether nobody listens at the port any more."""
     try:
         world.connect().close()
@@ -21,7 +21,7 @@ def refuses_connections(world: World) -> bool:
     return False
 
 
-def paired_and_gone(world: World, name: str) -> str:
+def paired_and_gone(world: Environment, name: str) -> str:
     """Pair and close; the token."""
     ws = world.pair(name)
     ws.close()
@@ -29,7 +29,7 @@ def paired_and_gone(world: World, name: str) -> str:
     return ws.token
 
 
-def test_a_relay_with_nothing_to_do_stops_at_once(world: World) -> None:
+def test_a_relay_with_nothing_to_do_stops_at_once(world: Environment) -> None:
     relay = world.start_relay()
     began = world.clock()
     relay.begin_stop(GRACE)
@@ -39,7 +39,7 @@ def test_a_relay_with_nothing_to_do_stops_at_once(world: World) -> None:
     assert refuses_connections(world)
 
 
-def test_sockets_are_told_1001(relayed: World) -> None:
+def test_sockets_are_told_1001(relayed: Environment) -> None:
     ws = relayed.pair()
     relayed.relay.begin_stop()
     closed = ws.wait_closed()
@@ -49,7 +49,7 @@ def test_sockets_are_told_1001(relayed: World) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_idle_connections_do_not_hold_it_up(relayed: World) -> None:
+def test_idle_connections_do_not_hold_it_up(relayed: Environment) -> None:
     wires = [relayed.connect() for _ in range(5)]
     for wire in wires[1:]:
         wire.send(HEALTH)
@@ -65,7 +65,7 @@ def test_idle_connections_do_not_hold_it_up(relayed: World) -> None:
         assert relayed.clock() - began < 5.0
 
 
-def test_a_request_under_way_is_answered(relayed: World) -> None:
+def test_a_request_under_way_is_answered(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     client = relayed.client()
     calling = client.begin("GET", "/ping", headers=bearer(phone.token))
@@ -81,7 +81,7 @@ def test_a_request_under_way_is_answered(relayed: World) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_a_body_under_way_is_taken_and_answered(relayed: World) -> None:
+def test_a_body_under_way_is_taken_and_answered(relayed: Environment) -> None:
     wire = relayed.connect()
     wire.send(
         b"POST /pairing/register HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\nExpect: 100-continue\r\n\r\n"
@@ -97,7 +97,7 @@ def test_a_body_under_way_is_taken_and_answered(relayed: World) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_those_who_do_not_go_are_cut_within_the_grace(relayed: World) -> None:
+def test_those_who_do_not_go_are_cut_within_the_grace(relayed: Environment) -> None:
     deaf = relayed.pair()
     deaf.wire.pause()
     half = relayed.connect()
@@ -110,7 +110,7 @@ def test_those_who_do_not_go_are_cut_within_the_grace(relayed: World) -> None:
         assert relayed.clock() - began < 1.5
 
 
-def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: World) -> None:
+def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: Environment) -> None:
     relay = world.start_relay(durable=True)
     token = paired_and_gone(world, "Survivor")
     code = world.register()
@@ -131,7 +131,7 @@ def test_a_session_survives_a_stop_but_a_code_and_a_block_do_not(world: World) -
     assert world.websocket().sign_in(pairing_code=code)["type"] == "auth.fail"
 
 
-def test_a_revoked_session_stays_revoked(world: World) -> None:
+def test_a_revoked_session_stays_revoked(world: Environment) -> None:
     relay = world.start_relay(durable=True)
     gone, kept = paired_and_gone(world, "Gone"), paired_and_gone(world, "Kept")
     assert world.http("DELETE", f"/sessions/{gone}").status == 200
@@ -143,7 +143,7 @@ def test_a_revoked_session_stays_revoked(world: World) -> None:
     assert (record["device_name"], record["expires_at"]) == ("Kept", None)
 
 
-def test_a_session_survives_a_kill(world: World) -> None:
+def test_a_session_survives_a_kill(world: Environment) -> None:
     relay = world.start_relay(killable=True)
     token = paired_and_gone(world, "Survivor")
     code = world.register()
@@ -162,7 +162,7 @@ def test_a_session_survives_a_kill(world: World) -> None:
     assert relay.exit_code() == 0
 
 
-def test_a_phone_comes_back_after_a_restart(world: World) -> None:
+def test_a_phone_comes_back_after_a_restart(world: Environment) -> None:
     relay = world.start_relay(durable=True)
     phone = world.phone()
     token = phone.token
@@ -175,12 +175,12 @@ def test_a_phone_comes_back_after_a_restart(world: World) -> None:
     world.eventually(lambda: world.http("GET", "/ping", headers=bearer(token)).status == 200)
 
 
-def test_a_phone_that_is_refused_gives_up(relayed: World) -> None:
+def test_a_phone_that_is_refused_gives_up(relayed: Environment) -> None:
     phone = relayed.phone(code="NOSUCH", wait=False)
     assert phone.exit_code() == 1
 
 
-def test_a_phone_that_stops_says_goodbye(relayed: World) -> None:
+def test_a_phone_that_stops_says_goodbye(relayed: Environment) -> None:
     phone = relayed.phone()
     assert phone.stop() == 0
     relayed.eventually(lambda: relayed.clients() == 0)

@@ -27,8 +27,8 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.engine.websocket import WebSocketConnection
 from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.environment import REMOTE, World, bearer
-from tests.loops.live_environment import LiveWire
+from tests.loops.environment import REMOTE, Environment, bearer
+from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import TEXT, RawSocket, frame
 from tests.loops.test_hostile import SEED, UPGRADE
 
@@ -44,7 +44,7 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     with open_world(runtime, tmp_path, request) as world:
         yield world
 
@@ -96,7 +96,7 @@ def beginnings(token: str) -> list[bytes]:
     ]
 
 
-def vanish(sock: LiveWire, rng: random.Random) -> None:
+def vanish(sock: LiveConnection, rng: random.Random) -> None:
     match rng.randrange(4):
         case 0:
             sock.close_write()
@@ -107,27 +107,29 @@ def vanish(sock: LiveWire, rng: random.Random) -> None:
             sock.abort()
 
 
-def test_2000_clients_that_vanish_leave_nothing_behind(live: World, tmp_path: Path) -> None:
+def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     live.start_relay()
     phone = live.phone()
     ping = bearer(phone.token)
     ways = beginnings(live.pair("Vanisher", grants={"bridge": 0}).token)
     normal = live.client()
-    assert normal.ask("GET", "/ping", headers=ping).status == 200
+    assert normal.request("GET", "/ping", headers=ping).status == 200
     live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
     before = census()
 
     for begun in range(0, CLIENTS, BATCH):
         crowd = []
         for number in range(begun, begun + BATCH):
-            crowd.append(sock := LiveWire(socket.create_connection(("127.0.0.1", live.relay.port), timeout=PATIENCE)))
+            crowd.append(
+                sock := LiveConnection(socket.create_connection(("127.0.0.1", live.relay.port), timeout=PATIENCE))
+            )
             if piece := ways[number % len(ways)]:
                 sock.send(piece)
         rng.shuffle(crowd)
         for sock in crowd[: BATCH // 2]:
             vanish(sock, rng)
-        assert normal.ask("GET", "/ping", headers=ping).status == 200  # meanwhile the relay has taken in the others
+        assert normal.request("GET", "/ping", headers=ping).status == 200  # meanwhile the relay has taken in the others
         for sock in crowd[BATCH // 2 :]:
             vanish(sock, rng)
 
@@ -135,7 +137,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: World, tmp_path: Pa
     deadline = live.clock() + PATIENCE
     while left := census() - before:
         assert live.clock() < deadline, left
-        assert normal.ask("GET", "/ping", headers=ping).status == 200  # no new connection, which may be there still
+        assert normal.request("GET", "/ping", headers=ping).status == 200  # no new connection, which may be there still
     live.eventually(lambda: live.http("GET", "/relay/info").json["pending_commands"] == 0)
     live.eventually(lambda: not list((tmp_path / "spool").glob("*")))
     assert live.http("GET", "/ping", headers=ping).status == 200
@@ -202,14 +204,14 @@ def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
                     caller.sock.close()
 
 
-def fetching(live: World, path: Path, token: str) -> LiveWire:
+def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
     """A client that has read the head of a large answer, and no more so far."""
     answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that the relay has most of it still
     sock.connect(("127.0.0.1", live.relay.port))
-    wire = LiveWire(sock)
+    wire = LiveConnection(sock)
     wire.send(authorized(f"GET /media/{answer.json['token']}", token, "Accept: */*"))
     assert wire.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
     return wire

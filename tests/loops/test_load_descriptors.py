@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.loops.clients import PATIENCE
-from tests.loops.live_environment import ROOT, LiveWire
+from tests.loops.live_environment import ROOT, LiveConnection
 from tests.loops.raw_http import read_response
 from tests.support.forkserver import Popen, python
 
@@ -60,8 +60,8 @@ class Scarce:
     def log(self) -> str:
         return self._log.read_text()
 
-    def connect(self) -> LiveWire:
-        return LiveWire(socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE))
+    def connect(self) -> LiveConnection:
+        return LiveConnection(socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE))
 
     def cpu(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -79,7 +79,7 @@ def scarce(runtime: str, tmp_path: Path) -> Iterator[Scarce]:
     relay.process.wait()
 
 
-def healthy(wire: LiveWire) -> bool:
+def healthy(wire: LiveConnection) -> bool:
     wire.send(HEALTH)
     return read_response(wire)[0] == 200
 

@@ -19,7 +19,7 @@ import pytest
 from svc_proto.wire.limits import Limits
 from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.environment import World, bearer
+from tests.loops.environment import Environment, bearer
 from tests.loops.raw_http import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
 from tests.mcp.http_harness import message
@@ -38,7 +38,7 @@ LIMITS = Limits(head_timeout=SHORT, body_timeout=SHORT, close_timeout=SHORT)
 
 
 @pytest.fixture
-def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     with open_world(runtime, tmp_path, request) as world:
         yield world
 
@@ -104,7 +104,7 @@ class Trickle:
     ],
 )
 def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
-    live: World, monkeypatch: pytest.MonkeyPatch, start: bytes, rest: bytes, answer: bytes
+    live: Environment, monkeypatch: pytest.MonkeyPatch, start: bytes, rest: bytes, answer: bytes
 ) -> None:
     live.start_relay(limits=LIMITS)
     phone = live.phone()
@@ -116,7 +116,7 @@ def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
         while crowd.going:
             assert live.clock() - began < PATIENCE, f"{len(crowd.going)} go on"
             crowd.step()
-            assert caller.ask("GET", "/ping", headers=bearer(phone.token)).status == 200
+            assert caller.request("GET", "/ping", headers=bearer(phone.token)).status == 200
             crowd.listen()
     finally:
         crowd.close()
@@ -125,13 +125,13 @@ def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
     live.eventually(lambda: live.http("GET", "/health").json["clients"] == 1)
 
 
-def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than there may be: the oldest make room, the others run out of time, and who shakes hands is served."""
     monkeypatch.setattr("runtimes.net.listener.HANDSHAKE_TIMEOUT", 2 * SHORT)
     monkeypatch.setattr("runtimes.net.listener.MAX_HANDSHAKES", CROWD // 2)
     live.start_relay(tls=True)
     caller = live.client(tls=True)
-    assert caller.ask("GET", "/health").status == 200  # its handshake is over, so that it makes room for nobody
+    assert caller.request("GET", "/health").status == 200  # its handshake is over, so that it makes room for nobody
     greeting = hello()
     assert len(greeting) > 100
     crowd = Trickle(live.relay.port, b"", greeting[:100])
@@ -141,10 +141,10 @@ def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatc
         while crowd.going:
             assert live.clock() - began < PATIENCE, f"{len(crowd.going)} go on"
             crowd.step()
-            assert caller.ask("GET", "/health").status == 200
+            assert caller.request("GET", "/health").status == 200
             if served < 3:
                 fresh = live.client(tls=True)
-                assert fresh.ask("GET", "/health").status == 200
+                assert fresh.request("GET", "/health").status == 200
                 fresh.wire.close()
                 served += 1
             crowd.listen()
@@ -153,13 +153,13 @@ def test_tls_handshakes_that_trickle(live: World, monkeypatch: pytest.MonkeyPatc
     assert served
 
 
-def test_a_phone_that_is_gone_without_a_fin(live: World) -> None:
+def test_a_phone_that_is_gone_without_a_fin(live: Environment) -> None:
     """It takes what is written and answers no ping: it is dropped, whoever waits for it is told, and it can return."""
     live.start_relay(limits=Limits(ping_interval=SHORT, ping_timeout=SHORT))
     gone = RawSocket(live.connect())
     code = live.register()
-    gone.say("system", "auth", {"pairing_code": code, "device_name": "Gone", "client_surface": "android"})
-    token = gone.hear()["payload"]["session_token"]
+    gone.send_envelope("system", "auth", {"pairing_code": code, "device_name": "Gone", "client_surface": "android"})
+    token = gone.receive_message()["payload"]["session_token"]
     calls = [live.client().begin("GET", "/ping?device=Gone", headers=bearer(token)) for _ in range(5)]
     for call in calls:
         answer = call.finish()
@@ -183,7 +183,7 @@ MCP_HEAD = (
     ],
     ids=["route", "mcp"],
 )
-def test_a_reader_that_stops_reading(live: World, line: str, fields: str, body: str) -> None:
+def test_a_reader_that_stops_reading(live: Environment, line: str, fields: str, body: str) -> None:
     """More is owed to it than the kernel takes, and it takes nothing: its connection ends by itself."""
     live.start_relay(limits=Limits(write_timeout=SHORT))
     phone = live.fake_phone()

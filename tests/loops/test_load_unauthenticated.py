@@ -117,9 +117,9 @@ class Household:
         code = read_response(self.caller)[2].partition(b'"code":"')[2].partition(b'"')[0].decode()
         self._phone = RawSocket(self._wire)
         self._token = self._phone.sign_in(code)
-        self._phone.say("bridge", "bridge.status", {"accessibility_enabled": True})
-        self._phone.say("system", "ping", {"ts": 1})
-        while self._phone.hear()["type"] != "pong":  # the phone is there before anybody asks for it
+        self._phone.send_envelope("bridge", "bridge.status", {"accessibility_enabled": True})
+        self._phone.send_envelope("system", "ping", {"ts": 1})
+        while self._phone.receive_message()["type"] != "pong":  # the phone is there before anybody asks for it
             pass
         self._relay = relay.process.pid
         self.times: list[float] = []  # of round trips, s by the clock
@@ -132,10 +132,10 @@ class Household:
         self.caller.send(
             f"GET /ping HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n\r\n".encode()
         )
-        while (message := self._phone.hear())["type"] != "bridge.command":
+        while (message := self._phone.receive_message())["type"] != "bridge.command":
             pass
         answer = {"request_id": message["payload"]["request_id"], "status": 200, "result": {}}
-        self._phone.say("bridge", "bridge.response", answer)
+        self._phone.send_envelope("bridge", "bridge.response", answer)
         assert read_response(self.caller)[0] == 200
         self.times.append(time.monotonic() - began)
         self.costs.append(processor_time(self._relay) - before)

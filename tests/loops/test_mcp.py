@@ -6,7 +6,7 @@ import json
 
 from svc_proto.mcp.pending_request import STATELESS_VERSION
 from svc_proto.wire.sse import EventStreamDecoder
-from tests.loops.environment import World, bearer
+from tests.loops.environment import Environment, bearer
 from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.mcp.stdio_harness import modern
 
@@ -15,13 +15,13 @@ def call(name: str, **arguments: object) -> dict[str, object]:
     return message("tools/call", 7, name=f"phone_{name}", arguments=arguments)
 
 
-def test_a_session(relayed: World) -> None:
+def test_a_session(relayed: Environment) -> None:
     phone = relayed.phone()
     client, headers = relayed.client(), {**bearer(phone.token), **TYPES}
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={"elicitation": {}})
-    opened = client.ask("POST", "/mcp", headers=headers, body=about)
+    opened = client.request("POST", "/mcp", headers=headers, body=about)
     session = {"mcp-session-id": (opened.headers.get(b"mcp-session-id") or b"").decode()}
-    shot = client.ask("POST", "/mcp", headers={**headers, **session}, body=call("screenshot"))
+    shot = client.request("POST", "/mcp", headers={**headers, **session}, body=call("screenshot"))
     assert shot.json["result"]["content"][0]["mimeType"] == "image/png"
     asking = client.begin("POST", "/mcp", headers={**headers, **session}, body=call("broadcast", action="x"))
     asking.some()
@@ -30,11 +30,11 @@ def test_a_session(relayed: World) -> None:
     _, question, answer = EventStreamDecoder().receive_data(asking.finish().body)
     assert json.loads(question.data)["method"] == "elicitation/create"
     assert json.loads(answer.data)["result"]["isError"] is False
-    assert client.ask("DELETE", "/mcp", headers={**headers, **session}).status == 204
+    assert client.request("DELETE", "/mcp", headers={**headers, **session}).status == 204
     assert phone.stop() == 0
 
 
-def test_who_hangs_up_has_cancelled(relayed: World) -> None:
+def test_who_hangs_up_has_cancelled(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
     headers = {**bearer(phone.token), **TYPES, **named}
@@ -48,7 +48,7 @@ def test_who_hangs_up_has_cancelled(relayed: World) -> None:
     assert second.finish().json["result"]["isError"] is False
 
 
-def open_session(world: World, token: str) -> dict[str, str]:
+def open_session(world: Environment, token: str) -> dict[str, str]:
     """The headers of what comes next."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
     opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=about)
@@ -72,11 +72,11 @@ GARBAGE = (  # bodies, and the status that each deserves
 )
 
 
-def test_a_flood_of_garbage_disturbs_nobody(relayed: World) -> None:
+def test_a_flood_of_garbage_disturbs_nobody(relayed: Environment) -> None:
     phone = relayed.phone()
     headers, client = open_session(relayed, phone.token), relayed.client()
     for body, status in GARBAGE * 10:
-        assert client.ask("POST", "/mcp", headers=headers, body=body).status == status, str(body)[:100]
+        assert client.request("POST", "/mcp", headers=headers, body=body).status == status, str(body)[:100]
     for name, value, status in (
         ("mcp-session-id", "0" * 32, 404),
         ("mcp-session-id", "x" * 5_000, 404),
@@ -84,14 +84,14 @@ def test_a_flood_of_garbage_disturbs_nobody(relayed: World) -> None:
         ("content-type", "text/plain", 415),
         ("accept", "text/html", 406),
     ):
-        asked = client.ask("POST", "/mcp", headers={**headers, name: value}, body=message("ping"))
+        asked = client.request("POST", "/mcp", headers={**headers, name: value}, body=message("ping"))
         assert asked.status == status, name
-    assert client.ask("POST", "/mcp", headers=headers, body=b" " * (2 * 1024 * 1024 + 1)).status == 413
+    assert client.request("POST", "/mcp", headers=headers, body=b" " * (2 * 1024 * 1024 + 1)).status == 413
     assert relayed.http("POST", "/mcp", headers=headers, body=call("ping")).json["result"]["isError"] is False
     assert phone.stop() == 0
 
 
-def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: World) -> None:
+def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     headers = open_session(relayed, phone.token)
     waiting = []
@@ -109,7 +109,7 @@ def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: World) -> None:
     assert relayed.http("POST", "/mcp", headers=headers, body=message("ping")).status == 200
 
 
-def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
+def test_a_listener_that_does_not_read_costs_one_note(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     headers = open_session(relayed, phone.token)
     subscribe = message("resources/subscribe", uri="phone://notifications")
@@ -118,7 +118,7 @@ def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
     deaf.begin("GET", "/mcp", headers=headers)
     deaf.wire.pause()
     for number in range(300):
-        phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
+        phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     calling = relayed.client().begin("POST", "/mcp", headers=headers, body=call("ping"))
     phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
     assert calling.finish().json["result"]["isError"] is False
@@ -129,7 +129,7 @@ def test_a_listener_that_does_not_read_costs_one_note(relayed: World) -> None:
     assert {json.loads(note.data)["params"]["uri"] for note in notes} == {"phone://notifications"}
 
 
-def test_a_request_that_listens(relayed: World) -> None:
+def test_a_request_that_listens(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "subscriptions/listen"}
     wanted = {"resourceSubscriptions": ["phone://notifications", "phone://screen"]}
@@ -139,7 +139,7 @@ def test_a_request_that_listens(relayed: World) -> None:
     deaf.begin("POST", "/mcp", headers=headers, body=body)
     deaf.wire.pause()
     for number in range(300):
-        phone.say("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
+        phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     session = open_session(relayed, phone.token)
     calling = relayed.client().begin("POST", "/mcp", headers=session, body=call("ping"))
     phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them

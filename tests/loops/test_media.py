@@ -19,10 +19,10 @@ import pytest
 from svc_proto.wire.limits import Limits
 from tests.loops.clients import PATIENCE, HttpClient
 from tests.loops.conftest import open_world
-from tests.loops.environment import REMOTE, World, bearer
-from tests.loops.live_environment import LiveWire
+from tests.loops.environment import REMOTE, Environment, bearer
+from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import RawSocket, read_response
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.servers.program_process import call, running_relay
 from tests.support.http_client import Response
 from tests.support.scenario_plan import PLAIN
@@ -41,7 +41,7 @@ FORM_END = b"\r\n--xyz--\r\n"
 
 
 @pytest.fixture
-def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     """A relay on a real loop. What may be fetched lies in `public`; the rest of `tmp_path` is none of anybody's."""
     (tmp_path / "public").mkdir()
     with open_world(runtime, tmp_path, request) as world:
@@ -49,7 +49,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
         yield world
 
 
-def register(world: World, path: Path) -> str:
+def register(world: Environment, path: Path) -> str:
     answer = world.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     return str(answer.json["token"])
@@ -62,7 +62,7 @@ def uploads(folder: Path) -> list[Path]:
 # --- the screenshot -------------------------------------------------------------------------------------------------
 
 
-def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
+def test_a_screenshot_from_one_phone_to_another_client(relayed: Environment) -> None:
     world = relayed
     phone = world.phone()
     other = world.pair("Desk", peer=REMOTE)
@@ -78,7 +78,7 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: World) -> None:
     assert phone.stop() == 0
 
 
-def test_what_can_be_fetched_is_listed(relayed: World) -> None:
+def test_what_can_be_fetched_is_listed(relayed: Environment) -> None:
     token = relayed.pair().token
     body = {"file_name": "a.png", "content_type": "image/png", "content": base64.b64encode(PNG).decode()}
     assert relayed.http("POST", "/media/upload", body, headers=bearer(token)).status == 200
@@ -86,7 +86,7 @@ def test_what_can_be_fetched_is_listed(relayed: World) -> None:
     assert [entry["size"] for entry in entries] == [len(PNG)]
 
 
-def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
+def test_json_upload_clipboard_and_notifications(relayed: Environment) -> None:
     world = relayed
     ws = world.pair()
     content = base64.b64encode(PNG + os.urandom(300_000)).decode()
@@ -97,7 +97,7 @@ def test_json_upload_clipboard_and_notifications(relayed: World) -> None:
     image = {"format": "png", "bytes_base64": content}
     pasted = world.http("POST", "/clipboard/inbox", image, headers=bearer(ws.token))
     assert pasted.json["size_bytes"] == 300_008
-    ws.say("notifications", "notification.posted", {"title": "Hi"})
+    ws.send_envelope("notifications", "notification.posted", {"title": "Hi"})
     ws.pong()
     assert world.http("GET", "/notifications/recent").json["notifications"] == [{"title": "Hi"}]
 
@@ -118,12 +118,14 @@ def check_memory() -> None:
 
 
 @pytest.fixture
-def much(live: World, full: bool) -> int:
+def much(live: Environment, full: bool) -> int:
     """Bytes: as much as there may be on one loop, and enough to be noticed in memory on the others."""
     return LARGE if full or live.name == PLAIN else ENOUGH
 
 
-def test_a_hundred_mebibytes_go_out_in_little_memory(live: World, tmp_path: Path, much: int, traced: None) -> None:
+def test_a_hundred_mebibytes_go_out_in_little_memory(
+    live: Environment, tmp_path: Path, much: int, traced: None
+) -> None:
     large = tmp_path / "public" / "large.bin"
     with large.open("wb") as file:
         file.seek(much - 4)
@@ -143,7 +145,9 @@ def test_a_hundred_mebibytes_go_out_in_little_memory(live: World, tmp_path: Path
     check_memory()
 
 
-def test_a_hundred_mebibytes_come_in_in_little_memory(live: World, tmp_path: Path, much: int, traced: None) -> None:
+def test_a_hundred_mebibytes_come_in_in_little_memory(
+    live: Environment, tmp_path: Path, much: int, traced: None
+) -> None:
     ws = live.pair()
     wire = live.connect()
     size = len(FORM_BEGIN) + much + len(FORM_END)
@@ -171,7 +175,7 @@ def test_a_hundred_mebibytes_come_in_in_little_memory(live: World, tmp_path: Pat
     assert uploads(tmp_path) == []
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(live: World, tmp_path: Path) -> None:
+def test_an_upload_that_breaks_off_leaves_nothing(live: Environment, tmp_path: Path) -> None:
     live.start_relay(limits=Limits(body_timeout=5.0))  # a loop that tells of no reset finds out by the silence
     token = live.pair().token
     wire = live.connect()
@@ -185,7 +189,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(live: World, tmp_path: Path) -
     live.eventually(lambda: not uploads(tmp_path))
 
 
-def test_a_file_over_tls(world: World, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_file_over_tls(world: Environment, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if world.virtual_time:
         pytest.skip("no real disk")
     data = os.urandom(3 * MIB + 5)
@@ -195,7 +199,7 @@ def test_a_file_over_tls(world: World, tmp_path: Path, request: pytest.FixtureRe
     token = world.pair(tls=True).token
     client = world.client(tls=True)
     for _ in range(2):
-        answer = client.ask("GET", f"/media/by-path?path={tmp_path}/public/a", headers=bearer(token))
+        answer = client.request("GET", f"/media/by-path?path={tmp_path}/public/a", headers=bearer(token))
         assert (answer.status, answer.body) == (200, data)
 
 
@@ -234,7 +238,7 @@ def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iter
     """The answers, of these statuses alone, until there were many and each was met: so the race was run."""
     seen: set[int] = set()
     for n in range(100 * ROUNDS):  # a busy machine may let the swapper wait
-        answer = client.ask("GET", target, headers=bearer(token))
+        answer = client.request("GET", target, headers=bearer(token))
         seen.add(answer.status)
         assert seen <= wanted
         yield answer
@@ -244,7 +248,7 @@ def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iter
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_link_that_is_swapped_never_leaks(live: World, tmp_path: Path, what: str) -> None:
+def test_a_link_that_is_swapped_never_leaks(live: Environment, tmp_path: Path, what: str) -> None:
     public, private = tmp_path / "public", tmp_path / "private"
     for folder, data in ((public / "real", INSIDE), (private, SECRET)):
         folder.mkdir()
@@ -260,7 +264,7 @@ def test_a_link_that_is_swapped_never_leaks(live: World, tmp_path: Path, what: s
             assert (answer.status == 200) == (answer.body == INSIDE)
 
 
-def test_a_registered_file_that_is_swapped_never_leaks(live: World, tmp_path: Path) -> None:
+def test_a_registered_file_that_is_swapped_never_leaks(live: Environment, tmp_path: Path) -> None:
     public, private = tmp_path / "public", tmp_path / "private"
     private.mkdir()
     (private / "f").write_bytes(SECRET)
@@ -274,7 +278,7 @@ def test_a_registered_file_that_is_swapped_never_leaks(live: World, tmp_path: Pa
             assert SECRET not in answer.body
 
 
-def test_what_was_opened_is_what_is_sent(live: World, tmp_path: Path) -> None:
+def test_what_was_opened_is_what_is_sent(live: Environment, tmp_path: Path) -> None:
     """The name leads elsewhere once the first bytes are out; the rest still comes from the file that was judged."""
     public, private = tmp_path / "public", tmp_path / "private"
     private.mkdir()
@@ -308,7 +312,9 @@ INSTANTS = 60  # events of the simulation after which a link is swapped; a fetch
 
 @pytest.mark.parametrize("first", ["public", "private"])
 @pytest.mark.parametrize("what", ["file", "folder", "token"])
-def test_a_link_that_is_swapped_at_any_instant_never_leaks(virtual_world: VirtualWorld, what: str, first: str) -> None:
+def test_a_link_that_is_swapped_at_any_instant_never_leaks(
+    virtual_world: SimulatedEnvironment, what: str, first: str
+) -> None:
     """The same without chance: a swap between any two events of a fetch, check and read included."""
     disk = virtual_world.relay_host.disk
     disk.put("/tmp/real/f", INSIDE)
@@ -358,11 +364,11 @@ def peak(pid: int) -> int:
 def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
     """100 MiB in and out of a relay that is a process of its own, by the memory that the system counts."""
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
-        wire = LiveWire(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+        wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         raw = RawSocket(wire)
         token = raw.sign_in(call(port, "POST", "/pairing").body["code"])
         before = peak(relay.process.pid)
-        bulk = LiveWire(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+        bulk = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         size = len(FORM_BEGIN) + LARGE + len(FORM_END)
         fields = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
         bulk.send(

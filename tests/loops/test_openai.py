@@ -15,7 +15,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
-from tests.loops.environment import ApiHandle, World
+from tests.loops.environment import ApiHandle, Environment
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain, refusal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ KEY = "sk-openai-9e12"
 TEXT = "Grüße aus Köln, 東京 und 🙂!"
 NOWHERE = "http://127.0.0.1:9"
 REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
-Live = tuple[World, ApiHandle, ScriptedModel]
+Live = tuple[Environment, ApiHandle, ScriptedModel]
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +290,7 @@ def test_httpx_sse_reads_every_stream(live: Live) -> None:
 
 def test_httpx_sse_reads_a_run_that_was_begun_apart(live: Live) -> None:
     api = script(live, plain(TEXT))
-    run_id = api.ask("POST", "/v1/runs", {"input": "Hi"}).json["run_id"]
+    run_id = api.request("POST", "/v1/runs", {"input": "Hi"}).json["run_id"]
     with (
         httpx.Client(base_url=base_url(api), headers=api.headers, timeout=PATIENCE) as client,
         connect_sse(client, "GET", f"/v1/runs/{run_id}/events") as source,
@@ -335,7 +335,7 @@ def test_a_stream_cut_anywhere_reads_the_same(
         model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
         api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)
         method, path, body = streams(api)[kind]
-        answer = api.ask(method, path, body)
+        answer = api.request(method, path, body)
     recorded = b": keepalive\n\n" + answer.body
     whole = by_ours([recorded])
     assert len(whole) >= 6

@@ -6,36 +6,36 @@ import json
 
 import pytest
 
-from tests.loops.environment import ApiHandle, RelayHandle, World
+from tests.loops.environment import ApiHandle, Environment, RelayHandle
 from tests.loops.raw_event_stream import UnreadStream, chat
 
 MAIN = "sk-main-5d1c"
 
 
-def invite(world: World, body: object = None) -> tuple[str, str]:
+def invite(world: Environment, body: object = None) -> tuple[str, str]:
     """The code and the key of a fresh one."""
     answer = world.http("POST", "/pairing/mint", {} if body is None else body)
     read = json.loads(answer.json["qr_payload"])
     return read["relay"]["code"], read["key"]
 
 
-def paired(world: World, code: str) -> str:
+def paired(world: Environment, code: str) -> str:
     """The token that the code is good for."""
     ws = world.websocket()
     assert ws.sign_in(pairing_code=code, device_name="Tablet")["type"] == "auth.ok"
     return ws.token
 
 
-def revoke(world: World, token: str) -> None:
+def revoke(world: Environment, token: str) -> None:
     answer = world.http("DELETE", f"/sessions/{token[:8]}")
     assert (answer.status, answer.json.get("knows_api_key")) == (200, None)
 
 
-def asked(world: World, servers: RelayHandle, key: str) -> int:
-    return ApiHandle(world, servers, key).ask("GET", "/api/sessions").status
+def asked(world: Environment, servers: RelayHandle, key: str) -> int:
+    return ApiHandle(world, servers, key).request("GET", "/api/sessions").status
 
 
-def begun(world: World, servers: RelayHandle, key: str) -> UnreadStream:
+def begun(world: Environment, servers: RelayHandle, key: str) -> UnreadStream:
     """A long answer, of which the beginning has been read."""
     api = ApiHandle(world, servers, key)
     stream = chat(world, api, api.session(), "/count 5000")
@@ -43,7 +43,7 @@ def begun(world: World, servers: RelayHandle, key: str) -> UnreadStream:
     return stream
 
 
-def test_a_key_ends_with_its_session(world: World) -> None:
+def test_a_key_ends_with_its_session(world: Environment) -> None:
     servers = world.start_servers(key=MAIN)
     (code, key), (_, other) = invite(world), invite(world)
     assert len({key, other, MAIN}) == 3
@@ -58,7 +58,7 @@ def test_a_key_ends_with_its_session(world: World) -> None:
     others.until("assistant.delta")
 
 
-def test_a_key_outlives_a_restart_and_its_end_does_too(world: World) -> None:
+def test_a_key_outlives_a_restart_and_its_end_does_too(world: Environment) -> None:
     servers = world.start_servers(key=MAIN)
     (kept_code, kept), (gone_code, gone), (_, unused) = invite(world), invite(world), invite(world)
     token = paired(world, kept_code)

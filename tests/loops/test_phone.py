@@ -11,13 +11,13 @@ from clients.phone.emulator import EmulatedPhone
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.service import Phone, PhoneConfig
 from tests.loops.conftest import open_world
-from tests.loops.environment import TRUSTING, PhoneHandle, World, bearer
+from tests.loops.environment import TRUSTING, Environment, PhoneHandle, bearer
 
 
 @pytest.fixture(scope="module")
 def driven(
     any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[World, PhoneHandle, EmulatedPhone]]:
+) -> Iterator[tuple[Environment, PhoneHandle, EmulatedPhone]]:
     """One relay and one phone for several tests."""
     with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
@@ -25,7 +25,7 @@ def driven(
         yield world, world.phone(handset=handset), handset
 
 
-def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneHandle, EmulatedPhone]) -> None:
+def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[Environment, PhoneHandle, EmulatedPhone]) -> None:
     world, phone, _ = driven
     answer = world.http("GET", "/screenshot", headers=bearer(phone.token))
     assert answer.status == 200, answer.json
@@ -37,7 +37,7 @@ def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[World, PhoneH
     assert picture.body.startswith(b"\x89PNG\r\n")
 
 
-def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, EmulatedPhone]) -> None:
+def test_many_callers_of_one_phone(driven: tuple[Environment, PhoneHandle, EmulatedPhone]) -> None:
     world, phone, _ = driven
     callers = [world.client() for _ in range(50)]
     for _ in range(3):
@@ -50,7 +50,7 @@ def test_many_callers_of_one_phone(driven: tuple[World, PhoneHandle, EmulatedPho
 # --- attachments and routes ---------------------------------------------------------------------------------------
 
 
-def test_the_phone_finds_a_route_and_comes_back_by_it(world: World) -> None:
+def test_the_phone_finds_a_route_and_comes_back_by_it(world: Environment) -> None:
     world.start_relay(durable=True)
 
     def make(config: PhoneConfig) -> Phone:

@@ -11,16 +11,16 @@ import json
 import pytest
 
 from svc_proto.wire.limits import Limits
-from tests.loops.environment import World
+from tests.loops.environment import Environment
 from tests.loops.raw_http import read_response
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment
 
 KEY = "sk-slow-2f6b"
 LINGER = 0.2  # s, in place of two
 
 
-def wait_longer_than_the_linger(world: World) -> None:
-    if isinstance(world, VirtualWorld):
+def wait_longer_than_the_linger(world: Environment) -> None:
+    if isinstance(world, SimulatedEnvironment):
         world.pass_time(10.0)
         return
     until = world.clock() + 2.5 * LINGER
@@ -28,12 +28,12 @@ def wait_longer_than_the_linger(world: World) -> None:
 
 
 @pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.full), 6])
-def test_a_long_answer_that_is_read_late(world: World, turns: int) -> None:
+def test_a_long_answer_that_is_read_late(world: Environment, turns: int) -> None:
     """One that fits into the kernel's buffers on the way, and one that may not: 130 KB for each turn."""
     api = world.api(key=KEY, relay_url="http://127.0.0.1:9", limits=Limits(linger=LINGER))
     session = api.session()
     for _ in range(turns):
-        assert api.ask("POST", f"/api/sessions/{session}/chat", {"message": "/echo " + "x" * 65_000}).status == 200
+        assert api.request("POST", f"/api/sessions/{session}/chat", {"message": "/echo " + "x" * 65_000}).status == 200
     wire = world.connect(port=api.server.port)
     fields = f"Host: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
     wire.send(f"GET /api/sessions/{session}/messages HTTP/1.1\r\n{fields}".encode())

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.loops.clients import PATIENCE, Ws
+from tests.loops.clients import PATIENCE, WebSocketTestClient
 from tests.loops.conftest import open_world
-from tests.loops.environment import World, bearer
-from tests.loops.live_environment import LiveWire
+from tests.loops.environment import Environment, bearer
+from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import RawSocket
-from tests.loops.terminal_client import Desk, runs
+from tests.loops.terminal_client import TerminalClient, runs
 from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")
@@ -26,50 +26,50 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[World]:
+def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic: None) -> Iterator[Environment]:
     with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
 
 @pytest.fixture
-def plain(loop: World) -> World:
+def plain(loop: Environment) -> Environment:
     """A relay without tmux."""
     loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
     return loop
 
 
 @pytest.fixture(params=KINDS)
-def either(request: pytest.FixtureRequest, loop: World) -> World:
+def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
     """A relay with tmux, if there is one, and one without."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 
 
-def desk(world: World, name: str = "Desk") -> Desk:
-    return Desk(world.pair(name))
+def desk(world: Environment, name: str = "Desk") -> TerminalClient:
+    return TerminalClient(world.pair(name))
 
 
 # --- with tmux and without ---
 
 
-def test_a_shell(either: World) -> None:
+def test_a_shell(either: Environment) -> None:
     client = desk(either)
     attached = client.attach(cols=80, rows=24)
     assert attached["reattach"] is False
     assert runs(attached["pid"])
     assert "42-fine" in client.run("echo $((6 * 7))-fine")
     client.type("exit\r")
-    ended = client.hear("detached")
+    ended = client.receive("detached")
     status = {} if attached["tmux_available"] else {"exit_status": 0}
     assert ended["payload"] == {"session_name": "main", "reason": "eof", **status}
     either.eventually(lambda: not runs(attached["pid"]))
 
 
-def test_its_size_is_seen_by_the_shell(either: World) -> None:
+def test_its_size_is_seen_by_the_shell(either: Environment) -> None:
     client = desk(either)
     client.attach(cols=97, rows=31)
     assert "31 97" in client.run("stty size")
-    client.say("resize", session_name="main", cols=121, rows=43)
+    client.send("resize", session_name="main", cols=121, rows=43)
     client.type("echo re''sized\r")
     client.until("resized")
     client.type("while [ \"$(stty size)\" != '43 121' ]; do :; done; echo se''en\r")
@@ -80,7 +80,7 @@ def test_its_size_is_seen_by_the_shell(either: World) -> None:
     client.until("seen")
 
 
-def test_control_c_interrupts_a_command(either: World) -> None:
+def test_control_c_interrupts_a_command(either: Environment) -> None:
     client = desk(either)
     client.attach()
     client.type("sh -c 'echo star''\"\"ted; exec sleep 1000'; echo \"r\"c=$?\r")
@@ -90,17 +90,17 @@ def test_control_c_interrupts_a_command(either: World) -> None:
     client.until("after")
 
 
-def test_what_is_typed_right_behind_an_attach(either: World) -> None:
+def test_what_is_typed_right_behind_an_attach(either: Environment) -> None:
     client = desk(either)
     client.screens["main"] = ""
-    client.say("attach", session_name="main", shell="/bin/sh")
+    client.send("attach", session_name="main", shell="/bin/sh")
     for letter in "echo ear''ly\r":
-        client.say("input", data=letter)
+        client.send("input", data=letter)
     client.until("early")
-    assert client.hear("attached")["payload"]["session_name"] == "main"
+    assert client.receive("attached")["payload"]["session_name"] == "main"
 
 
-def test_two_clients_never_see_each_others_bytes(either: World) -> None:
+def test_two_clients_never_see_each_others_bytes(either: Environment) -> None:
     first, second = desk(either, "First"), desk(either, "Second")
     first.attach("one")
     second.attach("two")
@@ -114,12 +114,12 @@ def test_two_clients_never_see_each_others_bytes(either: World) -> None:
     assert "intruder" not in second.run("echo quiet", "two")
 
 
-def test_the_relay_stops(either: World) -> None:
+def test_the_relay_stops(either: Environment) -> None:
     client = desk(either)
     pid = client.attach()["pid"]
     client.run("true")
     either.relay.begin_stop()
-    assert client.hear("detached")["payload"] == {"session_name": "main", "reason": "server shutdown"}
+    assert client.receive("detached")["payload"] == {"session_name": "main", "reason": "server shutdown"}
     client.ws.wait_closed()
     client.ws.wire.close()
     assert either.relay.exit_code() == 0
@@ -129,7 +129,7 @@ def test_the_relay_stops(either: World) -> None:
 # --- bare shells: every byte as it was written ---
 
 
-def test_20000_lines_arrive_complete_and_in_order(plain: World) -> None:
+def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
     client = desk(plain)
     client.attach()
     client.run("stty -echo")
@@ -137,7 +137,7 @@ def test_20000_lines_arrive_complete_and_in_order(plain: World) -> None:
     assert shown[shown.index("1\r\n") :].split("\r\n")[:20_000] == [str(number) for number in range(1, 20_001)]
 
 
-def test_500_kilobytes_without_a_broken_character(either: World) -> None:
+def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
     """A bare shell's arrive as they are; tmux shows its clients what fits, and no half of anything either."""
     client = desk(either)
     tmux = client.attach()["tmux_available"]
@@ -159,7 +159,7 @@ print("all there")
 """
 
 
-def test_a_megabyte_pasted(plain: World) -> None:
+def test_a_megabyte_pasted(plain: Environment) -> None:
     client = desk(plain)
     client.attach()
     Path(os.environ["HOME"], "count.py").write_text(COUNT)
@@ -169,20 +169,20 @@ def test_a_megabyte_pasted(plain: World) -> None:
     client.until("all there", timeout=30.0)
 
 
-def test_a_shell_that_does_not_read_its_input(plain: World) -> None:
+def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
     client = desk(plain)
     client.attach()
     client.type("stty raw -echo; echo sle''eping; exec sleep 1000\r")
     client.until("sleeping")
     for _ in range(40):
         client.type("x" * 65_536)
-    refused = client.hear("error")
+    refused = client.receive("error")
     assert refused["payload"]["session_name"] == "main"
-    client.say("kill", session_name="main")
-    assert client.hear("detached")["payload"]["reason"] == "client kill"
+    client.send("kill", session_name="main")
+    assert client.receive("detached")["payload"]["reason"] == "client kill"
 
 
-def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
+def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) -> None:
     """A bare shell goes with everything in it; with tmux only its client does."""
     pids: list[int] = []
     token = either.pair().token
@@ -190,7 +190,7 @@ def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
     for number in range(disconnects):
         ws = either.websocket()
         ws.sign_in(session_token=token)
-        client = Desk(ws)
+        client = TerminalClient(ws)
         attached = client.attach()
         pids.append(attached["pid"])
         if number % 10 == 0 and not attached["tmux_available"]:  # with a program in the foreground
@@ -201,7 +201,7 @@ def test_abrupt_disconnects_leave_no_process(either: World, full: bool) -> None:
     either.eventually(lambda: not any(runs(pid) for pid in pids))
 
 
-def test_a_flood_delays_nobody_else(either: World) -> None:
+def test_a_flood_delays_nobody_else(either: Environment) -> None:
     phone, noisy = either.fake_phone(), desk(either, "Noisy")
     noisy.attach()
     noisy.type("yes\r")
@@ -210,14 +210,14 @@ def test_a_flood_delays_nobody_else(either: World) -> None:
     for _ in range(20):
         ping(either, phone)  # and the client that asked for the flood does not read
     assert resident() - before < 64 * MIB
-    noisy.ws.say("system", "ping", {"ts": 1}, "p")
-    noisy.hear("pong")
+    noisy.ws.send_envelope("system", "ping", {"ts": 1}, "p")
+    noisy.receive("pong")
     noisy.type("\x03")
     noisy.type("echo aft''er\r")
     noisy.until("after", timeout=30.0)
 
 
-def ping(world: World, phone: Ws) -> None:
+def ping(world: Environment, phone: WebSocketTestClient) -> None:
     """Send one command through the relay to a phone, and wait for the answer."""
     calling = world.client().begin("GET", "/ping", headers=bearer(phone.token))
     phone.respond(phone.command()["request_id"], {"pong": True})
@@ -248,15 +248,15 @@ def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tm
     options = () if way == "variable" else ("--shell", str(tmp_path / "option-shell"))
     wanted = "variable" if way == "variable" else "option"
     with running_relay(tmp_path, *options, env=env, runtime=runtime) as (relay, port):
-        wire = LiveWire(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+        wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         raw = RawSocket(wire)
         raw.sign_in(call(port, "POST", "/pairing").body["code"])
-        raw.say("terminal", "terminal.attach", {"session_name": "main"})
-        attached = raw.hear()["payload"]
+        raw.send_envelope("terminal", "terminal.attach", {"session_name": "main"})
+        attached = raw.receive_message()["payload"]
         assert (attached["shell"], attached["tmux_available"]) == (str(tmp_path / f"{wanted}-shell"), tmux == "tmux")
         shown = ""
         while f"this is the {wanted}" not in shown:
-            shown += raw.hear()["payload"]["data"]
+            shown += raw.receive_message()["payload"]["data"]
         wire.close()
         assert relay.stop() == 0
 
@@ -264,58 +264,58 @@ def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tm
 if TMUX is not None:
 
     @pytest.fixture
-    def tmux(loop: World) -> World:
+    def tmux(loop: Environment) -> Environment:
         """A relay with tmux."""
         loop.start_relay(user_shell="/bin/sh")
         return loop
 
-    def test_detach_and_re_attach_keep_the_shell(tmux: World) -> None:
+    def test_detach_and_re_attach_keep_the_shell(tmux: Environment) -> None:
         client = desk(tmux)
         attached = client.attach()
         assert (attached["tmux_available"], attached["reattach"]) == (True, False)
         client.run("KEPT=val''ue")
-        client.say("detach", session_name="main")
-        assert client.hear("detached")["payload"]["reason"] == "client detach"
+        client.send("detach", session_name="main")
+        assert client.receive("detached")["payload"]["reason"] == "client detach"
         again = client.attach()
         assert again["reattach"] is True
         assert "KEPT=val" in again["replay"]
         client.type('echo "it is $KEPT"\r')
         client.until("it is value")
 
-    def test_a_session_that_is_left_at_once_is_there_all_the_same(tmux: World) -> None:
+    def test_a_session_that_is_left_at_once_is_there_all_the_same(tmux: Environment) -> None:
         client = desk(tmux)
         for number in range(5):
             name = f"brief{number}"
             assert client.attach(name)["reattach"] is False
-            client.say("detach", session_name=name)
-            client.hear("detached")
+            client.send("detach", session_name=name)
+            client.receive("detached")
         for number in range(5):
             again = client.attach(f"brief{number}")
             assert again["reattach"] is True
-            client.say("kill", session_name=f"brief{number}")
-            client.hear("detached")
+            client.send("kill", session_name=f"brief{number}")
+            client.receive("detached")
 
-    def test_a_session_that_is_killed_at_once_stays_away(tmux: World) -> None:
+    def test_a_session_that_is_killed_at_once_stays_away(tmux: Environment) -> None:
         """Its tmux client may start only afterwards, and must not bring it back."""
         client = desk(tmux)
         for number in range(5):
             client.attach(f"brief{number}")
-            client.say("kill", session_name=f"brief{number}")
-            assert client.hear("detached")["payload"]["reason"] == "client kill"
+            client.send("kill", session_name=f"brief{number}")
+            assert client.receive("detached")["payload"]["reason"] == "client kill"
         client.attach()  # by now each client has started and seen that there is nothing
         client.run("true")
-        client.say("list")
-        rows = client.hear("sessions")["payload"]["sessions"]
+        client.send("list")
+        rows = client.receive("sessions")["payload"]["sessions"]
         assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
 
-    def test_each_shell_knows_its_own_session(tmux: World) -> None:
+    def test_each_shell_knows_its_own_session(tmux: Environment) -> None:
         client = desk(tmux)
         for name in ("first", "second"):
             client.attach(name)
             client.type('echo "this: $SVC_RELAY_TERMINAL $COLORTERM."\r', name)
             client.until(f"this: {name} truecolor\\.", name)
 
-    def test_a_session_outlives_its_client(tmux: World) -> None:
+    def test_a_session_outlives_its_client(tmux: Environment) -> None:
         client = desk(tmux)
         pid = client.attach()["pid"]
         client.run("KEPT=value")
@@ -326,7 +326,7 @@ if TMUX is not None:
         other.type('echo "it is $KEPT"\r')
         other.until("it is value")
 
-    def test_one_session_on_two_desks(tmux: World) -> None:
+    def test_one_session_on_two_desks(tmux: Environment) -> None:
         first, second = desk(tmux, "First"), desk(tmux, "Second")
         first.attach()
         second.attach()
@@ -334,23 +334,23 @@ if TMUX is not None:
         first.until("mirror")
         second.until("mirror")
 
-    def test_the_list_and_kill_by_exact_name(tmux: World) -> None:
+    def test_the_list_and_kill_by_exact_name(tmux: Environment) -> None:
         client = desk(tmux)
         for name in ("work", "work2"):
             client.attach(name)
             client.run("true", name)  # there is a session as soon as tmux has started
-            client.say("detach", session_name=name)
-            client.hear("detached")
+            client.send("detach", session_name=name)
+            client.receive("detached")
         client.attach("work2")
-        client.say("list")
-        rows = {row["name"]: row for row in client.hear("sessions")["payload"]["sessions"]}
+        client.send("list")
+        rows = {row["name"]: row for row in client.receive("sessions")["payload"]["sessions"]}
         assert (rows["work"]["live"], rows["work2"]["live"], rows["work2"]["owned_by_client"]) == (False, True, True)
         assert rows["work2"]["tmux_name"] == "svc-work2"
-        client.say("kill", session_name="wor")
-        assert client.hear("error")["payload"]["session_name"] == "wor"
-        client.say("kill", session_name="work")
-        assert client.hear("detached")["payload"] == {"session_name": "work", "reason": "client kill"}
-        client.say("kill", session_name="work2")
-        assert client.hear("detached")["payload"] == {"session_name": "work2", "reason": "client kill"}
-        client.say("list")
-        assert client.hear("sessions")["payload"]["sessions"] == []
+        client.send("kill", session_name="wor")
+        assert client.receive("error")["payload"]["session_name"] == "wor"
+        client.send("kill", session_name="work")
+        assert client.receive("detached")["payload"] == {"session_name": "work", "reason": "client kill"}
+        client.send("kill", session_name="work2")
+        assert client.receive("detached")["payload"] == {"session_name": "work2", "reason": "client kill"}
+        client.send("list")
+        assert client.receive("sessions")["payload"]["sessions"] == []

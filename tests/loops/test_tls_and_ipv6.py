@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from svc_proto.basics.certificate_pins import pin_of
-from tests.loops.environment import RelayHandle, World, bearer
-from tests.loops.live_environment import LiveWire, LiveWorld
+from tests.loops.environment import Environment, RelayHandle, bearer
+from tests.loops.live_environment import LiveConnection, LiveEnvironment
 from tests.loops.raw_http import read_response
 
 KEPT = "certificate not reloaded: the one before stays"
@@ -26,10 +26,10 @@ def has_ipv6() -> bool:
     return True
 
 
-def shown(world: World) -> str | None:
+def shown(world: Environment) -> str | None:
     """The pin of the certificate that the relay shows; the simulated network has none."""
     wire = world.connect(tls=True)
-    certificate = wire.certificate() if isinstance(wire, LiveWire) else None
+    certificate = wire.certificate() if isinstance(wire, LiveConnection) else None
     wire.close()
     return pin_of(certificate) if certificate else None
 
@@ -38,26 +38,26 @@ def logged(relay: RelayHandle, event: str) -> list[Mapping[str, object]]:
     return [line.fields for line in relay.logs if line.event == event]
 
 
-def test_pairing_over_tls(world: World) -> None:
+def test_pairing_over_tls(world: Environment) -> None:
     world.start_relay(tls=True)
     ws = world.pair(tls=True)
-    (record,) = world.client(tls=True).ask("GET", "/sessions").json["sessions"]
+    (record,) = world.client(tls=True).request("GET", "/sessions").json["sessions"]
     assert record["transport_hint"] == "wss"
     ws.pong()
     assert ws.close().clean
 
 
-def test_the_reference_phone_over_tls(world: World) -> None:
+def test_the_reference_phone_over_tls(world: Environment) -> None:
     world.start_relay(tls=True)
     caller = world.pair(tls=True)
-    code = world.client(tls=True).ask("POST", "/pairing").json["code"]
+    code = world.client(tls=True).request("POST", "/pairing").json["code"]
     phone = world.phone(code=code, tls=True)
     client = world.client(tls=True)
-    assert client.ask("GET", "/ping", headers=bearer(caller.token)).status == 200
+    assert client.request("GET", "/ping", headers=bearer(caller.token)).status == 200
     assert phone.stop() == 0
 
 
-def test_big_answers_and_many_requests_over_tls(world: World) -> None:
+def test_big_answers_and_many_requests_over_tls(world: Environment) -> None:
     world.start_relay(tls=True)
     phone = world.pair(tls=True, surface="android")
     calling = world.client(tls=True).begin("GET", "/screen", headers=bearer(phone.token))
@@ -65,10 +65,10 @@ def test_big_answers_and_many_requests_over_tls(world: World) -> None:
     phone.respond(phone.command()["request_id"], result)
     assert calling.finish().json == result
     client = world.client(tls=True)
-    assert [client.ask("GET", "/health").status for _ in range(50)] == [200] * 50
+    assert [client.request("GET", "/health").status for _ in range(50)] == [200] * 50
 
 
-def test_strangers_to_tls_get_nowhere(world: World) -> None:
+def test_strangers_to_tls_get_nowhere(world: Environment) -> None:
     world.start_relay(tls=True)
     ws = world.pair(tls=True)
     for sent in (b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000):
@@ -81,7 +81,7 @@ def test_strangers_to_tls_get_nowhere(world: World) -> None:
     ws.pong()
 
 
-def test_a_stop_over_tls(world: World) -> None:
+def test_a_stop_over_tls(world: Environment) -> None:
     relay = world.start_relay(tls=True)
     ws = world.pair(tls=True)
     relay.begin_stop()
@@ -90,7 +90,7 @@ def test_a_stop_over_tls(world: World) -> None:
     assert relay.exit_code() == 0
 
 
-def test_a_certificate_that_is_renewed(world: World) -> None:
+def test_a_certificate_that_is_renewed(world: Environment) -> None:
     relay = world.start_relay(tls=True)
     ws = world.pair(tls=True)
     before = shown(world)
@@ -103,7 +103,7 @@ def test_a_certificate_that_is_renewed(world: World) -> None:
     world.renew_certificate()
     relay.reload()
     world.wait_until(lambda: bool(logged(relay, RENEWED)))
-    if isinstance(world, LiveWorld):
+    if isinstance(world, LiveEnvironment):
         assert shown(world) != before
         assert logged(relay, RENEWED) == [{"pin": shown(world)}]
     ws.pong()
@@ -111,7 +111,7 @@ def test_a_certificate_that_is_renewed(world: World) -> None:
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
-def test_ipv6(world: World) -> None:
+def test_ipv6(world: Environment) -> None:
     if world.virtual_time:
         return  # the simulated network has one family of addresses
     world.start_relay(ipv6=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests.loops.clients import PATIENCE, Ws
+from tests.loops.clients import PATIENCE, WebSocketTestClient
 from tests.loops.conftest import open_world
-from tests.loops.environment import World
-from tests.loops.live_environment import LiveWire
+from tests.loops.environment import Environment
+from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import RawSocket
 from tests.loops.terminal_client import runs
 from tests.servers.program_process import call as call_program
 from tests.servers.program_process import running_relay
-from tests.support.background_program import serving
+from tests.support.background_program import running_service
 from tests.support.scenario_plan import PLAIN
 from tests.support.servers.api_server import ScriptedApi, hello
 
@@ -30,54 +30,56 @@ CHILD = (sys.executable, "-c")
 
 
 @pytest.fixture
-def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
 
 @pytest.fixture
-def api(loop: World) -> ScriptedApi:
+def api(loop: Environment) -> ScriptedApi:
     """An API server that wants a key."""
     scripted = ScriptedApi("k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=loop.peer(scripted), api_key="k3y")
     return scripted
 
 
-def attach(world: World, ws: Ws | None = None) -> tuple[Ws, int]:
+def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[WebSocketTestClient, int]:
     """A desktop whose gateway was started, and its process id."""
     ws = ws or world.pair()
-    ws.say("tui", "tui.attach", {"cols": 80, "rows": 24})
-    message = ws.hear()
+    ws.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
+    message = ws.receive_message()
     assert message["type"] == "tui.attached", message
     return ws, message["payload"]["pid"]
 
 
-def event(ws: Ws, kind: str) -> dict[str, Any]:
+def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
     """The next event of a type; those before it are passed over."""
     while True:
-        message = ws.hear()
+        message = ws.receive_message()
         assert message["type"] in ("tui.rpc.event", "tui.rpc.response"), message
         if message["payload"].get("params", {}).get("type") == kind:
             params: dict[str, Any] = message["payload"]["params"]
             return params
 
 
-def call(ws: Ws, method: str, **params: object) -> dict[str, Any]:
+def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, Any]:
     """Call a method; the answer. Events before it are passed over."""
-    ws.say("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params})
+    ws.send_envelope(
+        "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params}
+    )
     while True:
-        message = ws.hear()
+        message = ws.receive_message()
         if message["type"] == "tui.rpc.response" and message["payload"]["id"] == f"r-{method}":
             payload: dict[str, Any] = message["payload"]
             return payload
 
 
-def child(world: World, script: str) -> None:
+def child(world: Environment, script: str) -> None:
     """A relay whose gateway is a script."""
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
-def test_a_chat(loop: World, api: ScriptedApi) -> None:
+def test_a_chat(loop: Environment, api: ScriptedApi) -> None:
     ws, pid = attach(loop)
     assert event(ws, "gateway.ready")["payload"]["skin"] == {}
     session = call(ws, "session.create", cols=80)["result"]["session_id"]
@@ -87,13 +89,13 @@ def test_a_chat(loop: World, api: ScriptedApi) -> None:
     assert event(ws, "message.complete")["payload"]["text"] == "Grüße 😀"
     assert call(ws, "session.list")["result"]["sessions"][0]["message_count"] == 2
     assert call(ws, "session.resume", session_id=session)["result"]["message_count"] == 2
-    ws.say("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": session})
-    assert ws.hear()["payload"]["result"] == {"cols": 97}
-    ws.say("tui", "tui.detach")
+    ws.send_envelope("tui", "tui.resize", {"cols": 97, "rows": 31, "session_id": session})
+    assert ws.receive_message()["payload"]["result"] == {"cols": 97}
+    ws.send_envelope("tui", "tui.detach")
     loop.eventually(lambda: not runs(pid))
 
 
-def test_the_api_server_is_down(loop: World) -> None:
+def test_the_api_server_is_down(loop: Environment) -> None:
     loop.start_relay(tui_command=GATEWAY, webapi_url="http://127.0.0.1:9")
     ws, pid = attach(loop)
     error = call(ws, "session.create")["error"]
@@ -103,7 +105,7 @@ def test_the_api_server_is_down(loop: World) -> None:
     loop.eventually(lambda: not runs(pid))
 
 
-def test_lines_of_five_megabytes_both_ways(loop: World) -> None:
+def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
     child(
         loop,
         "for line in sys.stdin: print(json.dumps({'id': 'r-echo', 'result': json.loads(line)['params']}), flush=True)",
@@ -113,7 +115,7 @@ def test_lines_of_five_megabytes_both_ways(loop: World) -> None:
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
-def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: World) -> None:
+def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: Environment) -> None:
     """16 MiB may be unread before another message; what follows a line of 30 MB waits until that has left."""
     child(
         loop,
@@ -125,44 +127,44 @@ def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: World) -> N
     other = loop.pair("Other")
     for _ in range(20):
         other.pong()  # while the first does not read
-    assert len(ws.hear()["payload"]["result"]) == 30_000_000
-    assert [ws.hear()["payload"]["n"] for _ in range(200)] == list(range(200))
-    assert ws.hear()["payload"] == {"message": "the agent gateway exited with 3"}
+    assert len(ws.receive_message()["payload"]["result"]) == 30_000_000
+    assert [ws.receive_message()["payload"]["n"] for _ in range(200)] == list(range(200))
+    assert ws.receive_message()["payload"] == {"message": "the agent gateway exited with 3"}
     ws.pong()
 
 
-def test_20000_lines_in_order(loop: World) -> None:
+def test_20000_lines_in_order(loop: Environment) -> None:
     lines = "for n in range(20000): print(json.dumps({'method': 'event', 'n': n}))"
     child(loop, f"{lines}\nsys.stdout.flush(); sys.stdin.read()")
     ws, _ = attach(loop)
-    assert [ws.hear()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
+    assert [ws.receive_message()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
 
 
-def test_a_gateway_that_exits_is_told_of(loop: World) -> None:
+def test_a_gateway_that_exits_is_told_of(loop: Environment) -> None:
     child(loop, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
     ws, _ = attach(loop)
-    assert ws.hear()["payload"] == {"last": "words"}
-    message = ws.hear()
+    assert ws.receive_message()["payload"] == {"last": "words"}
+    message = ws.receive_message()
     assert (message["type"], message["payload"]) == ("tui.error", {"message": "the agent gateway exited with 7"})
     assert call(ws, "anything")["error"]["code"] == -32000
 
 
-def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: World) -> None:
+def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: Environment) -> None:
     child(loop, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
     ws, pid = attach(loop)
-    assert ws.hear()["type"] == "tui.rpc.event"
-    ws.say("tui", "tui.detach")
+    assert ws.receive_message()["type"] == "tui.rpc.event"
+    ws.send_envelope("tui", "tui.detach")
     loop.eventually(lambda: not runs(pid))
 
 
-def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: World, tmp_path: Path) -> None:
+def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
     child(
         loop,
         f"def bye(*_):\n    time.sleep(0.2); open({str(tmp_path / 'bye')!r}, 'w'); sys.exit(0)\n"
         "signal.signal(15, bye); print('{}', flush=True)\nwhile True: time.sleep(60)",
     )
     ws, pid = attach(loop)
-    assert ws.hear()["type"] == "tui.rpc.event"
+    assert ws.receive_message()["type"] == "tui.rpc.event"
     loop.relay.begin_stop()
     ws.wait_closed()
     ws.wire.close()
@@ -172,24 +174,24 @@ def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: World, tmp_path
 
 
 @pytest.mark.parametrize("command", [(), ("/no/such/agent",)])
-def test_a_host_without_an_agent(loop: World, command: tuple[str, ...]) -> None:
+def test_a_host_without_an_agent(loop: Environment, command: tuple[str, ...]) -> None:
     loop.start_relay(tui_command=command, terminal_tmux=False, user_shell="/bin/sh")
     ws = loop.pair()
-    ws.say("tui", "tui.attach", {"cols": 80}, "a-1")
-    message = ws.hear()
+    ws.send_envelope("tui", "tui.attach", {"cols": 80}, "a-1")
+    message = ws.receive_message()
     assert (message["channel"], message["type"], message["id"]) == ("system", "error", "a-1")
     assert call(ws, "session.list")["error"]["code"] == -32000
-    ws.say("terminal", "terminal.attach", {})
-    assert ws.hear()["type"] == "terminal.attached"
+    ws.send_envelope("terminal", "terminal.attach", {})
+    assert ws.receive_message()["type"] == "terminal.attached"
 
 
-def test_a_flood_from_a_gateway_delays_nobody_else(loop: World) -> None:
+def test_a_flood_from_a_gateway_delays_nobody_else(loop: Environment) -> None:
     child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
     ws, pid = attach(loop)
     phone = loop.fake_phone("Phone")
     for _ in range(20):
         phone.pong()
-    ws.say("tui", "tui.detach")
+    ws.send_envelope("tui", "tui.detach")
     ws.pong()
     loop.eventually(lambda: not runs(pid))
 
@@ -199,7 +201,7 @@ def test_a_flood_from_a_gateway_delays_nobody_else(loop: World) -> None:
 
 def stranger(port: int) -> RawSocket:
     """A paired client of a relay that is a process of its own."""
-    wire = LiveWire(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+    wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
     raw = RawSocket(wire)
     raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
     return raw
@@ -215,10 +217,10 @@ def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
     env = {"SVC_TUI_COMMAND": f"{sys.executable} '{script}' --mode 'two words'"}
     with running_relay(tmp_path, "--webapi-url", "http://agent.example:1", env=env, runtime=runtime) as (relay, port):
         raw = stranger(port)
-        raw.say("tui", "tui.attach", {"cols": 80, "rows": 24})
-        attached = raw.hear()
+        raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
+        attached = raw.receive_message()
         assert attached["type"] == "tui.attached"
-        assert raw.hear()["payload"] == {"argv": ["--mode", "two words"], "api": "http://agent.example:1"}
+        assert raw.receive_message()["payload"] == {"argv": ["--mode", "two words"], "api": "http://agent.example:1"}
         raw.wire.close()
         assert relay.stop() == 0
     assert not runs(attached["payload"]["pid"])
@@ -228,23 +230,25 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
     api = ScriptedApi("k3y")
     api.turns.append(hello("Grüße 😀"))
     with ExitStack() as stack:
-        env = {"RELAY_WEBAPI_URL": stack.enter_context(serving(api, runtime)), "API_SERVER_KEY": "k3y"}
+        env = {"RELAY_WEBAPI_URL": stack.enter_context(running_service(api, runtime)), "API_SERVER_KEY": "k3y"}
         relay, port = stack.enter_context(running_relay(tmp_path, env=env, runtime=runtime))
         raw = stranger(port)
-        raw.say("tui", "tui.attach", {"cols": 80, "rows": 24})
-        assert raw.hear()["type"] == "tui.attached"
-        assert raw.hear()["payload"]["params"]["type"] == "gateway.ready"
+        raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
+        assert raw.receive_message()["type"] == "tui.attached"
+        assert raw.receive_message()["payload"]["params"]["type"] == "gateway.ready"
 
         def ask(method: str, **params: object) -> dict[str, Any]:
-            raw.say("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": method, "method": method, "params": params})
-            while (message := raw.hear())["type"] != "tui.rpc.response":
+            raw.send_envelope(
+                "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+            )
+            while (message := raw.receive_message())["type"] != "tui.rpc.response":
                 assert message["type"] == "tui.rpc.event"
             result: dict[str, Any] = message["payload"]["result"]
             return result
 
         session = ask("session.create", cols=80)["session_id"]
         assert ask("prompt.submit", session_id=session, text="Hi") == {"status": "streaming"}
-        while (message := raw.hear())["payload"]["params"]["type"] != "message.complete":
+        while (message := raw.receive_message())["payload"]["params"]["type"] != "message.complete":
             pass
         assert message["payload"]["params"]["payload"]["text"] == "Grüße 😀"
         raw.wire.close()
@@ -254,7 +258,7 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
-def test_a_question_reaches_the_desktop(loop: World, choice: str, says: str) -> None:
+def test_a_question_reaches_the_desktop(loop: Environment, choice: str, says: str) -> None:
     api = loop.api(key="k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{api.server.port}", api_key="k3y")
     ws, _ = attach(loop)

@@ -13,8 +13,8 @@ import pytest
 
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.loops.conftest import open_world
-from tests.loops.environment import World, bearer
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.environment import Environment, bearer
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import seconds
 from tests.support.http_client import Response
 from tests.support.servers.realtime_server import OpenAiRealtimeServer
@@ -28,7 +28,7 @@ KEY = "sk-test-key"
 
 
 @pytest.fixture
-def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
     """Where real programs are."""
     with open_world(runtime, tmp_path, request) as opened:
         yield opened
@@ -40,24 +40,24 @@ def json_of(answer: Response, status: int = 200) -> dict[str, Any]:
     return found
 
 
-def transcribe(world: World, token: str, data: bytes, content_type: str, query: str = "") -> Response:
+def transcribe(world: Environment, token: str, data: bytes, content_type: str, query: str = "") -> Response:
     body = encode_multipart([Part(name="audio", data=data, content_type=content_type)], "xyz")
     headers = {**bearer(token), "content-type": FORM}
     return world.http("POST", f"/voice/transcribe{query}", headers=headers, body=body, timeout=LISTENED)
 
 
-def synthesize(world: World, token: str, **body: object) -> Response:
+def synthesize(world: Environment, token: str, **body: object) -> Response:
     return world.http("POST", "/voice/synthesize", body, headers=bearer(token), timeout=LISTENED)
 
 
-def uploads(world: World, folder: Path) -> list[str]:
+def uploads(world: Environment, folder: Path) -> list[str]:
     """What lies in the relay's spool."""
-    if isinstance(world, VirtualWorld):
+    if isinstance(world, SimulatedEnvironment):
         return world.relay_host.disk.paths(world.relay_host.spool)
     return sorted(path.name for path in (folder / "spool").glob("*"))
 
 
-def nothing_left(world: World, folder: Path) -> None:
+def nothing_left(world: Environment, folder: Path) -> None:
     """The recording goes with the answer."""
     world.eventually(lambda: uploads(world, folder) == [])
 
@@ -67,7 +67,7 @@ def nothing_left(world: World, folder: Path) -> None:
 
 @needs_engines
 @needs_decoder
-def test_a_sentence_is_spoken_and_understood_offline(host: World, tmp_path: Path) -> None:
+def test_a_sentence_is_spoken_and_understood_offline(host: Environment, tmp_path: Path) -> None:
     """No key, no network: what `/voice/synthesize` says, `/voice/transcribe` hears."""
     host.write_home("config.yaml", f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
     host.start_relay()
@@ -87,7 +87,7 @@ def test_a_sentence_is_spoken_and_understood_offline(host: World, tmp_path: Path
 # --- with a vendor --------------------------------------------------------------------------------------------------
 
 
-def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
+def test_a_vendor_speaks(world: Environment, tmp_path: Path) -> None:
     url = world.peer(OpenAiRealtimeServer([Sound(b"ID3 sound")]))
     world.set_variables(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
     world.write_home("config.yaml", "tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")
@@ -100,7 +100,7 @@ def test_a_vendor_speaks(world: World, tmp_path: Path) -> None:
     nothing_left(world, tmp_path)
 
 
-def test_a_command_of_the_operators_own(host: World, tmp_path: Path) -> None:
+def test_a_command_of_the_operators_own(host: Environment, tmp_path: Path) -> None:
     """It speaks with what is its input, and listens to what is in its file."""
     host.write_home(
         "config.yaml",

@@ -11,9 +11,9 @@ import pytest
 from svc_proto.basics.brand import HERMES, SVC, Brand
 from tests.loops.clients import Declined
 from tests.loops.conftest import open_world
-from tests.loops.environment import World
-from tests.loops.realtime_agent import ANSWER, KEY, Agent, ends, of, play, talk, types
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.environment import Environment
+from tests.loops.realtime_agent import ANSWER, KEY, RealtimeAgentSetup, ends, of, play, talk, types
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, log_of
 from tests.support.servers.realtime_server import DroppedTurn, FunctionCallTurn, SpokenTurn
 from tests.voice.recordings import CLEAR_VOICE, needs_engines, spoken, understood
@@ -27,19 +27,19 @@ response.started response.delta output_audio.delta response.delta output_audio.d
 """
 
 
-def test_speech_becomes_a_run_and_its_answer_is_spoken(world: World) -> None:
+def test_speech_becomes_a_run_and_its_answer_is_spoken(world: Environment) -> None:
     speech_becomes_a_run(world, SVC)
 
 
 def test_the_same_for_a_stock_phone() -> None:
-    world = VirtualWorld()
+    world = SimulatedEnvironment()
     speech_becomes_a_run(world, HERMES)
     world.close()
 
 
-def speech_becomes_a_run(world: World, brand: Brand) -> None:
+def speech_becomes_a_run(world: Environment, brand: Brand) -> None:
     called = FunctionCallTurn(f"{brand.name}_run_task", {"text": f"/echo {ANSWER}"}, before="Let me look.")
-    agent = Agent(world, called, SpokenTurn(ANSWER), brand=brand)
+    agent = RealtimeAgentSetup(world, called, SpokenTurn(ANSWER), brand=brand)
     client = agent.open()
     talk(client)
     events = play(client, ends)
@@ -70,10 +70,10 @@ def speech_becomes_a_run(world: World, brand: Brand) -> None:
     assert over.value.answer.status == 410
 
 
-def test_a_provider_that_drops_its_socket(world: World) -> None:
-    client = Agent(world, DroppedTurn(code=None)).ask("hello")
+def test_a_provider_that_drops_its_socket(world: Environment) -> None:
+    client = RealtimeAgentSetup(world, DroppedTurn(code=None)).start_turn("hello")
     assert "closed the connection" in client.until("voice.error")[-1]["message"]
-    assert client.hear()["type"] == "voice.response.done"
+    assert client.receive()["type"] == "voice.response.done"
     assert client.ws.wait_closed().code == 1011
 
 
@@ -81,16 +81,16 @@ def test_a_provider_that_drops_its_socket(world: World) -> None:
 def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The host's own engines hear and speak: what was said reaches the agent, and its answer is heard."""
     with open_world(runtime, tmp_path, request) as world:
-        agent = Agent(world)
+        agent = RealtimeAgentSetup(world)
         client = agent.open(provider="local", voice=CLEAR_VOICE)
         speech = spoken()[44:]
         for chunk, start in enumerate(range(0, len(speech), 8_820), 1):  # 200 ms each
             piece = base64.b64encode(speech[start : start + 8_820]).decode()
-            client.say("input_audio.append", chunk_id=chunk, sample_rate=22_050, audio_base64=piece)
-        client.say("input_audio.commit")
-        events = [client.ws.hear(60.0)]
+            client.send("input_audio.append", chunk_id=chunk, sample_rate=22_050, audio_base64=piece)
+        client.send("input_audio.commit")
+        events = [client.ws.receive_message(60.0)]
         while events[-1]["type"] != "voice.response.done":
-            events.append(client.ws.hear(60.0))  # listening takes some seconds of a busy machine
+            events.append(client.ws.receive_message(60.0))  # listening takes some seconds of a busy machine
         heard = of(events, "voice.input_transcript.final")["text"]
         assert understood(heard), heard
         answer = events[-1]["final_text"]  # of the built-in agent, which says how to connect a model

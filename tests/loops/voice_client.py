@@ -6,31 +6,31 @@ import json
 from io import BytesIO
 from typing import Any
 
-from tests.loops.clients import Ws
-from tests.loops.environment import World, bearer
+from tests.loops.clients import WebSocketTestClient
+from tests.loops.environment import Environment, bearer
 from tests.support.http_client import Response
 
 
 class VoiceClient:
     """A socket of a voice session."""
 
-    def __init__(self, world: World, token: str, answer: dict[str, Any]) -> None:
-        self.ws: Ws = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
+    def __init__(self, world: Environment, token: str, answer: dict[str, Any]) -> None:
+        self.ws: WebSocketTestClient = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
 
-    def say(self, kind: str, **fields: object) -> None:
+    def send(self, kind: str, **fields: object) -> None:
         """Send a message."""
         self.ws.send_text(json.dumps({"type": kind, **fields}))
 
-    def hear(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         """The next event."""
-        return self.ws.hear()
+        return self.ws.receive_message()
 
     def until(self, kind: str) -> list[dict[str, Any]]:
         """The events up to the next of that type, which is the last."""
-        events = [self.hear()]
+        events = [self.receive()]
         while events[-1]["type"] != kind:
             assert kind == "voice.error" or events[-1]["type"] != "voice.error", events[-1]
-            events.append(self.hear())
+            events.append(self.receive())
         return events
 
     def break_off(self) -> None:
@@ -38,7 +38,7 @@ class VoiceClient:
         self.ws.wire.abort()
 
 
-def create(world: World, token: str, family: str = "output", **body: object) -> dict[str, Any]:
+def create(world: Environment, token: str, family: str = "output", **body: object) -> dict[str, Any]:
     """A new session; what its caller is told."""
     answer = ask_for(world, token, family, **body)
     assert answer.status == 200, answer
@@ -46,12 +46,12 @@ def create(world: World, token: str, family: str = "output", **body: object) -> 
     return told
 
 
-def ask_for(world: World, token: str, family: str, **body: object) -> Response:
+def ask_for(world: Environment, token: str, family: str, **body: object) -> Response:
     """The answer to asking for a session, whatever it is."""
     return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 
 
-def log_of(world: World, answer: dict[str, Any]) -> list[dict[str, Any]]:
+def log_of(world: Environment, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The event log of a session, once its last line is there."""
     path = answer["event_log_path"]
     world.eventually(lambda: b".session.closed" in world.contents(path))

@@ -11,9 +11,9 @@ from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.wire.events import ResponseHead
 from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.mcp.stdio_harness import ToyMcpServer, modern
-from tests.relay.harness import REMOTE, Call, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, RelayHarness
 from tests.support.http_client import Response
-from tests.support.http_harness import HttpBook
+from tests.support.http_harness import HttpHarness
 
 HANDSHAKE = "2025-11-25"
 TYPES = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -32,26 +32,26 @@ def fields(headers: Texts | None = None) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in said.items() if value is not None]
 
 
-def events(call: Call) -> list[ServerSentEvent]:
+def events(call: HttpCall) -> list[ServerSentEvent]:
     """What a stream has told so far."""
     return EventStreamDecoder().receive_data(call.body)
 
 
-def stream_messages(call: Call) -> list[Any]:
+def stream_messages(call: HttpCall) -> list[Any]:
     """The messages of a stream."""
     return [json.loads(event.data) for event in events(call) if event.data]
 
 
-def status(call: Call) -> int:
+def status(call: HttpCall) -> int:
     """Of an answer whose end may be still to come; 0: there is none."""
     return next((event.status for event in call.events if isinstance(event, ResponseHead)), 0)
 
 
 class McpHttpSession:
-    """A client that has opened a session; `way` is how its calls come, as `HttpBook.call` takes it."""
+    """A client that has opened a session; `way` is how its calls come, as `HttpHarness.call` takes it."""
 
     def __init__(
-        self, book: HttpBook, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, **way: Any
+        self, book: HttpHarness, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, **way: Any
     ) -> None:
         self.book = book
         self.way = way
@@ -65,7 +65,7 @@ class McpHttpSession:
         note = self.post(message("notifications/initialized", None))
         assert (note.status, note.body) == (202, b"")
 
-    def call(self, method: str, body: object = None, headers: Texts | None = None) -> Call:
+    def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
         """A request over HTTP."""
         shown = fields({**self.headers, **(headers or {})})
         return self.book.call(method, "/mcp", body, headers=shown, **self.way)
@@ -74,7 +74,7 @@ class McpHttpSession:
         """A message that is answered at once."""
         return self.call("POST", body).result
 
-    def begin(self, method: str, identity: int | str | None = None, /, **params: Any) -> Call:
+    def begin(self, method: str, identity: int | str | None = None, /, **params: Any) -> HttpCall:
         """A request; without an identity it has the next number."""
         self.numbers += 1
         return self.call("POST", message(method, self.numbers if identity is None else identity, **params))
@@ -84,7 +84,7 @@ class McpHttpSession:
         answer = self.begin(method, **params).result.json
         return answer.get("result", answer.get("error"))
 
-    def tool(self, name: str, identity: int | None = None, *, token: object = None, **arguments: object) -> Call:
+    def tool(self, name: str, identity: int | None = None, *, token: object = None, **arguments: object) -> HttpCall:
         """A call of a tool."""
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.begin("tools/call", identity, name=name, arguments=arguments, **meta)
@@ -93,7 +93,7 @@ class McpHttpSession:
         """A request is wanted no more: the status of what is said to that."""
         return self.post(message("notifications/cancelled", None, requestId=identity)).status
 
-    def listen(self, last: str | None = None) -> Call:
+    def listen(self, last: str | None = None) -> HttpCall:
         """Hear what is said by itself, or what comes after the event of that number."""
         return self.call("GET", headers={"last-event-id": last})
 
@@ -111,7 +111,7 @@ class McpHttpHarness:
         self.server = self.book.relay._mcp = McpHttpServer(self.book.engine, lambda session: self.shop.offer())
         self.token = self.book.pair().token
 
-    def call(self, method: str, body: object = None, headers: Texts | None = None) -> Call:
+    def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
         """A request over HTTP."""
         return self.book.call(method, "/mcp", body, token=self.token, headers=fields(headers), peer=REMOTE)
 
@@ -125,7 +125,7 @@ class McpHttpHarness:
         """A session; with a `token` another bearer's."""
         return McpHttpSession(self.book, capabilities, version, token=token or self.token, peer=REMOTE)
 
-    def stateless(self, method: str, headers: Texts | None = None, *, elicits: bool = False, **params: Any) -> Call:
+    def stateless(self, method: str, headers: Texts | None = None, *, elicits: bool = False, **params: Any) -> HttpCall:
         """A request that says by itself what it speaks."""
         name = params.get("name", params.get("uri"))
         said: dict[str, str | None] = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": method}

@@ -89,11 +89,11 @@ class McpStdioHarness:
         return any(isinstance(command, Exit) for command in self.commands)
 
     def _record(self, book: Playbook) -> list[Any]:
-        commands = book.take()
+        commands = book.drain_commands()
         self.commands += commands
         data = wire_bytes(commands)
         if data:
-            self.commands += (self.book >> Sent(CH, len(data))).take()
+            self.commands += (self.book >> Sent(CH, len(data))).drain_commands()
         return [json.loads(line) for line in data.splitlines()]
 
 

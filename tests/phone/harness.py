@@ -111,7 +111,7 @@ class PhoneHarness:
     def start(self) -> Connect:
         """The first attempt to connect."""
         self.book >> Started()
-        ready, connect = (command for command in self.book.take() if not isinstance(command, Notify))
+        ready, connect = (command for command in self.book.drain_commands() if not isinstance(command, Notify))
         assert ready == Ready()
         assert isinstance(connect, Connect)
         return connect
@@ -125,7 +125,7 @@ class PhoneHarness:
     def asked(self, connect: Connect) -> RequestHead:
         """The connection stands: the request for a WebSocket."""
         self.end = self.connected(connect)
-        (head, *_) = self.end.receive(self.book.take())
+        (head, *_) = self.end.receive(self.book.drain_commands())
         assert isinstance(head, RequestHead)
         assert head.websocket
         return head
@@ -173,7 +173,7 @@ class PhoneHarness:
 
     def vanish(self) -> None:
         """The connection is lost; what the phone does then may be looked at, or not."""
-        (self.book >> Closed(self.end.ch, "reset")).take()
+        (self.book >> Closed(self.end.ch, "reset")).drain_commands()
 
     def hang_up(self, code: int = 1000) -> None:
         """The relay closes the socket, in order."""
@@ -182,7 +182,7 @@ class PhoneHarness:
             ReadClosed(self.end.ch),
             Closed(self.end.ch),
         ):
-            self.book.take()
+            self.book.drain_commands()
             self.book >> fact
 
     def next_connect(self) -> Connect:
@@ -205,7 +205,7 @@ class PhoneHarness:
     def sent_envelopes(self) -> list[SentEnvelope]:
         """The envelopes among the commands of the last step."""
         envelopes = []
-        for event in self.end.receive(self.book.take()):
+        for event in self.end.receive(self.book.drain_commands()):
             if isinstance(event, Ping | Pong):
                 continue
             assert isinstance(event, TextMessage), event

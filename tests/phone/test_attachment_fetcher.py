@@ -19,7 +19,7 @@ SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
 def show(rig: PhoneHarness, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
     """A chat text comes: the fetches that it begins."""
     rig.type(f"show {text}")
-    return connects(rig.book.take())
+    return connects(rig.book.drain_commands())
 
 
 def connects(commands: list[Command]) -> list[Connect]:
@@ -28,7 +28,7 @@ def connects(commands: list[Command]) -> list[Connect]:
 
 def connected(rig: PhoneHarness, order: Connect) -> tuple[RelayEnd, RequestHead]:
     end = rig.connected(order)
-    (head, *_) = end.receive(rig.book.take())
+    (head, *_) = end.receive(rig.book.drain_commands())
     assert isinstance(head, RequestHead)
     return end, head
 
@@ -37,9 +37,9 @@ def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = P
     """The relay answers a fetch; what the phone does then."""
     end, _ = connected(rig, order)
     rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     rig.book >> Closed(end.ch)
-    return commands + rig.book.take()
+    return commands + rig.book.drain_commands()
 
 
 def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
@@ -60,7 +60,7 @@ def test_a_token_is_fetched() -> None:
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
     fields = Headers(((b"content-type", b"image/png"), (b"transfer-encoding", b"chunked")))
     rig.book >> end.received_fact(ResponseHead(STREAM, 200, fields), ResponseData(STREAM, PNG), ResponseEnd(STREAM))
-    told = [command for command in rig.book.take() if isinstance(command, Notify)]
+    told = [command for command in rig.book.drain_commands() if isinstance(command, Notify)]
     assert told == [
         Notify(
             "attachment",
@@ -84,7 +84,7 @@ def test_several_in_one_text() -> None:
     (fifth,) = connects(answer(rig, orders[0]))
     assert connected(rig, fifth)[1].target == "/media/t4"
     rig.book.fail(orders[1], FailureKind.UNREACHABLE)
-    (sixth,) = connects(rig.book.take())
+    (sixth,) = connects(rig.book.drain_commands())
     assert connected(rig, sixth)[1].target == "/media/t5"
 
 
@@ -99,19 +99,19 @@ def test_the_card_names_the_reason(status: int, message: str) -> None:
     assert cards(rig)[-1] == (1, "unavailable card", message, True)
     assert rig.phone.attachments.body(1) is None
     rig.type("tap 1")
-    (order,) = connects(rig.book.take())
+    (order,) = connects(rig.book.drain_commands())
     assert cards(rig) == [(1, "LOADING", "", False)]
     answer(rig, order)
     assert cards(rig) == [(1, "READY", "", False)]
     rig.type("tap 1")
     assert rig.new_notifications()[0].fields["text"] == "there is nothing to fetch under 1"
-    rig.book.take()
+    rig.book.drain_commands()
 
 
 def test_a_relay_that_is_away() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
-    rig.book.fail(order, FailureKind.UNREACHABLE).take()
+    rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
 
 
@@ -119,9 +119,9 @@ def test_a_relay_that_is_too_slow() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     for _ in range(6):
-        rig.book.after(20.0).take()
+        rig.book.after(20.0).drain_commands()
         rig.delivered()
-        rig.book.take()
+        rig.book.drain_commands()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
     assert order.host == "127.0.0.1"
 
@@ -134,7 +134,7 @@ def test_too_large_by_its_own_word() -> None:
     (order,) = show(rig)
     end, _ = connected(rig, order)
     rig.book >> end.received_fact(ResponseHead(STREAM, 200, Headers(((b"content-length", b"%d" % (5 * MIB + 1)),))))
-    assert Abort(end.ch) in rig.book.take()
+    assert Abort(end.ch) in rig.book.drain_commands()
     assert cards(rig)[-1] == (1, "FAILED", "file too large", False)
 
 
@@ -145,10 +145,10 @@ def test_too_large_without_a_word() -> None:
     rig.book >> end.received_fact(
         ResponseHead(STREAM, 200, Headers(((b"transfer-encoding", b"chunked"),))), ResponseData(STREAM, bytes(5 * MIB))
     )
-    rig.book.take()
+    rig.book.drain_commands()
     assert cards(rig) == [(1, "LOADING", "", False)]
     rig.book >> end.received_fact(ResponseData(STREAM, b"!"))
-    assert Abort(end.ch) in rig.book.take()
+    assert Abort(end.ch) in rig.book.drain_commands()
     assert cards(rig) == [(1, "FAILED", "file too large", False)]
 
 
@@ -163,7 +163,7 @@ def test_the_cache_keeps_its_cap() -> None:
     rig = with_keyboard(preferences=Preferences(max_inbound_mb=30, cache_cap_mb=50))
     for _ in range(2):
         (order,) = show(rig)
-        rig.book.after(1.0).take()
+        rig.book.after(1.0).drain_commands()
         answer(rig, order, body=bytes(26 * MIB))
     attachments = rig.phone.attachments
     assert [attachments.body(number) is not None for number in (1, 2)] == [False, True]
@@ -177,7 +177,7 @@ def test_on_cellular_it_waits_for_a_tap() -> None:
     assert show(rig) == []
     assert cards(rig) == [(1, "LOADING", "", True)]
     rig.type("tap 1")
-    (order,) = connects(rig.book.take())
+    (order,) = connects(rig.book.drain_commands())
     answer(rig, order)
     assert cards(rig)[-1] == (1, "READY", "", False)
 
@@ -196,7 +196,7 @@ def test_before_the_first_welcome_it_waits() -> None:
     assert show(rig) == []
     rig.opened(connect)
     rig.welcome()
-    assert len(connects(rig.book.take())) == 1
+    assert len(connects(rig.book.drain_commands())) == 1
 
 
 def test_texts_of_the_start() -> None:
@@ -204,7 +204,7 @@ def test_texts_of_the_start() -> None:
     rig.opened()
     assert [number for number, *_ in cards(rig)] == [1, 2]
     rig.welcome()
-    assert len(connects(rig.book.take())) == 2
+    assert len(connects(rig.book.drain_commands())) == 2
 
 
 def test_without_a_token_it_waits() -> None:
@@ -221,7 +221,7 @@ def test_a_stop_gives_it_up() -> None:
     answer(rig, ready)
     (order,) = show(rig, "MEDIA:svc-relay://b")
     rig.book >> Stopping(5.0)
-    assert Cancel(order.op) in rig.book.take()
+    assert Cancel(order.op) in rig.book.drain_commands()
 
 
 def test_only_so_many_are_remembered() -> None:
@@ -229,10 +229,10 @@ def test_only_so_many_are_remembered() -> None:
     orders = show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
     rig.type("show " + " ".join(["MEDIA:svc-relay://y"] * 45))
-    assert Cancel(orders[0].op) in rig.book.take()
+    assert Cancel(orders[0].op) in rig.book.drain_commands()
     rig.type("tap 1")
     assert rig.new_notifications()[-1].fields["text"] == "there is nothing to fetch under 1"
-    rig.book.take()
+    rig.book.drain_commands()
 
 
 def test_what_is_forgotten_may_have_been_fetched() -> None:
@@ -241,10 +241,10 @@ def test_what_is_forgotten_may_have_been_fetched() -> None:
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
     rig.type("tap 2")  # one of a hundred
     assert rig.new_notifications()[-1].event == "attachment"
-    rig.book.take()
+    rig.book.drain_commands()
     rig.type("tap 1")
     assert rig.new_notifications()[-1].fields["text"] == "there is nothing to fetch under 1"
-    rig.book.take()
+    rig.book.drain_commands()
 
 
 def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

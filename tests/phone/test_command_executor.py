@@ -9,7 +9,7 @@ from svc_proto.facts import Closed, Stopping
 from svc_proto.phone import command_executor
 from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneCommand, UploadReply
 from tests.phone.harness import PhoneHarness
-from tests.support.playbook import sends
+from tests.support.playbook import SendMatcher
 
 PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 OK = CommandReply(200, {"ok": True})
@@ -21,7 +21,7 @@ OK = CommandReply(200, {"ok": True})
 def test_a_reply(rig: PhoneHarness) -> None:
     rig.handset.answers["/tap"] = CommandReply(400, {"error": "x is missing"})
     rig.command("/tap", body={"y": 5})
-    rig.book << [Notify("performed", {"method": "POST", "path": "/tap", "status": 400}), sends(rig.end.ch)]
+    rig.book << [Notify("performed", {"method": "POST", "path": "/tap", "status": 400}), SendMatcher(rig.end.ch)]
     assert rig.responses() == [("r1", 400, {"error": "x is missing"})]
     assert rig.handset.asked == [PhoneCommand("POST", "/tap", {"y": 5}, "r1")]
 
@@ -111,7 +111,7 @@ def test_a_lost_socket_ends_what_is_under_way(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(0.5, OK)
     rig.command("/wait")
     rig.vanish()
-    (offline,) = rig.book.take()
+    (offline,) = rig.book.drain_commands()
     assert isinstance(offline, Notify)
     rig.book.after(0.9) << []
 
@@ -119,7 +119,7 @@ def test_a_lost_socket_ends_what_is_under_way(rig: PhoneHarness) -> None:
 def test_a_stop_ends_what_is_under_way(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(5.0, OK)
     rig.command("/wait")
-    rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
+    rig.book >> Stopping(10.0) << [SendMatcher(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 

@@ -88,7 +88,7 @@ def test_lines_in_pieces() -> None:
     rig = with_keyboard()
     for piece in (b"chi", b"p on\r", b"\n\n  \noverlay off\nch"):
         rig.book >> Received(KEYS, piece)
-        rig.book.take()
+        rig.book.drain_commands()
     notes = [tell.fields["text"] for tell in rig.new_notifications() if tell.event == "note"]
     assert notes == ["chip on", "overlay off"]
 
@@ -96,7 +96,7 @@ def test_lines_in_pieces() -> None:
 def test_what_is_no_text() -> None:
     rig = with_keyboard()
     rig.book >> Received(KEYS, b"\xff\xfe\n")
-    assert [type(command) for command in rig.book.take()] == [Notify]
+    assert [type(command) for command in rig.book.drain_commands()] == [Notify]
 
 
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
@@ -112,5 +112,5 @@ def test_the_end_of_the_keyboard_is_not_that_of_the_phone(end: ReadClosed | Clos
 def test_a_stop_lets_go_of_the_keyboard() -> None:
     rig = with_keyboard(online=False)
     rig.book >> Stopping(5.0)
-    assert Abort(KEYS) in rig.book.take()
+    assert Abort(KEYS) in rig.book.drain_commands()
     assert rig.phone.state.value == "stopped"

@@ -18,21 +18,21 @@ from svc_proto.phone.screen_server import PHONE_SESSION, PhoneScreenServer
 from svc_proto.phone.service import PhoneConfig
 from svc_proto.phone.terminal_channels import PAIR_ANEW
 from tests.loops.environment import bearer
-from tests.loops.phone_screen import Seen
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.phone_screen import PhoneScreen
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.phone.safety.scripted_backend import ScriptedBackend
 from tests.support.playbook import CH, LOCAL, Playbook, accepted, counting_entropy, wire_bytes
 
 
 @pytest.fixture
-def virtual() -> Iterator[VirtualWorld]:
-    world = VirtualWorld()
+def virtual() -> Iterator[SimulatedEnvironment]:
+    world = SimulatedEnvironment()
     world.start_relay()
     yield world
     world.close()
 
 
-def order(world: VirtualWorld, seen: Seen, path: str, body: object) -> int:
+def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: object) -> int:
     """The agent wants something of the phone."""
     data = json.dumps(body).encode()
     return world.http("POST", path, headers=bearer(seen.token), body=data).status
@@ -42,8 +42,8 @@ def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
     return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
 
 
-def test_it_shows_what_the_agent_does(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_it_shows_what_the_agent_does(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     first = seen.screen()
     assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
     assert (first["screen_on"], first["battery"], first["latest"], first["questions"]) == (True, 64, None, [])
@@ -55,11 +55,11 @@ def test_it_shows_what_the_agent_does(virtual: VirtualWorld) -> None:
     assert then["tag"] != first["tag"]
 
 
-def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_a_look_waits_for_something_new(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     began = virtual.clock()
-    assert seen.ask("GET", f"/screen?seen={tag}").json["tag"] == tag
+    assert seen.request("GET", f"/screen?seen={tag}").json["tag"] == tag
     assert 2.9 < virtual.clock() - began < 3.5
     looking = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
@@ -69,8 +69,8 @@ def test_a_look_waits_for_something_new(virtual: VirtualWorld) -> None:
     assert virtual.clock() - began < 0.5
 
 
-def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
     virtual.pass_time(0.5)
@@ -86,8 +86,8 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: VirtualWorld) -> No
     assert seen.written() == ""  # nobody looks for it any more
 
 
-def test_switches_say_whether_they_are_on(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     seen.handset.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
     seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
     network = seen.screen()
@@ -102,26 +102,26 @@ def test_switches_say_whether_they_are_on(virtual: VirtualWorld) -> None:
     assert flipped["tag"] != network["tag"]  # so a look that waits ends
 
 
-def test_the_persons_finger(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
     x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
-    assert seen.ask("POST", "/touch", {"kind": "tap", "x": x, "y": y}).json == {"ok": True}
+    assert seen.request("POST", "/touch", {"kind": "tap", "x": x, "y": y}).json == {"ok": True}
     assert seen.handset.foreground == "com.example.mail"
     assert seen.handset.gestures[-1].kind == "tap"
-    assert seen.ask("POST", "/touch", {"kind": "key", "key": "home"}).status == 200
+    assert seen.request("POST", "/touch", {"kind": "key", "key": "home"}).status == 200
     assert seen.handset.foreground != "com.example.mail"
-    assert seen.ask("POST", "/touch", {"kind": "key", "key": "lock_screen"}).status == 200
-    refused = seen.ask("POST", "/touch", {"kind": "tap", "x": x, "y": y})
+    assert seen.request("POST", "/touch", {"kind": "key", "key": "lock_screen"}).status == 200
+    refused = seen.request("POST", "/touch", {"kind": "tap", "x": x, "y": y})
     assert (refused.status, refused.json["code"]) == (400, "not_done")
     assert "lock screen" in refused.json["error"]
     assert seen.screen()["screen_on"] is False
-    assert seen.ask("POST", "/touch", {"kind": "wake"}).status == 200
+    assert seen.request("POST", "/touch", {"kind": "wake"}).status == 200
     assert seen.screen()["screen_on"] is True
 
 
-def test_the_persons_word(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     client = virtual.client()
     body = {"to": "+15550100", "body": "Late"}
     for allow, status in ((True, 200), (False, 403)):
@@ -133,27 +133,27 @@ def test_the_persons_word(virtual: VirtualWorld) -> None:
         assert "Late" in question["text"]
         assert 0 < state["seconds_left"][question["id"]] <= 25
         answer = {"question": question["id"], "allow": allow}
-        assert seen.ask("POST", "/answer", answer).json == {"ok": True}
+        assert seen.request("POST", "/answer", answer).json == {"ok": True}
         assert sending.finish().status == status
-        late = seen.ask("POST", "/answer", answer)
+        late = seen.request("POST", "/answer", answer)
         assert (late.status, late.json["code"]) == (409, "not_open")
     assert len(seen.handset.outbox) == 1
     sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
     virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
     (question,) = seen.screen()["questions"]
     answer = {"question": question["id"], "allow": True, "remember": True}
-    assert seen.ask("POST", "/answer", answer).json == {"ok": True}
+    assert seen.request("POST", "/answer", answer).json == {"ok": True}
     assert sending.finish().status == 200
     assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
 
 
-def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
     """There is none in this world: that is said as well."""
-    seen = Seen(virtual)
+    seen = PhoneScreen(virtual)
     before = seen.screen()
     assert (before["talk"], before["awaits"]) == ([], False)
     for aloud, channel in ((False, "chat"), (True, "voice")):
-        assert seen.ask("POST", "/say", {"text": "Which app.wav", "aloud": aloud}).json == {"ok": True}
+        assert seen.request("POST", "/say", {"text": "Which app.wav", "aloud": aloud}).json == {"ok": True}
         virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
         person, note = seen.screen()["talk"][-2:]
         assert (person["kind"], person["text"]) == (
@@ -164,27 +164,27 @@ def test_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
     assert seen.screen()["awaits"] is False
 
 
-def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: VirtualWorld) -> None:
+def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
     """One that an earlier version paired, for chat and the bridge alone: the person reads what to do."""
-    seen = Seen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
+    seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
     for aloud, why in (
         (False, "chat: tui grant expired or missing; {}; not sent: 1"),
         (True, "voice: the relay makes no voice session: status 403; {}"),
     ):
-        assert seen.ask("POST", "/say", {"text": "Which app?", "aloud": aloud}).json == {"ok": True}
+        assert seen.request("POST", "/say", {"text": "Which app?", "aloud": aloud}).json == {"ok": True}
         virtual.wait_until(lambda: seen.screen()["talk"][-1]["kind"] == "note")
         assert seen.screen()["talk"][-1]["text"] == why.format(PAIR_ANEW)
 
 
-def test_the_toggle(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual, safety=SafetySettings())
+def test_the_toggle(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual, safety=SafetySettings())
     assert seen.screen()["device_control"] is False
     assert order(virtual, seen, "/open_app", {"package": "com.example.mail"}) == 403
-    assert seen.ask("POST", "/toggle", {"on": True}).json == {"ok": True}
+    assert seen.request("POST", "/toggle", {"on": True}).json == {"ok": True}
     assert seen.screen()["device_control"] is True
-    assert seen.ask("POST", "/toggle", {"on": False}).status == 200
+    assert seen.request("POST", "/toggle", {"on": False}).status == 200
     seen.service.phone.controls.set_switch(Switch.ACCESSIBILITY, False)
-    refused = seen.ask("POST", "/toggle", {"on": True})
+    refused = seen.request("POST", "/toggle", {"on": True})
     assert (refused.status, refused.json["error"]) == (409, seen.screen()["hint"])
     assert seen.screen()["screen"] == {"error": "no accessibility window is readable"}
 
@@ -206,14 +206,14 @@ def test_the_toggle(virtual: VirtualWorld) -> None:
         ("/say", {"text": "hi", "aloud": "yes"}),
     ],
 )
-def test_what_makes_no_sense(virtual: VirtualWorld, path: str, body: object) -> None:
-    answer = Seen(virtual).ask("POST", path, body)
+def test_what_makes_no_sense(virtual: SimulatedEnvironment, path: str, body: object) -> None:
+    answer = PhoneScreen(virtual).request("POST", path, body)
     assert answer.status == 400
     assert answer.json["error"]
 
 
-def test_who_may_look(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_who_may_look(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     good = seen.headers
     for headers in (
         {},
@@ -222,17 +222,17 @@ def test_who_may_look(virtual: VirtualWorld) -> None:
         {**good, "host": "rebound.example"},
         {**good, "x-forwarded-for": "203.0.113.7"},
     ):
-        answer = seen.ask("GET", "/screen", headers=headers)
+        answer = seen.request("GET", "/screen", headers=headers)
         assert (answer.status, answer.json["code"]) == (403, "not_yours"), headers
-    assert seen.ask("GET", "/screen", headers=good).headers.get(b"cache-control") == b"no-store"
+    assert seen.request("GET", "/screen", headers=good).headers.get(b"cache-control") == b"no-store"
     assert json.loads(seen.written()) == {
         "url": f"http://127.0.0.1:{seen.server.port}",
         "secret": good["authorization"].removeprefix("Bearer "),
     }
 
 
-def test_the_session_is_kept_for_the_next_start(virtual: VirtualWorld) -> None:
-    seen = Seen(virtual)
+def test_the_session_is_kept_for_the_next_start(virtual: SimulatedEnvironment) -> None:
+    seen = PhoneScreen(virtual)
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
 
@@ -247,18 +247,18 @@ def test_a_home_that_takes_nothing() -> None:
     """Then nobody can know the secret, and nobody is let in."""
     book, phone = playbook(ScriptedBackend())
     book >> Started()
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     book >> accepted(2) << []
     book >> Received(CH, b"GET /screen HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: \r\n\r\n")
-    assert b" 403 " in wire_bytes(book.take())
+    assert b" 403 " in wire_bytes(book.drain_commands())
     assert isinstance(order, WriteConfig)
     book.fail(order)
-    assert Ready() in book.take()  # it is a phone all the same
+    assert Ready() in book.drain_commands()  # it is a phone all the same
     assert [(record.level, record.event) for record in book.logs] == [
         (Level.ERROR, "no dashboard will find the screen")
     ]
     phone.engine.timers.timer(lambda: phone._on_notify(Notify("paired", {"token": "t0ken"}))).set(book.now.mono)
-    (order,) = book.after(0.0).take()
+    (order,) = book.after(0.0).drain_commands()
     assert isinstance(order, WriteConfig)
     assert order == WriteConfig(order.op, PHONE_SESSION, "t0ken")
     book.fail(order) << []
@@ -275,13 +275,13 @@ def test_a_handset_that_answers_otherwise() -> None:
     }
     book, phone = playbook(handset)
     book >> Started()
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)
-    book.answer(order, None).take()
+    book.answer(order, None).drain_commands()
     assert phone._state()["screen"] == {}
     book >> accepted(2) << []
     body = b'{"kind":"tap","x":1,"y":2}'
     secret = json.loads(order.text)["secret"].encode()
     head = b"POST /touch HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
     book >> Received(CH, head % (secret, len(body)) + body)
-    assert b" 200 " in wire_bytes(book.take())
+    assert b" 200 " in wire_bytes(book.drain_commands())

@@ -31,7 +31,7 @@ from svc_proto.wire.events import (
 from tests.machines.specified_tables import check_table
 from tests.phone.harness import RELAY, STREAM, TOKEN, PhoneHarness, SentEnvelope, is_status
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.support.playbook import Playbook, counting_entropy, sends
+from tests.support.playbook import Playbook, SendMatcher, counting_entropy
 
 S, T = PhoneState, PhoneTrigger
 IDENTITY: dict[str, object] = {
@@ -76,14 +76,14 @@ def test_from_the_start_to_the_first_status() -> None:
     assert rig.is_in(S.CONNECTING)
     head = rig.asked(order)
     assert (head.method, head.target, head.headers.get(b"host")) == ("GET", "/ws", b"127.0.0.1:8767")
-    book >> rig.end.received_fact(AcceptWebSocket(STREAM)) << [sends(1)]
+    book >> rig.end.received_fact(AcceptWebSocket(STREAM)) << [SendMatcher(1)]
     assert rig.is_in(S.SIGNING_IN)
     assert rig.sent_envelopes() == [
         SentEnvelope("system", "auth", {**IDENTITY, "pairing_code": "ABC123", "ttl_seconds": 604_800})
     ]
     rig.welcome()
     paired = Notify("paired", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
-    book << [paired, sends(1)]
+    book << [paired, SendMatcher(1)]
     assert rig.is_in(S.ONLINE)
     (status,) = rig.sent_envelopes()
     assert is_status(status)
@@ -137,7 +137,7 @@ def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
     assert auth.payload == {**IDENTITY, "session_token": TOKEN}
     rig.new_notifications()
     rig.welcome()
-    rig.book.take()
+    rig.book.drain_commands()
     assert rig.new_notifications() == [
         Notify("online", {"token": TOKEN, "expires_at": None, "grants": {"bridge": 5.0}})
     ]
@@ -148,7 +148,7 @@ def test_a_refusal_is_the_end() -> None:
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "the pairing code is\x1b[2J invalid"})
     assert rig.is_in(S.GIVEN_UP)
-    (closing,) = rig.end.receive(rig.book.take())
+    (closing,) = rig.end.receive(rig.book.drain_commands())
     assert closing == WebSocketClosed(STREAM, 1000)
     # The reason is shown on terminals: no control characters in it.
     refusal = "the relay refused: the pairing code is [2J invalid"
@@ -160,8 +160,8 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", payload)
-    rig.book.take()
-    assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).take()
+    rig.book.drain_commands()
+    assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
 def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
@@ -171,14 +171,17 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
         TextMessage(STREAM, '{"channel":"system","type":"auth.fail","payload":{"reason":"no"}}'),
         CloseWebSocket(STREAM, 1000),
     )
-    assert Exit(1, "the relay refused: no") in [*(rig.book >> fact).take(), *(rig.book >> Closed(rig.end.ch)).take()]
+    assert Exit(1, "the relay refused: no") in [
+        *(rig.book >> fact).drain_commands(),
+        *(rig.book >> Closed(rig.end.ch)).drain_commands(),
+    ]
 
 
 def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book.after(5.0) << [Abort(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(1, "the relay refused: no")]
 
@@ -189,7 +192,7 @@ def test_a_timeout_of_the_relay_is_no_refusal() -> None:
     rig.message("system", "auth.fail", {"reason": "auth timeout: nothing came"})
     assert rig.is_in(S.SIGNING_IN)
     rig.hang_up()
-    rig.book.take()
+    rig.book.drain_commands()
     assert rig.is_in(S.BACKING_OFF)
 
 
@@ -198,9 +201,9 @@ def test_a_welcome_without_a_token(token: object) -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.ok", {"session_token": token})
-    rig.book.take()
+    rig.book.drain_commands()
     assert rig.is_in(S.GIVEN_UP)
-    assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).take()
+    assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
 def test_a_relay_that_never_answers() -> None:
@@ -208,7 +211,7 @@ def test_a_relay_that_never_answers() -> None:
     rig.opened()
     rig.book.after(14.9) << []
     rig.book.after(0.1)
-    assert rig.end.receive(rig.book.take()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
+    assert rig.end.receive(rig.book.drain_commands()) == [WebSocketClosed(STREAM, 1002, "no answer to system/auth")]
     rig.book.after(5.0) << [Abort(rig.end.ch)]
     rig.vanish()
     rig.book << [Notify("offline", {"retry_in": rig.pause()})]
@@ -229,7 +232,7 @@ def test_messages_out_of_place_are_ignored() -> None:
         << []
     )
     rig.welcome()
-    rig.book.take()
+    rig.book.drain_commands()
     for channel, kind in (("system", "auth.ok"), ("system", "auth.fail"), ("pairing", "profiles.updated"), ("", "")):
         rig.message(channel, kind, {"session_token": "other", "reason": "no"})
         assert rig.sent_envelopes() == []
@@ -242,7 +245,7 @@ def test_a_line_that_was_full_is_writable_again() -> None:
     rig.online()
     rig.handset.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
     rig.command("/screen")
-    (data,) = [command.data for command in rig.book.take() if isinstance(command, Send)]
+    (data,) = [command.data for command in rig.book.drain_commands() if isinstance(command, Send)]
     assert len(data) > 256 * 1024  # high water
     rig.book >> Sent(rig.end.ch, len(data)) << []
 
@@ -291,12 +294,12 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
             break
         message = data.draw(ENVELOPES.map(json.dumps) | st.text(max_size=40) | st.binary(max_size=40))
         event = TextMessage(STREAM, message) if isinstance(message, str) else BinaryMessage(STREAM, message)
-        for command in (rig.book >> rig.end.received_fact(event)).take():
+        for command in (rig.book >> rig.end.received_fact(event)).drain_commands():
             if isinstance(command, Send):
                 rig.end.conn.receive_data(command.data)
         while rig.end.conn.next_event() is not None:
             pass
-        rig.book.after(data.draw(st.sampled_from([0.0, 4.0]))).take()
+        rig.book.after(data.draw(st.sampled_from([0.0, 4.0]))).drain_commands()
     # A bug in the phone itself would have been logged by the engine; the handset's own are answers.
     assert all(log.fields.get("error") == "RuntimeError" for log in rig.book.logs if log.event == "bug")
 
@@ -314,11 +317,11 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
         rig.online()
     for piece in filter(None, pieces):
         rig.book >> Received(rig.end.ch, piece)
-        rig.book.take()
+        rig.book.drain_commands()
     rig.book >> ReadClosed(rig.end.ch)
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book >> Closed(rig.end.ch)
-    rig.book.take()
+    rig.book.drain_commands()
     assert not [log for log in rig.book.logs if log.event == "bug"]
 
 
@@ -330,6 +333,6 @@ def test_a_phone_without_anybody_to_hear_its_news() -> None:
     connect = book.order(Connect)
     assert connect == Connect(OperationId(1), ChannelId(1), "relay", 443, tls=True, alpn=("h2", "http/1.1"))
     book.answer(connect, Connected(RELAY))
-    book.take()
+    book.drain_commands()
     book >> Closed(ChannelId(1))
-    assert [type(command) for command in book.take()] == [Notify]
+    assert [type(command) for command in book.drain_commands()] == [Notify]

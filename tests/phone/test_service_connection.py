@@ -20,7 +20,7 @@ from svc_proto.wire.events import (
 )
 from tests.phone.harness import STREAM, PhoneHarness
 from tests.phone.safety.scripted_backend import ScriptedBackend
-from tests.support.playbook import LOCAL, PEER, Playbook, sends
+from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher
 
 S = PhoneState
 
@@ -80,7 +80,7 @@ def test_another_refusal_of_the_upgrade() -> None:
 def refuse(rig: PhoneHarness, status: int, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
     rig.asked(rig.start())
     rig.book >> rig.end.answer(status, b"no", *headers)
-    assert Abort(rig.end.ch) in rig.book.take()
+    assert Abort(rig.end.ch) in rig.book.drain_commands()
     assert rig.is_in(S.BACKING_OFF)
 
 
@@ -92,7 +92,7 @@ def test_a_lost_connection(gone: str) -> None:
         rig.vanish()
     else:
         rig.hang_up(1001)
-    rig.book.take()
+    rig.book.drain_commands()
     assert rig.new_notifications()[-1].event == "offline"
     assert rig.is_in(S.BACKING_OFF)
 
@@ -101,7 +101,7 @@ def test_a_relay_that_falls_silent() -> None:
     rig = PhoneHarness()
     rig.online()
     rig.book.after(50.0)
-    assert Abort(rig.end.ch) in rig.book.take()
+    assert Abort(rig.end.ch) in rig.book.drain_commands()
 
 
 def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_stopped_while_connecting() -> None:
 def test_stopped_while_waiting_for_the_upgrade() -> None:
     rig = PhoneHarness()
     rig.asked(rig.start())
-    commands = (rig.book >> Stopping(10.0)).take()
+    commands = (rig.book >> Stopping(10.0)).drain_commands()
     assert Abort(rig.end.ch) in commands
     assert rig.book.core.handle(Closed(rig.end.ch), rig.book.now) == [Exit(0)]
 
@@ -139,9 +139,9 @@ def test_stopped_on_the_line(signed_in: bool) -> None:
         rig.online()
     else:
         rig.opened()
-    rig.book >> Stopping(10.0) << [sends(rig.end.ch)]
+    rig.book >> Stopping(10.0) << [SendMatcher(rig.end.ch)]
     assert rig.is_in(S.STOPPED)
-    assert rig.end.receive(rig.book.take()) == [WebSocketClosed(STREAM, 1001, "going away")]
+    assert rig.end.receive(rig.book.drain_commands()) == [WebSocketClosed(STREAM, 1001, "going away")]
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [CloseWrite(rig.end.ch)]
     rig.book >> ReadClosed(rig.end.ch) << []
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
@@ -150,7 +150,7 @@ def test_stopped_on_the_line(signed_in: bool) -> None:
 def test_stopped_while_resting() -> None:
     rig = PhoneHarness()
     rig.book.fail(rig.start())
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book >> Stopping(10.0) << [Exit(0)]
 
 
@@ -158,11 +158,11 @@ def test_stopped_after_a_refusal_the_reason_stays() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book >> Stopping(10.0)
-    rig.book.take()
+    rig.book.drain_commands()
     assert rig.is_in(S.GIVEN_UP)
-    assert Exit(1, "the relay refused: no") in (rig.book >> Closed(rig.end.ch)).take()
+    assert Exit(1, "the relay refused: no") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
 def test_stopped_before_the_start() -> None:
@@ -173,5 +173,5 @@ def test_stopped_before_the_start() -> None:
 def test_a_phone_listens_nowhere() -> None:
     rig = PhoneHarness()
     rig.book.fail(rig.start())
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book >> Accepted(ChannelId(2), PEER, LOCAL) << [Abort(ChannelId(2))]

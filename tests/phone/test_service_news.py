@@ -54,18 +54,18 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
     seen = online(rig, rig.start())
     assert (seen.name, seen.args) == ("tls.seen", WHERE)
     rig.book.answer(seen, PIN)
-    (expect,) = rig.book.take()
+    (expect,) = rig.book.drain_commands()
     assert isinstance(expect, Compute)
     assert (expect.name, expect.args) == ("tls.expect", (*WHERE, PIN))
     rig.book.answer(expect, None)
     (told,) = rig.new_notifications()[-1:]
     assert (told.event, told.fields) == ("pinned", {"url": "wss://relay.example", "pin": PIN})
-    rig.book.take()
+    rig.book.drain_commands()
     rig.vanish()
     connect = rig.next_connect()
     rig.opened(connect)
     rig.welcome()
-    assert not [command for command in rig.book.take() if isinstance(command, Compute)]  # once
+    assert not [command for command in rig.book.drain_commands() if isinstance(command, Compute)]  # once
 
 
 def test_a_host_that_knows_no_pin_pins_nothing() -> None:
@@ -76,11 +76,11 @@ def test_a_host_that_knows_no_pin_pins_nothing() -> None:
 def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
     rig = PhoneHarness(remote="wss://relay.example", pin=PIN)
     rig.book >> Started()
-    _, expect = rig.book.take()
+    _, expect = rig.book.drain_commands()
     assert isinstance(expect, Compute)
     assert (expect.name, expect.args) == ("tls.expect", (*WHERE, PIN))
     rig.book.answer(expect, None)
-    (connect,) = rig.book.take()
+    (connect,) = rig.book.drain_commands()
     assert isinstance(connect, Connect)
     rig.online(connect=connect)
     assert rig.is_in(PhoneState.ONLINE)
@@ -95,6 +95,6 @@ def test_a_pin_is_nothing_to_a_relay_without_tls() -> None:
 def test_the_log_says_what_is_wrong_with_a_certificate(kind: FailureKind, detail: bool) -> None:
     rig = PhoneHarness(remote="wss://relay.example", pin=None)
     rig.book.fail(rig.start(), kind)
-    rig.book.take()
+    rig.book.drain_commands()
     (record,) = [each for each in rig.book.logs if each.event == "not connected"]
     assert ("detail" in record.fields) is detail

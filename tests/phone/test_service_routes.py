@@ -22,7 +22,7 @@ def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
     """A phone that has just been started, and the probes that it begins with."""
     rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
     rig.book >> Started()
-    ready, *probes = rig.book.take()
+    ready, *probes = rig.book.drain_commands()
     assert ready == Ready()
     return rig, connects(probes)
 
@@ -34,11 +34,11 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
 def answer(rig: PhoneHarness, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
     """A candidate answers its probe; what the phone does then."""
     end = rig.connected(probe)
-    head, *_ = end.receive(rig.book.take())
+    head, *_ = end.receive(rig.book.drain_commands())
     assert isinstance(head, RequestHead)
     assert (head.method, head.target) == ("GET", target)
     rig.book >> end.answer(status, b"{}")
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     rig.book >> Closed(probe.ch) << []
     return commands
 
@@ -67,7 +67,7 @@ def test_the_best_route_that_answers() -> None:
 def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
-    (following,) = connects(rig.book.take())
+    (following,) = connects(rig.book.drain_commands())
     rig.book.fail(following)
     assert rig.is_in(S.BACKING_OFF)
     rig.book << [Notify("offline", {"retry_in": rig.pause()})]
@@ -88,7 +88,7 @@ def test_for_a_minute_a_route_is_believed() -> None:
     assert routes_told(rig) == ["lan", "lan"]
     for _ in range(2):
         rig.delivered()
-        rig.book.after(29.0).take()
+        rig.book.after(29.0).drain_commands()
     rig.vanish()
     probe = rig.next_connect()
     (order,) = connects(answer(rig, probe))
@@ -98,10 +98,10 @@ def test_for_a_minute_a_route_is_believed() -> None:
 def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
-    rig.book.fail(order, FailureKind.UNREACHABLE).take()
+    rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
     probe = rig.next_connect()
     rig.book.fail(probe)
-    (fallback,) = connects(rig.book.take())
+    (fallback,) = connects(rig.book.drain_commands())
     (order,) = connects(answer(rig, fallback))
     assert host(order) == "public.example"
     rig.online(connect=order)
@@ -132,18 +132,18 @@ def online_on_the_lan() -> PhoneHarness:
 def test_away_from_home_the_phone_moves_to_another_route() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
-    (probe,) = connects(rig.book.take())
+    (probe,) = connects(rig.book.drain_commands())
     assert host(probe) == "lan.example"
     rig.book.fail(probe)
-    (following,) = connects(rig.book.take())
+    (following,) = connects(rig.book.drain_commands())
     answer(rig, following)
     rig.book >> rig.end.received_fact(CloseWebSocket(STREAM, 1000))
-    rig.book.take()
+    rig.book.drain_commands()
     for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
         rig.book >> fact
-        rig.book.take()
+        rig.book.drain_commands()
     rig.book.fail(rig.next_connect())  # the better tier is asked again; of the worse one the answer is known
-    (order,) = connects(rig.book.take())
+    (order,) = connects(rig.book.drain_commands())
     assert (host(order), order.tls) == ("public.example", True)
     rig.online(connect=order)
     assert routes_told(rig) == ["public"]
@@ -152,7 +152,7 @@ def test_away_from_home_the_phone_moves_to_another_route() -> None:
 def test_the_same_route_is_kept() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
-    (probe,) = connects(rig.book.take())
+    (probe,) = connects(rig.book.drain_commands())
     assert [command for command in answer(rig, probe) if not isinstance(command, Abort)] == []
     assert rig.is_in(S.ONLINE)
 
@@ -160,9 +160,9 @@ def test_the_same_route_is_kept() -> None:
 def test_no_route_is_no_reason_to_leave() -> None:
     rig = online_on_the_lan()
     rig.type("wifi")
-    (probe,) = connects(rig.book.take())
+    (probe,) = connects(rig.book.drain_commands())
     rig.book.fail(probe)
-    (following,) = connects(rig.book.take())
+    (following,) = connects(rig.book.drain_commands())
     rig.book.fail(following) << []
     assert rig.is_in(S.ONLINE)
 
@@ -170,7 +170,7 @@ def test_no_route_is_no_reason_to_leave() -> None:
 def test_a_choice_that_ends_after_the_connection_does() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
-    (probe,) = connects(rig.book.take())
+    (probe,) = connects(rig.book.drain_commands())
     rig.vanish()
     answer(rig, probe)
     assert rig.is_in(S.BACKING_OFF)
@@ -180,15 +180,15 @@ def test_while_it_rests_it_comes_back_at_once() -> None:
     rig = online_on_the_lan()
     rig.vanish()
     rig.type("wifi")
-    (probe,) = connects(rig.book.take())
+    (probe,) = connects(rig.book.drain_commands())
     assert rig.is_in(S.CONNECTING)
     rig.type("cellular")
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     assert Cancel(probe.op) in commands
     (again,) = connects(commands)
     (order,) = connects(answer(rig, again))
     rig.type("wifi")  # while the socket is being opened
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     assert Cancel(order.op) in commands
     (again,) = connects(commands)
     (order,) = connects(answer(rig, again))
@@ -200,20 +200,20 @@ def test_with_one_address_only_a_rest_ends() -> None:
     order = rig.start()
     rig.open_keyboard()
     rig.type("wifi")
-    assert connects(rig.book.take()) == []
+    assert connects(rig.book.drain_commands()) == []
     rig.online(connect=order)
     rig.type("wifi")
-    assert connects(rig.book.take()) == []
+    assert connects(rig.book.drain_commands()) == []
     rig.vanish()
     rig.type("cellular")
-    assert len(connects(rig.book.take())) == 1
+    assert len(connects(rig.book.drain_commands())) == 1
 
 
 def test_a_network_change_before_the_first_connection() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.open_keyboard()
     rig.type("wifi")
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     assert Cancel(probe.op) in commands
     assert len(connects(commands)) == 1
 
@@ -221,11 +221,11 @@ def test_a_network_change_before_the_first_connection() -> None:
 def test_a_stop_gives_up_the_probes() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.book >> Stopping(5.0)
-    assert Cancel(probe.op) in rig.book.take()
+    assert Cancel(probe.op) in rig.book.drain_commands()
 
 
 def test_uploads_go_the_same_way() -> None:
     rig = online_on_the_lan()
     rig.type("show MEDIA:svc-relay://abc")
-    (order,) = connects(rig.book.take())
+    (order,) = connects(rig.book.drain_commands())
     assert host(order) == "lan.example"

@@ -28,7 +28,7 @@ def ask(
 ) -> str:
     """A command that the person is asked about; the name of the question. Nothing goes to the relay."""
     rig.command(path, request_id, body=SEND if body is None else body)
-    (asked,) = rig.book.take()
+    (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)
     assert asked.event == "asked"
     return str(asked.fields["confirmation"])
@@ -71,7 +71,7 @@ def test_an_allow() -> None:
     rig = with_keyboard()
     assert decide(rig, ask(rig), allow=True) == [("r1", 200, ALLOWED)]
     assert performed(rig) == ["r1"]
-    rig.book.after(29.0).take()
+    rig.book.after(29.0).drain_commands()
     assert performed(rig) == ["r1"]
 
 
@@ -83,7 +83,7 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
     ((request, status, result),) = rig.responses()
     assert (request, status, result["reason"]) == ("r1", 403, "confirmation_denied_or_timeout")
     assert is_over(rig, key)
-    rig.book.after(5.0).take()
+    rig.book.after(5.0).drain_commands()
     assert performed(rig) == []
 
 
@@ -149,7 +149,7 @@ def test_a_stop_is_the_death_of_the_process() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book >> Stopping(5.0)
-    rig.book.take()
+    rig.book.drain_commands()
     assert not rig.phone.gate.is_armed
     assert not rig.handset.consents.screen_capture
     assert rig.phone.gate.confirmations() == []
@@ -233,16 +233,16 @@ def test_idle_while_the_relay_is_away() -> None:
     rig = with_keyboard(SafetySettings(armed=True, idle_minutes=5))
     rig.vanish()
     connect = rig.next_connect()
-    rig.book.fail(connect, FailureKind.UNREACHABLE).take()
+    rig.book.fail(connect, FailureKind.UNREACHABLE).drain_commands()
     while rig.phone.gate.is_armed:
-        rig.book.fail(rig.next_connect(), FailureKind.UNREACHABLE).take()
+        rig.book.fail(rig.next_connect(), FailureKind.UNREACHABLE).drain_commands()
     assert not rig.is_in(PhoneState.ONLINE)
 
 
 def test_a_store_build() -> None:
     rig = with_keyboard(handset=ScriptedBackend("googlePlay"))
     rig.type("on")
-    rig.book.take()
+    rig.book.drain_commands()
     rig.command("/screen")
     assert [(s, r["error_code"]) for _, s, r in rig.responses()] == [(403, "device_control_sideload_only")]
     for number, path in enumerate(("/ping", "/events", "/setup")):
@@ -261,12 +261,12 @@ def test_the_log_hears_of_uploads() -> None:
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
     end = rig.connected()
-    end.receive(rig.book.take())
+    end.receive(rig.book.drain_commands())
     rig.book >> end.answer(200, b'{"token":"abc"}')
-    assert Abort(end.ch) in rig.book.take()
+    assert Abort(end.ch) in rig.book.drain_commands()
     rig.book >> Closed(end.ch) << []
     rig.command("/screenshot", "bad")
-    rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE).take()
+    rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE).drain_commands()
     bad, good = rig.phone.gate.log.entries()
     assert (good.activity_id, good.status, good.thumbnail_token) == ("good", ActivityStatus.SUCCESS, "abc")
     assert (bad.activity_id, bad.status) == ("bad", ActivityStatus.FAILED)
@@ -278,17 +278,17 @@ def test_the_program_may_watch() -> None:
     (first,) = views(rig)
     assert (first.banner, first.unattended, first.chip.value) == (True, True, "forced")
     rig.command("/tap_text", body=SEND)
-    rig.book.take()
+    rig.book.drain_commands()
     (asked,) = views(rig)
     assert [overlay.text for overlay in asked.overlays] == ["Send it"]
     rig.open_keyboard()
     rig.type("n")
-    rig.book.take()
+    rig.book.drain_commands()
     (denied,) = views(rig)
     assert denied.overlays == ()
     assert denied.activity[0].status is ActivityStatus.BLOCKED
     rig.type("chip on")  # it is on already
-    rig.book.take()
+    rig.book.drain_commands()
     assert views(rig) == []
 
 

@@ -116,14 +116,14 @@ def test_what_never_comes() -> None:
     for _ in range(MAX_QUEUED_LINES):
         typed(rig, "shell b")
     assert told(rig) == [("note", "shell: too many lines wait already")]
-    commands = rig.book.after(OPEN_TIMEOUT).take()
+    commands = rig.book.after(OPEN_TIMEOUT).drain_commands()
     assert Notify("note", {"text": f"shell: no answer in time; not sent: {MAX_QUEUED_LINES}"}) in commands
     assert typed(rig, "leave") == []
 
 
 def test_what_has_come_stays() -> None:
     rig = at_shell()
-    commands = rig.book.after(OPEN_TIMEOUT).take()
+    commands = rig.book.after(OPEN_TIMEOUT).drain_commands()
     assert Notify("note", {"text": "shell: no answer in time"}) not in commands
 
 
@@ -144,7 +144,7 @@ def test_nobody_is_there() -> None:
     rig = with_keyboard(online=False)
     for line in ("shell a", "chat b"):
         rig.type(line)
-        assert [tell.fields["text"] for tell in rig.book.take() if isinstance(tell, Notify)] == [
+        assert [tell.fields["text"] for tell in rig.book.drain_commands() if isinstance(tell, Notify)] == [
             "there is no relay at the moment"
         ]
 
@@ -157,7 +157,7 @@ def test_both_go_with_the_connection() -> None:
     notes = [text for kind, text in told(rig) if kind == "note"]
     assert notes == ["shell: the connection is lost", "chat: the connection is lost; not sent: 1"]
     rig.book >> Received(KEYS, b"shell b\n")
-    rig.book.take()
+    rig.book.drain_commands()
     assert ("note", "there is no relay at the moment") in told(rig)
 
 

@@ -7,7 +7,7 @@ from svc_proto.facts import Closed, FailureKind, Stopping
 from svc_proto.phone.backend import UploadReply
 from svc_proto.wire.multipart import MultipartDecoder, PartBegin, PartData
 from tests.phone.harness import TOKEN, PhoneHarness, RelayEnd, request
-from tests.support.playbook import sends
+from tests.support.playbook import SendMatcher
 
 PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
@@ -23,7 +23,7 @@ def upload(rig: PhoneHarness) -> RelayEnd:
 
 def test_an_upload(rig: PhoneHarness) -> None:
     end = upload(rig)
-    head, body = request(end.receive(rig.book.take()))
+    head, body = request(end.receive(rig.book.drain_commands()))
     assert (head.method, head.target) == ("POST", "/media/upload")
     assert head.headers.get(b"authorization") == b"Bearer " + TOKEN.encode()
     decoder = MultipartDecoder(head.headers.get(b"content-type") or b"")
@@ -34,7 +34,7 @@ def test_an_upload(rig: PhoneHarness) -> None:
     assert (begin.name, begin.filename, begin.content_type) == ("file", "screen.png", "image/png")
     assert data == PartData(b"\x89PNG")
     rig.book >> end.answer(200, b'{"ok":true,"token":"abc"}')
-    assert Abort(end.ch) in rig.book.take()
+    assert Abort(end.ch) in rig.book.drain_commands()
     assert rig.responses() == [("r1", 200, {"media": "MEDIA:hermes-relay://abc"})]
     assert rig.handset.uploads == [("abc", "hermes-relay")]
     rig.book >> Closed(end.ch) << []
@@ -52,7 +52,7 @@ def test_an_upload(rig: PhoneHarness) -> None:
 )
 def test_an_upload_that_the_relay_does_not_take(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
     end = upload(rig)
-    end.receive(rig.book.take())
+    end.receive(rig.book.drain_commands())
     rig.book >> end.answer(status, body)
     assert rig.responses() == [("r1", 500, {"error": f"the file could not be uploaded: {problem}"})]
 
@@ -66,16 +66,16 @@ def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
 
 def test_an_upload_that_takes_too_long(rig: PhoneHarness) -> None:
     end = upload(rig)
-    rig.book.take()
+    rig.book.drain_commands()
     rig.book.after(15.0)
-    assert Abort(end.ch) in rig.book.take()
+    assert Abort(end.ch) in rig.book.drain_commands()
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: timed_out"})]
 
 
 def test_an_upload_when_the_socket_is_lost(rig: PhoneHarness) -> None:
     end = upload(rig)
-    rig.book.take()
-    assert Abort(end.ch) in (rig.book >> Closed(rig.end.ch)).take()
+    rig.book.drain_commands()
+    assert Abort(end.ch) in (rig.book >> Closed(rig.end.ch)).drain_commands()
     rig.book >> Closed(end.ch) << []
 
 
@@ -83,7 +83,7 @@ def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
-    rig.book >> Stopping(10.0) << [Cancel(connect.op), sends(rig.end.ch)]
+    rig.book >> Stopping(10.0) << [Cancel(connect.op), SendMatcher(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_written_as_a_part(rig: PhoneHarness) -> None:
 
 def test_a_bug_after_the_upload(rig: PhoneHarness) -> None:
     end = upload(rig)
-    end.receive(rig.book.take())
+    end.receive(rig.book.drain_commands())
     rig.handset.fault = RuntimeError("bug")
     rig.book >> end.answer(200, b'{"token":"abc"}')
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

@@ -16,7 +16,7 @@ from tests.phone.safety.scripted_backend import ScriptedBackend
 def say(rig: PhoneHarness, line: str) -> list[str]:
     """Type a line; what the person is told."""
     rig.type(line)
-    return notes(rig.book.take())
+    return notes(rig.book.drain_commands())
 
 
 def notes(commands: list[Command]) -> list[str]:
@@ -27,7 +27,7 @@ def notes(commands: list[Command]) -> list[str]:
 def ask(rig: PhoneHarness, request_id: str, text: str = "Send") -> str:
     """A command that the person is asked about; the name of the question."""
     rig.command("/tap_text", request_id, body={"text": text})
-    (asked,) = rig.book.take()
+    (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)
     assert asked.event == "asked"
     return str(asked.fields["confirmation"])
@@ -38,7 +38,7 @@ def test_yes_and_no_and_always() -> None:
     ask(rig, "r1")
     rig.book >> Received(KEYS, b"y")
     rig.book >> Received(KEYS, b"\r\n")
-    commands = rig.book.take()
+    commands = rig.book.drain_commands()
     assert notes(commands) == ["c1 allowed"]
     assert [call.path for call in rig.handset.asked] == ["/tap_text"]
     ask(rig, "r2")
@@ -47,7 +47,7 @@ def test_yes_and_no_and_always() -> None:
     ask(rig, "r3")
     assert say(rig, "a") == ["c3 allowed, not to be asked again"]
     rig.command("/tap_text", "r4", body={"text": "send"})
-    assert rig.book.take()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
+    assert rig.book.drain_commands()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
     assert len(rig.handset.asked) == 3
 
 
@@ -72,13 +72,13 @@ def test_with_several_questions_an_answer_needs_a_name() -> None:
 def test_a_yes_that_was_meant_for_a_question_that_has_lapsed() -> None:
     rig = with_keyboard()
     first = ask(rig, "r1")
-    rig.book.after(25.0).take()
+    rig.book.after(25.0).drain_commands()
     second = ask(rig, "r2")
-    rig.book.after(1.9).take()
+    rig.book.after(1.9).drain_commands()
     assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
     assert rig.handset.asked == []
     assert say(rig, f"y {first}") == [f"there is no question {first}"]
-    rig.book.after(0.1).take()
+    rig.book.after(0.1).drain_commands()
     assert say(rig, "y") == [f"{second} allowed"]
 
 
@@ -119,7 +119,7 @@ def test_off_denies_what_is_open() -> None:
     rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> Received(KEYS, b"off\n")
-    rig.book.take()
+    rig.book.drain_commands()
     assert [tell.fields.get("status") for tell in rig.new_notifications() if tell.event == "performed"] == [403]
     assert rig.handset.asked == []
 
@@ -132,9 +132,9 @@ def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) 
     rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> end
-    rig.book.take()
+    rig.book.drain_commands()
     rig.command("/tap_text", "r2", body={"text": "Send"})
-    rig.book.take()
+    rig.book.drain_commands()
     assert [tell.fields["status"] for tell in rig.new_notifications() if tell.event == "performed"] == [403, 403]
     assert rig.handset.asked == []
     if not isinstance(end, Closed):
@@ -157,7 +157,7 @@ def test_attachments() -> None:
     rig.type("show MEDIA:svc-relay://aBc")
     order = rig.book.order(Connect)
     assert say(rig, "tap 1") == ["there is nothing to fetch under 1"]
-    rig.book.fail(order).take()
+    rig.book.fail(order).drain_commands()
     rig.type("tap 1")
     rig.book.order(Connect)
 
@@ -166,6 +166,6 @@ def test_another_network() -> None:
     rig = with_keyboard()
     assert say(rig, "cellular") == ["the network is cellular now"]
     rig.type("show MEDIA:svc-relay://aBc")
-    assert [type(command) for command in rig.book.take()] == [Notify]
+    assert [type(command) for command in rig.book.drain_commands()] == [Notify]
     rig.type("wifi")
     rig.book.order(Connect)

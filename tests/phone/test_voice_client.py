@@ -57,7 +57,7 @@ class Talk:
         """The person says something: the phone asks for a session."""
         self.rig.type(f"say {text}")
         self.end = self.rig.connected()
-        head, body = request(self.end.receive(self.rig.book.take()))
+        head, body = request(self.end.receive(self.rig.book.drain_commands()))
         assert (head.method, head.target) == ("POST", "/voice/realtime-agent/session")
         assert head.headers.get(b"authorization") == f"Bearer {TOKEN}".encode()
         self.asked = json.loads(body)
@@ -72,14 +72,14 @@ class Talk:
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
         """The relay's answer."""
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
-        return [] if status == 200 and body == MADE else self.rig.book.take()
+        return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 
     def open(self, text: str = "What is on the screen?") -> None:
         """A session that is ready: the phone says what it was told."""
         self.say(text)
         self.answered()
         self.end = self.rig.connected()
-        head, *_ = self.end.receive(self.rig.book.take())
+        head, *_ = self.end.receive(self.rig.book.drain_commands())
         assert isinstance(head, RequestHead)
         assert (head.target, head.websocket) == ("/voice/realtime-agent/v1", True)
         self.rig.book >> self.end.received_fact(AcceptWebSocket(STREAM)) << []
@@ -92,7 +92,7 @@ class Talk:
         for each in events:
             text = each if isinstance(each, str) else json.dumps(each)
             self.rig.book >> self.end.received_fact(TextMessage(STREAM, text))
-            commands = self.rig.book.take()
+            commands = self.rig.book.drain_commands()
             self.commands += commands
             heard = self.end.receive(commands)
             said += [json.loads(event.text) for event in heard if isinstance(event, TextMessage)]
@@ -142,7 +142,7 @@ def test_a_turn_is_heard() -> None:
     assert talk.spoken().fields == {"text": "It is Mail.", "sound": wav_head(2 * len(PCM), 16_000) + PCM + PCM}
     assert notes(talk.commands) == []
     talk.rig.book >> Closed(talk.end.ch)
-    assert notes(talk.rig.book.take()) == []
+    assert notes(talk.rig.book.drain_commands()) == []
     talk.say("And now?")
     assert talk.asked == {"chat_session_id": "chat-7"}
 
@@ -158,10 +158,10 @@ def test_a_recording_is_said_in_pieces() -> None:
     talk = Talk()
     talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * CHUNK_SIZE)
     talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.drain_commands())
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.drain_commands())
     talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
     piece = {"sample_rate": HEARING_RATE, "audio_base64": b64encode(b"\1\2" * (CHUNK_SIZE // 2)).decode("ascii")}
     assert talk.hears(READY) == [
@@ -178,11 +178,11 @@ def test_a_recording_that_cannot_be_read() -> None:
     talk = Talk()
     order = talk.play("a.wav")
     talk.rig.book >> Failed(order.op, Failure(FailureKind.INVALID, "it is no WAV file"))
-    assert notes(talk.rig.book.take()) == ["voice: a.wav: it is no WAV file"]
+    assert notes(talk.rig.book.drain_commands()) == ["voice: a.wav: it is no WAV file"]
     talk.rig.book.fail(talk.play("b.wav"), FailureKind.NOT_FOUND)
-    assert notes(talk.rig.book.take()) == ["voice: b.wav: not_found"]
+    assert notes(talk.rig.book.drain_commands()) == ["voice: b.wav: not_found"]
     talk.play("c.wav")
-    assert notes(talk.rig.book.after(SPEAK_TIMEOUT).take()) == ["voice: c.wav: no answer in time"]
+    assert notes(talk.rig.book.after(SPEAK_TIMEOUT).drain_commands()) == ["voice: c.wav: no answer in time"]
 
 
 def test_what_was_typed_is_not_told_again() -> None:
@@ -198,7 +198,7 @@ def test_what_comes_behind_the_end() -> None:
     late = {"type": "voice.response.delta", "delta": "late"}
     texts = [TextMessage(STREAM, json.dumps(each)) for each in (DONE, late, DONE)]
     talk.rig.book >> talk.end.received_fact(*texts)
-    commands = talk.rig.book.take()
+    commands = talk.rig.book.drain_commands()
     assert not [each for each in commands if isinstance(each, Notify)]
 
 
@@ -233,10 +233,10 @@ def test_a_socket_that_closes() -> None:
     talk = Talk()
     talk.open()
     talk.rig.book >> talk.end.received_fact(BinaryMessage(STREAM, b"x"))
-    talk.rig.book.take()
+    talk.rig.book.drain_commands()
     talk.hears({"type": "voice.response.delta", "delta": "It"})
     talk.rig.book >> talk.end.received_fact(CloseWebSocket(STREAM, 1011))
-    talk.commands = talk.rig.book.take()
+    talk.commands = talk.rig.book.drain_commands()
     assert notes(talk.commands) == ["voice: the voice session ended (1011)"]
     assert talk.spoken().fields["text"] == "It"
 
@@ -244,10 +244,10 @@ def test_a_socket_that_closes() -> None:
 def test_silence_has_an_end() -> None:
     talk = Talk()
     talk.open()
-    assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).take()) == []
+    assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).drain_commands()) == []
     talk.hears({"type": "svc.run.progress"})
-    assert notes(talk.rig.book.after(SILENCE_TIMEOUT - 1).take()) == []
-    assert notes(talk.rig.book.after(1).take()) == ["voice: the agent did not answer in time"]
+    assert notes(talk.rig.book.after(SILENCE_TIMEOUT - 1).drain_commands()) == []
+    assert notes(talk.rig.book.after(1).drain_commands()) == ["voice: the agent did not answer in time"]
 
 
 def test_a_session_that_is_never_ready() -> None:
@@ -255,9 +255,9 @@ def test_a_session_that_is_never_ready() -> None:
     talk.say("Hi")
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.drain_commands())
     talk.rig.book >> talk.end.received_fact(AcceptWebSocket(STREAM)) << []
-    assert notes(talk.rig.book.after(READY_TIMEOUT).take()) == ["voice: the agent did not answer in time"]
+    assert notes(talk.rig.book.after(READY_TIMEOUT).drain_commands()) == ["voice: the agent did not answer in time"]
 
 
 def test_refusals() -> None:
@@ -271,12 +271,12 @@ def test_refusals() -> None:
     talk.say("Hi")
     talk.answered()
     talk.end = talk.rig.connected()
-    talk.end.receive(talk.rig.book.take())
+    talk.end.receive(talk.rig.book.drain_commands())
     assert notes(talk.answered(404, {})) == ["voice: the relay opens no voice session: status 404"]
     talk.rig.type("say Hi")
     connect = talk.rig.book.order(Connect)
     talk.rig.book.fail(connect, FailureKind.UNREACHABLE)
-    assert notes(talk.rig.book.take()) == ["voice: the relay makes no voice session: unreachable"]
+    assert notes(talk.rig.book.drain_commands()) == ["voice: the relay makes no voice session: unreachable"]
 
 
 def test_one_turn_at_a_time_and_no_speech() -> None:
@@ -284,7 +284,7 @@ def test_one_turn_at_a_time_and_no_speech() -> None:
     talk.open()
     rig = talk.rig
     rig.type("say More")
-    assert notes(rig.book.take()) == ["voice: the agent has not answered yet"]
+    assert notes(rig.book.drain_commands()) == ["voice: the agent has not answered yet"]
     talk.hears(DONE)
     controls = rig.phone.controls
     controls._voice.start_turn("x" * (MAX_TEXT + 1))
@@ -299,7 +299,7 @@ def test_nobody_is_there() -> None:
     rig.start()
     rig.open_keyboard()
     rig.type("say Hi")
-    assert notes(rig.book.take()) == ["voice: there is no relay at the moment"]
+    assert notes(rig.book.drain_commands()) == ["voice: there is no relay at the moment"]
 
 
 def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +311,7 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.bearer_header", broken)
     talk.rig.type("say Hi")
-    (note,) = notes(talk.rig.book.take())
+    (note,) = notes(talk.rig.book.drain_commands())
     assert note.startswith("voice: internal error, reference ")
 
 
@@ -320,4 +320,4 @@ def test_a_phone_that_stops_hangs_up() -> None:
     talk.open()
     talk.rig.phone._voice.stop()
     talk.rig.phone._voice.stop()
-    talk.rig.book.after(0.0).take()
+    talk.rig.book.after(0.0).drain_commands()

@@ -30,8 +30,8 @@ from svc_proto.facts import Done, Failed, Failure, FailureKind, Received, Starte
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import RelayHarness
 from tests.relay.phone_client import PhoneClient
-from tests.support.channel_ends import Child
-from tests.support.core_harness import HOME, End, Node
+from tests.support.channel_ends import HarnessChild
+from tests.support.core_harness import HOME, FarEnd, HarnessNode
 
 TMUX = "/usr/bin/tmux"
 SHELLS = ("/bin/sh", "/bin/zsh")
@@ -44,7 +44,7 @@ class ChildProcessHarness(RelayHarness):
     """See the module."""
 
     def __init__(self, *, tmux: TmuxServer | None = None, config: RelayConfig | None = None, **options: Any) -> None:
-        self.children: list[Child] = []
+        self.children: list[HarnessChild] = []
         self.tmux_commands: list[tuple[str, ...]] = []
         self.tmux = tmux
         self.conf_written = True
@@ -68,8 +68,8 @@ class ChildProcessHarness(RelayHarness):
 
     # --- the runtime ---
 
-    def perform(self, node: Node, operation: Operation[Any]) -> None:
-        """See `Book`."""
+    def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
+        """See `CoreHarness`."""
         match operation:
             case Spawn(op=op):
                 problem, self.problem = self.problem, None
@@ -80,13 +80,13 @@ class ChildProcessHarness(RelayHarness):
             case WriteFile(op=op) if not self.conf_written:
                 node.post(Failed(op, Failure(FailureKind.DENIED)))
             case _:
-                super().perform(node, operation)
+                super().execute(node, operation)
 
-    def _start(self, node: Node, order: Spawn) -> None:
+    def _start(self, node: HarnessNode, order: Spawn) -> None:
         self._pid += 1
-        child = node.ends[order.ch] = Child(node, order.ch, order=order, pid=self._pid, size=order.terminal)
+        child = node.ends[order.ch] = HarnessChild(node, order.ch, order=order, pid=self._pid, size=order.terminal)
         if order.stderr is not None:
-            child.errors = node.ends[order.stderr] = End(node, order.stderr)
+            child.errors = node.ends[order.stderr] = FarEnd(node, order.stderr)
         node.post(Done(order.op, Spawned(child.pid)))
         if order.argv[0] != TMUX or order.terminal is not None or self.tmux is None:
             self.children.append(child)
@@ -153,7 +153,7 @@ def attach(phone: PhoneClient, name: str | None = "default", **payload: object) 
 
 def attached(
     name: str = "default", *, tmux: Tmux | None = None, **options: Any
-) -> tuple[ChildProcessHarness, PhoneClient, Child]:
+) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
     book = ChildProcessHarness(tmux=tmux, **options)
     phone = book.client()
     assert attach(phone, name)["type"] == "terminal.attached"

@@ -26,7 +26,7 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import Limits
 from tests.relay.phone_client import PhoneClient
 from tests.support.core_harness import HOME, SECRET, SPOOL
-from tests.support.http_harness import FIRST, Call, Fields, HttpBook
+from tests.support.http_harness import FIRST, Fields, HttpCall, HttpHarness
 from tests.support.playbook import LOCAL, PATIENT, PEER, REMOTE, START
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "SECRET",
     "SPOOL",
     "START",
-    "Call",
+    "HttpCall",
     "PairedPhone",
     "PhoneClient",
     "RelayHarness",
@@ -61,7 +61,7 @@ class PairedPhone:
         return self.token[:8]
 
 
-class RelayHarness(HttpBook):
+class RelayHarness(HttpHarness):
     """A relay, its host and its peers."""
 
     host_name = HOST
@@ -112,8 +112,8 @@ class RelayHarness(HttpBook):
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
     ) -> PhoneClient:
         """Ask for a WebSocket, which may be refused."""
-        phone = self.come(PhoneClient, peer, tls=tls)
-        phone.say(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
+        phone = self.connect_http1(PhoneClient, peer, tls=tls)
+        phone.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
         return phone
 
     def websocket(

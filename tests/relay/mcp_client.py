@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.mcp.http_harness import McpHttpSession
 from tests.mcp.stdio_harness import ELICITS
-from tests.relay.harness import REMOTE, Call, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, RelayHarness
 from tests.relay.routes.media_harness import PNG, upload_json
 
 
@@ -18,7 +18,7 @@ class RelayMcpClient(McpHttpSession):
         self.paired = book.pair(device_name="Pixel")
         super().__init__(book, ELICITS, token=self.paired.token, peer=REMOTE)
 
-    def read(self, name: str) -> Call:
+    def read(self, name: str) -> HttpCall:
         return self.begin("resources/read", uri=f"phone://{name}")
 
 
@@ -27,10 +27,10 @@ def upload(book: RelayHarness, agent: RelayMcpClient) -> str:
     return str(answer.json["token"])
 
 
-def result(call: Call) -> Any:
+def result(call: HttpCall) -> Any:
     return call.result.json["result"]
 
 
-def text(call: Call) -> str:
+def text(call: HttpCall) -> str:
     (block,) = result(call)["content"]
     return str(block["text"])

@@ -10,7 +10,7 @@ from attrs import define
 
 from svc_proto.relay.openapi.message_types import SERVER_MESSAGES
 from svc_proto.wire.events import BinaryMessage, CloseWebSocket, Event, TextMessage, WebSocketAccepted, WebSocketClosed
-from tests.support.http_harness import FIRST, Call
+from tests.support.http_harness import FIRST, HttpCall
 
 ENVELOPE = '{"channel":'
 MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SERVER_MESSAGES.items()}  # type: ignore[attr-defined]  # of a TypedDict
@@ -18,7 +18,7 @@ OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # the gateway's own words
 
 
 @define(eq=False)
-class PhoneClient(Call):
+class PhoneClient(HttpCall):
     """A client's WebSocket."""
 
     seen: int = 0  # messages
@@ -60,10 +60,10 @@ class PhoneClient(Call):
         self.text(json.dumps(members))
 
     def text(self, text: str) -> None:
-        self.say(TextMessage(FIRST, text))
+        self.send_events(TextMessage(FIRST, text))
 
     def binary(self, data: bytes) -> None:
-        self.say(BinaryMessage(FIRST, data))
+        self.send_events(BinaryMessage(FIRST, data))
 
     def auth(self, **payload: object) -> dict[str, Any]:
         """Send `system/auth`; the one envelope that answers it."""
@@ -71,7 +71,7 @@ class PhoneClient(Call):
         return self.only()
 
     def close(self) -> None:
-        self.say(CloseWebSocket(FIRST))
+        self.send_events(CloseWebSocket(FIRST))
 
     def command(self) -> dict[str, Any]:
         """The payload of the one command that came since the last look."""

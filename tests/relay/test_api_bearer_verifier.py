@@ -12,13 +12,13 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.relay.voice import access
 from svc_proto.relay.voice.access import CACHE_SECONDS, ApiBearerVerifier
-from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest
 
 Plan: TypeAlias = "Callable[[Engine], Flow[list[bool]]]"
 URL = "http://api.example:8642"
 
 
-def guarded(asked: Asked) -> Reply:
+def guarded(asked: UpstreamRequest) -> Reply:
     assert asked.url == f"{URL}/v1/models"
     return (200 if asked.headers.get(b"authorization") == b"Bearer key" else 401), b""
 

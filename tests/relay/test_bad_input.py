@@ -15,7 +15,7 @@ from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.wire.events import BinaryMessage, TextMessage
-from tests.relay.harness import FIRST, PEER, REMOTE, Call, PairedPhone, RelayHarness
+from tests.relay.harness import FIRST, PEER, REMOTE, HttpCall, PairedPhone, RelayHarness
 
 ROUTES = sorted(dict.fromkeys((route.method, route.pattern) for route in Relay(RelayConfig()).router.routes))
 SOCKETS = (("GET", "/"), ("GET", "/ws"))
@@ -139,7 +139,7 @@ def check_untouched(book: RelayHarness, paired: PairedPhone, before: list[Any]) 
     assert call.result.json == {"alive": True}
 
 
-def check_refused(call: Call) -> None:
+def check_refused(call: HttpCall) -> None:
     if call.answer is None:
         assert call.gone or not call.heard  # closed without a word, or waiting for more
         return
@@ -267,7 +267,7 @@ def test_any_bytes_at_all(pieces: list[bytes]) -> None:
     check_untouched(book, paired, before)
 
 
-def check_closed(phone: Call) -> None:
+def check_closed(phone: HttpCall) -> None:
     for event in phone.events:
         if isinstance(event, TextMessage):
             envelope = json.loads(event.text)
@@ -283,7 +283,9 @@ def test_any_message_before_authentication(messages: list[str | bytes]) -> None:
     phone = book.websocket()
     for message in messages:
         if phone.is_open:
-            phone.say(TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message))
+            phone.send_events(
+                TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message)
+            )
     check_closed(phone)
     book.after(31)
     assert phone.closed is not None
@@ -297,7 +299,7 @@ def test_any_message_after_authentication(messages: list[str | bytes]) -> None:
     phone = book.pair(device_id="noisy").phone
     paired, before = witness(book)
     for message in messages:
-        phone.say(TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message))
+        phone.send_events(TextMessage(FIRST, message) if isinstance(message, str) else BinaryMessage(FIRST, message))
     check_closed(phone)
     assert phone.is_open
     check_untouched(book, paired, before)

@@ -12,7 +12,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.commands import ReadFile, ReleaseFile
 from svc_proto.relay.mcp_phone_control import LocalPhoneControl
 from tests.mcp.http_harness import events, stream_messages
-from tests.relay.harness import REMOTE, Call, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, RelayHarness
 from tests.relay.mcp_client import RelayMcpClient, result, text, upload
 from tests.relay.oauth_client import OAuthTestClient
 from tests.relay.routes.media_harness import PNG, open_book
@@ -106,7 +106,7 @@ def test_the_grant_is_asked_for_with_each_call(book: RelayHarness, agent: RelayM
 
 
 def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClient) -> None:
-    def shoot(token: str, ask: str = "tool") -> Call:
+    def shoot(token: str, ask: str = "tool") -> HttpCall:
         call = agent.tool("phone_screenshot") if ask == "tool" else agent.read("screenshot")
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {"media": f"MEDIA:hermes-relay://{token}"})
         return call

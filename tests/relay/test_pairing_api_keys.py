@@ -259,9 +259,9 @@ def test_a_voice_socket_that_a_key_opened_ends_with_its_chat(beside: Beside, way
     elif way == "over":
         book.after(31.0)
     else:
-        socket.say(TextMessage(FIRST, "{}"))
+        socket.send_events(TextMessage(FIRST, "{}"))
         assert socket.is_open
         book.after(601.0)
-        socket.say(TextMessage(FIRST, "{}"))
+        socket.send_events(TextMessage(FIRST, "{}"))
     assert socket.closed is not None
     assert socket.closed.code == 1008

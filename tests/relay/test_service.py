@@ -17,7 +17,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
 from svc_proto.wire.limits import Limits
-from tests.relay.harness import REMOTE, Call, RelayHarness
+from tests.relay.harness import REMOTE, HttpCall, RelayHarness
 from tests.relay.routes.media_harness import open_book as open_media
 
 OTHER = Address("203.0.113.8", 50_000)
@@ -351,7 +351,7 @@ SMS = b'{"to": "+15550100", "body": "Hello"}'
 HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
 
 
-def half_sent(book: RelayHarness, token: str) -> Call:
+def half_sent(book: RelayHarness, token: str) -> HttpCall:
     """A text message on its way, but for the last byte."""
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 

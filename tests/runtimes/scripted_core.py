@@ -19,7 +19,7 @@ from runtimes.net.listener import Listener, bind
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
-from tests.support.background_program import Beside
+from tests.support.background_program import BackgroundProgram
 
 TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
 CONTROL = ChannelId(2)
@@ -137,7 +137,7 @@ def running(
     extra = bind("127.0.0.1", 0, tls=tls) if tls is not None else None
     listeners = [plain, *([] if extra is None else [extra]), *more]
     program = Program(core=core, listeners=listeners, services=services or Services())
-    beside = Beside(program, runtime)
+    beside = BackgroundProgram(program, runtime)
     live = RunningCore(core, plain, extra, beside.handle)
     try:
         yield live

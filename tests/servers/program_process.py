@@ -23,10 +23,10 @@ from attrs import frozen
 
 from servers.relay_program import read_relay_config, relay_program
 from svc_proto.basics.certificate_pins import pin_of
-from tests.loops.clients import Declined, HttpClient, Ws
+from tests.loops.clients import Declined, HttpClient, WebSocketTestClient
 from tests.loops.environment import bearer
-from tests.loops.live_environment import LiveWire
-from tests.support.background_program import Beside
+from tests.loops.live_environment import LiveConnection
+from tests.support.background_program import BackgroundProgram
 from tests.support.forkserver import Popen, python
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +139,7 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
     before = logger.handlers[:], logger.level, logger.propagate
     config = read_relay_config(known, {"host": "127.0.0.1", "port": 0})
     program = relay_program(config, on_ready=lambda config: bound.put(config.port))
-    beside = Beside(program, "asyncio")
+    beside = BackgroundProgram(program, "asyncio")
     try:
         yield bound.get(timeout=TIMEOUT)
     finally:
@@ -196,11 +196,11 @@ def call(
 
 
 @contextmanager
-def websocket(port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> Iterator[Ws]:
+def websocket(port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> Iterator[WebSocketTestClient]:
     """A WebSocket to a relay; `Declined` if it is none."""
     with socket.create_connection((host, port), timeout=TIMEOUT) as sock:
-        client = HttpClient(LiveWire(sock), f"{host}:{port}", os.urandom)
-        yield Ws(client, path=path, headers=bearer(token) if token else None)
+        client = HttpClient(LiveConnection(sock), f"{host}:{port}", os.urandom)
+        yield WebSocketTestClient(client, path=path, headers=bearer(token) if token else None)
 
 
 def sign_in(port: int, *, host: str = "127.0.0.1", **credentials: str) -> dict[str, Any]:

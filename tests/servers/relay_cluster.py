@@ -16,7 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 import pytest
 
 from svc_proto.basics.errors import RemoteProtocolError
-from tests.loops.clients import Declined, Ws
+from tests.loops.clients import Declined, WebSocketTestClient
 from tests.runtimes.redis_server import RedisServer, needs_redis
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.servers.program_process import SYSTEM_PATH, TIMEOUT, ProgramProcess, call, running_relay, websocket
@@ -89,7 +89,7 @@ class NodePhone:
         self.online = threading.Event()
         self._port = port
         self._over = False
-        self._ws: Ws | None = None
+        self._ws: WebSocketTestClient | None = None
         self._thread = threading.Thread(target=self._live, args=(code,), daemon=True)
         self._thread.start()
 
@@ -110,14 +110,14 @@ class NodePhone:
                     self._serve(ws, shown)
             self.online.clear()
 
-    def _serve(self, ws: Ws, shown: dict[str, str]) -> None:
+    def _serve(self, ws: WebSocketTestClient, shown: dict[str, str]) -> None:
         told = {"device_name": self.name, "device_id": f"device-{self.name}", "client_surface": "android", **shown}
         answer = ws.sign_in(**told)
         if answer["type"] != "auth.ok":
             self.refused = answer["payload"]["reason"]
             return
         self.token = ws.token
-        ws.say("bridge", "bridge.status", {"device": {"name": self.name}})
+        ws.send_envelope("bridge", "bridge.status", {"device": {"name": self.name}})
         self.online.set()
         while True:
             command = ws.command(FOREVER)

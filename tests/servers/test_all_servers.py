@@ -172,12 +172,12 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         with websocket(relay) as desktop:
             code = call(relay, "POST", "/pairing").body["code"]
             assert desktop.sign_in(pairing_code=code)["type"] == "auth.ok"
-            desktop.say("tui", "tui.attach", {"cols": 80, "rows": 24})
-            while desktop.hear()["type"] != "tui.attached":
+            desktop.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
+            while desktop.receive_message()["type"] != "tui.attached":
                 pass
             asked = {"jsonrpc": "2.0", "id": "1", "method": "session.list", "params": {}}
-            desktop.say("tui", "tui.rpc.request", asked)
-            while (answer := desktop.hear())["type"] != "tui.rpc.response":
+            desktop.send_envelope("tui", "tui.rpc.request", asked)
+            while (answer := desktop.receive_message())["type"] != "tui.rpc.response":
                 pass
             assert answer["payload"]["result"]["sessions"] == []
         url = f"https://127.0.0.1:{api}"

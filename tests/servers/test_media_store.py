@@ -24,7 +24,7 @@ from servers.relay_program import read_relay_config
 from svc_proto.settings import S3Bucket
 from tests.servers.program_process import TIMEOUT, call, environment
 from tests.servers.relay_cluster import RelayCluster, needs_nodes, until
-from tests.support.background_program import serving
+from tests.support.background_program import running_service
 from tests.support.ports import free_port
 
 pytestmark = needs_nodes
@@ -72,7 +72,7 @@ def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             until(lambda: asked(key, "PUT", key.url) == 200, "there is a bucket")
         else:
             whole = S3Bucket(f"{key.url}/of/svc", key.region, key.key, key.secret)
-            stack.enter_context(serving(S3Service(whole), port=port))
+            stack.enter_context(running_service(S3Service(whole), port=port))
         yield env
 
 

@@ -14,7 +14,7 @@ from runtimes.tls.contexts import client_context
 from servers.relay import main
 from servers.relay_program import read_relay_config
 from svc_proto.wire.events import WebSocketClosed
-from tests.loops.live_environment import LiveWire
+from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import CLOSE, RawSocket
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
@@ -43,7 +43,7 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
 
 def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
-        raw = RawSocket(LiveWire(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
+        raw = RawSocket(LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
         relay.process.send_signal(signal.SIGINT)
         assert raw.receive()[0] == CLOSE  # and it waits now for an answer, which does not come
         assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT

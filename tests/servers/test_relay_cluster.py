@@ -139,7 +139,7 @@ def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Re
         spoken = call(cluster.ports[0], "POST", "/voice/output/session", {"provider": "stub"}, token=token)
         assert spoken.status == 200, spoken.body
         with websocket(port, path=spoken.body["websocket_path"], token=token) as ws:
-            assert ws.hear()["type"] == "voice.session.ready"
+            assert ws.receive_message()["type"] == "voice.session.ready"
 
 
 def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None:

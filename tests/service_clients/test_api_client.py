@@ -16,7 +16,7 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent
 from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
 from tests.service_clients.test_service_client import Plan, failure
-from tests.support.http_harness import Answer
+from tests.support.http_harness import HarnessResponse
 
 API = ApiClient("it", "http://h:1", "k3y")
 
@@ -75,7 +75,7 @@ def test_a_run(order: tuple[Any, ...], request_line: str, body: bytes) -> None:
 
 
 STREAM = b"event: a\ndata: 1\n\nevent: b\ndata: 2\n\n"
-BEGUN = Answer(200, Headers(), STREAM, open=True)
+BEGUN = HarnessResponse(200, Headers(), STREAM, open=True)
 
 
 def turn(engine: Engine, enough: str = "") -> Flow[str]:
@@ -134,6 +134,6 @@ def test_a_turn_that_does_not_begin(answer: Reply, fault: ServiceFault) -> None:
 
 
 def test_a_turn_that_breaks_off() -> None:
-    more_to_come = Answer(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
+    more_to_come = HarnessResponse(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
     world = OneShotHarness(turn, http=more_to_come, script=[(0.5, lambda world: world.break_connections())])
     assert world.fails().reason == "the answer broke off: reset"

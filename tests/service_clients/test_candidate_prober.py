@@ -7,7 +7,7 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.service_clients.candidate_prober import CandidateProber, parse_candidate
 from svc_proto.service_clients.relay_url import DERIVED_PROBE
-from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 
 LAN, LAN_2 = Candidate("lan", 0, "ws://192.0.2.1:8767"), Candidate("lan", 0, "ws://192.0.2.2:8767")
 PUBLIC = Candidate("public", 1, "wss://home.example")
@@ -26,7 +26,7 @@ def world(answers: dict[str, Reply], *, again: bool = False) -> OneShotHarness[l
         assert before < len(made.asked)
         return [first, second, third]
 
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         return answers.get(asked.url.removesuffix("/health"), REFUSED)
 
     made = OneShotHarness(plan, http=http)

@@ -15,7 +15,7 @@ from svc_proto.service_clients.local_pairing import DEVICE_NAME, pair_locally, r
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceCallError
-from tests.cli.harness import REFUSED, SILENT, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 
 RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
@@ -42,7 +42,7 @@ def test_it_says_who_it_is() -> None:
     there = pairing(("auth.ok", {"session_token": "!tok~"}))
     there.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert there.run() == "!tok~"
-    asked: Asked = there.asked[0]
+    asked: UpstreamRequest = there.asked[0]
     assert (asked.method, asked.path, asked.headers.get(HEADER)) == ("POST", "/pairing", b"5e" * 32)
     (auth,) = there.said
     payload = auth["payload"]

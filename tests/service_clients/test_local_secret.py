@@ -44,7 +44,7 @@ def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
 @pytest.mark.parametrize("problem", [None, FULL])
 def test_it_is_made_and_put_down(problem: Failure | None) -> None:
     book, owner = asking(create_secret)
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)
     assert (order.name, len(order.text)) == (LOCAL_SECRET, 64)
     book >> (Done(ONE, None) if problem is None else Failed(ONE, problem)) << []

@@ -87,7 +87,7 @@ class Talk:
     def act(self, call: Callable[[], object]) -> list[dict[str, Any]]:
         """What is said then."""
         before = len(self.bag.sent)
-        self.book.act(call).take()
+        self.book.act(call).drain_commands()
         return self.bag.sent[before:]
 
     def do(self, flow: Flow[Any]) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ class Talk:
 
     def after(self, seconds: float) -> list[dict[str, Any]]:
         before = len(self.bag.sent)
-        self.book.after(seconds).take()
+        self.book.after(seconds).drain_commands()
         return self.bag.sent[before:]
 
     @property

@@ -11,18 +11,18 @@ def test_a_second_of_a_server(messages: int, size: int) -> None:
     book = open_book()
     held: list[bool] = []
     quota = ReadQuota(book.engine, held.append)
-    book.act(lambda: quota.count(messages, size)).take()
+    book.act(lambda: quota.count(messages, size)).drain_commands()
     assert held == []
-    book.act(lambda: quota.count(bool(messages), bool(size))).take()
-    book.act(lambda: quota.count(bool(messages), bool(size))).take()
+    book.act(lambda: quota.count(bool(messages), bool(size))).drain_commands()
+    book.act(lambda: quota.count(bool(messages), bool(size))).drain_commands()
     assert held == [True]
-    book.after(0.9).take()
+    book.after(0.9).drain_commands()
     assert held == [True]
-    book.after(0.2).take()
+    book.after(0.2).drain_commands()
     assert held == [True, False]
-    book.act(lambda: quota.count(messages, size)).take()
+    book.act(lambda: quota.count(messages, size)).drain_commands()
     assert held == [True, False]
-    book.act(lambda: quota.count(1, 1)).take()
-    book.act(quota.close).take()
-    book.after(5.0).take()
+    book.act(lambda: quota.count(1, 1)).drain_commands()
+    book.act(quota.close).drain_commands()
+    book.after(5.0).drain_commands()
     assert held == [True, False, True]

@@ -25,7 +25,7 @@ DOOR = PhoneScreenEndpoint(URL, "5ec4e7")
 @pytest.mark.parametrize("problem", [None, Failure(FailureKind.NO_SPACE)])
 def test_it_is_opened_and_shut(problem: Failure | None) -> None:
     book, owner = asking(partial(publish_phone_screen, url=URL))
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)
     said = json.loads(order.text)
     assert (order.name, said["url"], len(said["secret"])) == (PHONE_SCREEN_FILE, URL, 64)
@@ -33,7 +33,7 @@ def test_it_is_opened_and_shut(problem: Failure | None) -> None:
     assert owner.told == [(PhoneScreenEndpoint(URL, said["secret"]), problem)]
     assert said["secret"] not in repr(owner.told)
     book, _ = asking(withdraw_phone_screen)
-    assert book.take() == [WriteConfig(ONE, PHONE_SCREEN_FILE, "")]
+    assert book.drain_commands() == [WriteConfig(ONE, PHONE_SCREEN_FILE, "")]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_it_is_opened_and_shut(problem: Failure | None) -> None:
 )
 def test_it_is_found(found: str | Failure, door: PhoneScreenEndpoint | None) -> None:
     book, owner = asking(find_phone_screen)
-    (order,) = book.take()
+    (order,) = book.drain_commands()
     assert order == ReadConfig(ONE, PHONE_SCREEN_FILE)
     book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
     assert owner.told == [door]

@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.multipart import Part
-from tests.cli.harness import REFUSED, Asked, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.service_clients.test_service_client import Plan, failure
 
 RELAY = RelayClient("the relay", "http://h:1", "t")
@@ -52,7 +52,7 @@ def test_revoking(answer: Reply, result: object) -> None:
 
 
 def test_a_voice_session() -> None:
-    def http(asked: Asked) -> Reply:
+    def http(asked: UpstreamRequest) -> Reply:
         assert (asked.path, asked.json) == ("/voice/realtime-agent/session", {"profile": "p"})
         return as_json({"websocket_path": "/voice/x"})
 

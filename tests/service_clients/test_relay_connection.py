@@ -21,8 +21,8 @@ from svc_proto.service_clients.relay_connection import (
     connect_relay,
 )
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
-from tests.cli.harness import REFUSED, Asked, OneShotHarness
-from tests.support.playbook import Idle, counting_entropy
+from tests.cli.harness import REFUSED, OneShotHarness, UpstreamRequest
+from tests.support.playbook import IdleService, counting_entropy
 
 RELAY = ServiceClient("the relay", "ws://h:8767/ws", "t0ken")
 SAID = {"session_token": "t0ken", "device_name": "Desk"}
@@ -73,7 +73,7 @@ def test_a_token_is_shown_at_the_handshake() -> None:
     """A relay lets it in then, even if others at this address have guessed codes."""
     seen: list[bytes | None] = []
 
-    def declined(asked: Asked) -> tuple[int, bytes]:
+    def declined(asked: UpstreamRequest) -> tuple[int, bytes]:
         seen.append(asked.headers.get(b"authorization"))
         return 429, b""
 
@@ -137,7 +137,7 @@ class Wire:
 
 
 def fresh() -> tuple[RelayConnection, Wire, list[object]]:
-    engine = Engine(Idle(), entropy=counting_entropy())
+    engine = Engine(IdleService(), entropy=counting_entropy())
     link, heard = RelayConnection(engine, {"session_token": "t"}), list[object]()
     link.on_envelope = heard.append
     link.on_lost = heard.append

@@ -17,7 +17,7 @@ from svc_proto.engine.core import Engine, Service
 TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
 
 
-class Beside:
+class BackgroundProgram:
     """Programs that run; `handle` is the way to them."""
 
     def __init__(self, programs: Program | Sequence[Program], runtime: str) -> None:
@@ -43,12 +43,12 @@ class Beside:
 
 
 @contextmanager
-def serving(service: Service, runtime: str = "asyncio", *, port: int = 0) -> Iterator[str]:
+def running_service(service: Service, runtime: str = "asyncio", *, port: int = 0) -> Iterator[str]:
     """A service on this host, once it accepts: its address."""
     listener, ready = bind("127.0.0.1", port), threading.Event()
     core = Engine(service, entropy=os.urandom)
     services = Services(logger=logging.getLogger("tests.support.background_program"))
-    beside = Beside(Program(core=core, listeners=[listener], services=services, on_ready=ready.set), runtime)
+    beside = BackgroundProgram(Program(core=core, listeners=[listener], services=services, on_ready=ready.set), runtime)
     try:
         assert ready.wait(TIMEOUT)
         yield f"http://127.0.0.1:{listener.address.port}"

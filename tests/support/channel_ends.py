@@ -29,14 +29,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.facts import ChannelId, Closed, Fact, ReadClosed, Received, Sent
 
 if TYPE_CHECKING:
-    from tests.support.core_harness import Book
+    from tests.support.core_harness import CoreHarness
 
 
 @define(eq=False)
-class End:
+class FarEnd:
     """The far side of a channel of a node: takes what the node says, and tells it what happens there."""
 
-    node: Node
+    node: HarnessNode
     ch: ChannelId
     reads: bool = True
     gone: bool = False
@@ -51,7 +51,7 @@ class End:
         self.unread += len(data)
         if self.reads:
             self.read_on()
-        self.hear(data)
+        self.feed(data)
 
     def read_on(self) -> None:
         """Take what was left unread, and all that comes."""
@@ -63,7 +63,7 @@ class End:
     def read(self) -> None:
         """The same, with all that follows from it at once."""
         self.read_on()
-        self.node.book.settle()
+        self.node.book.run_until_idle()
 
     def finish(self, why: str = "", status: int | None = None) -> None:
         """It is over. Harmless when it is so already."""
@@ -75,7 +75,7 @@ class End:
 
     # --- for the kinds ---
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Bytes came."""
 
     def close_write(self) -> None:
@@ -88,7 +88,7 @@ class End:
         self.finish("done")
 
 
-class Ear(End):
+class PassiveEnd(FarEnd):
     """One that neither goes nor says anything by itself."""
 
     def close_write(self) -> None:
@@ -100,16 +100,16 @@ class Ear(End):
 
 
 @define(eq=False)
-class Child(Ear):
+class HarnessChild(PassiveEnd):
     """A child process, as the node ordered it."""
 
     order: Spawn = field(kw_only=True)
     pid: int = 0
-    errors: End | None = None  # where its error output goes
+    errors: FarEnd | None = None  # where its error output goes
     signals: list[SignalName] = field(factory=list)
     size: TerminalSize | None = None
 
-    def say(self, data: bytes) -> None:
+    def write_output(self, data: bytes) -> None:
         """Write to its output."""
         self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
 
@@ -126,7 +126,7 @@ class Child(Ear):
     def vanish(self, why: str, status: int | None = None) -> None:
         """End in whatever way."""
         self.end(why, status)
-        self.node.book.settle()
+        self.node.book.run_until_idle()
 
     def end(self, why: str = "", status: int | None = None) -> None:
         """The same, told in its turn."""
@@ -138,13 +138,13 @@ class Child(Ear):
         self.end()
 
 
-class Plug(End):
+class CableEnd(FarEnd):
     """One end of a cable between two nodes; `other` is the one that the far node sees."""
 
-    other: Plug
+    other: CableEnd
     shut = False
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         self.other.node.post(Received(self.other.ch, data))
 
     def close_write(self) -> None:
@@ -161,14 +161,14 @@ class Plug(End):
 
 
 @define(eq=False)
-class Node:
+class HarnessNode:
     """An engine on a host; to the host's operations it is a process."""
 
-    book: Book
+    book: CoreHarness
     engine: Engine
     host: SimHost
     name: str
-    ends: dict[ChannelId, Any] = field(factory=dict)  # `End`s
+    ends: dict[ChannelId, Any] = field(factory=dict)  # `FarEnd`s
     alive: bool = True
     secure_doors: int = 0
     operations: SimOperations = field(init=False)
@@ -200,7 +200,7 @@ class Node:
             case Cancel(op=op):
                 self.book.cancel(self, op)
             case Operation():
-                self.book.operate(self, command)
+                self.book.on_operation(self, command)
             case _ if type(command) in self.operations.handlers:
                 self.operations.handlers[type(command)](command)
             case _:
@@ -211,7 +211,7 @@ class Node:
 class _FileEnd:
     """An end as the simulator's files go to it."""
 
-    end: End
+    end: FarEnd
     gone: bool = False
 
     def send(self, data: bytes, file: OutboxFile) -> None:

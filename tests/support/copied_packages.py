@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 CORE = ("attrs", "h11", "h2", "wsproto")  # what the core needs
 
 
-def borrow(name: str, site: Path) -> None:
+def copy_package(name: str, site: Path) -> None:
     """Copy an installed package, and what it needs, to another environment."""
     found = distribution(name)
     mark = site / f"{name}.borrowed"
@@ -24,4 +24,4 @@ def borrow(name: str, site: Path) -> None:
             shutil.copy(str(file.locate()), site / file)
     for requirement in map(Requirement, found.requires or ()):
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            borrow(requirement.name, site)
+            copy_package(requirement.name, site)

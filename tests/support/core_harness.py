@@ -1,6 +1,6 @@
 """A whole core and what is around it, in memory and at once: the host and its operations are those of `runtimes.sim`.
 
-    book = RelayBook()                        # a `Book` with a service in it
+    book = RelayBook()                        # a `CoreHarness` with a service in it
     book.feed(Stopping(5.0))                  # something happens, and all that follows from it
     book.after(30.0)                          # time passes, the cores woken at each deadline
 
@@ -48,10 +48,10 @@ from svc_proto.facts import (
     Started,
     Stopping,
 )
-from tests.support.channel_ends import Ear, End, Node, Plug
+from tests.support.channel_ends import CableEnd, FarEnd, HarnessNode, PassiveEnd
 from tests.support.playbook import LOCAL, PEER, START, Logs, counting_entropy
 
-__all__ = ["HOME", "SECRET", "SPOOL", "Book", "Ear", "End", "Node"]
+__all__ = ["HOME", "SECRET", "SPOOL", "CoreHarness", "PassiveEnd", "FarEnd", "HarnessNode"]
 
 HOME = "/home/svc"
 SPOOL = f"{HOME}/spool"
@@ -61,7 +61,7 @@ STALLED = 100  # rounds at one instant after which time stands still
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
 
-class Instant:
+class InstantSimulation:
     """The world of a host that takes no time; the clock moves by hand."""
 
     faults = Faults.NONE
@@ -81,7 +81,7 @@ class Instant:
         callback()
 
 
-class Book:
+class CoreHarness:
     """See the module. `node` is the core that is looked at: its commands, logs and operations."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Book:
         entropy: Callable[[int], bytes] | None = None,
         log_level: Level = Level.DEBUG,
     ) -> None:
-        self.clock = Instant()
+        self.clock = InstantSimulation()
         self.host = SimHost(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
         self.host.rooms = ("",)  # files of the state may be named absolutely
         for path, data in (files or {}).items():
@@ -102,9 +102,9 @@ class Book:
         self.held: list[Operation[Any]] = []
         self.commands: list[Command] = []
         self.logs = Logs()
-        self.facts: deque[tuple[Node, Fact]] = deque()
-        self.nodes: list[Node] = []
-        self.servers: dict[int, Node] = {}  # by port, whatever the host
+        self.facts: deque[tuple[HarnessNode, Fact]] = deque()
+        self.nodes: list[HarnessNode] = []
+        self.servers: dict[int, HarnessNode] = {}  # by port, whatever the host
         self._next_channel = 0
         self.node = self._node(service, entropy, log_level)
 
@@ -133,21 +133,21 @@ class Book:
     def serve(self, port: int, service: Service) -> Engine:
         """Let the node find another service at a port."""
         node = self.servers[port] = self._node(service, None, Level.INFO)
-        self.tell(node, Started())
+        self.handle_on(node, Started())
         return node.engine
 
     # --- time and facts ---
 
     def feed(self, fact: Fact) -> None:
         """Something happened; then everything that follows from it at once."""
-        self.tell(self.node, fact)
+        self.handle_on(self.node, fact)
 
-    def tell(self, node: Node, fact: Fact) -> None:
+    def handle_on(self, node: HarnessNode, fact: Fact) -> None:
         """The same of any node."""
         node.post(fact)
-        self.settle()
+        self.run_until_idle()
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Everything that is under way comes to its end."""
         while self.facts:
             node, fact = self.facts.popleft()
@@ -172,7 +172,7 @@ class Book:
         self.clock.now = mono
         for node in self.nodes:
             self.handle(node, None)
-            self.settle()
+            self.run_until_idle()
 
     def step_clock(self, seconds: float) -> None:
         """The operator sets the wall clock."""
@@ -190,7 +190,7 @@ class Book:
             raise problem
         return results
 
-    def within(self, call: Callable[[], T], node: Node | None = None) -> T:
+    def within(self, call: Callable[[], T], node: HarnessNode | None = None) -> T:
         """Call something inside of a `handle`, of another node if one is named; what it raises is raised here."""
         outcome: list[T] = []
         problems: list[Exception] = []
@@ -208,14 +208,19 @@ class Book:
         return outcome[0]
 
     def accept(
-        self, kind: Callable[[Node, ChannelId], Any], peer: Address = PEER, local: Address = LOCAL, *, tls: bool = False
+        self,
+        kind: Callable[[HarnessNode, ChannelId], Any],
+        peer: Address = PEER,
+        local: Address = LOCAL,
+        *,
+        tls: bool = False,
     ) -> Any:
         """Somebody comes: the end of their channel."""
         end = self.plug_in(self.node, kind)
         self.feed(Accepted(end.ch, peer, local, tls))
         return end
 
-    def plug_in(self, node: Node, kind: Callable[[Node, ChannelId], Any]) -> Any:
+    def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, ChannelId], Any]) -> Any:
         """The end of a new channel of a node, which is not told of it yet."""
         self._next_channel += 2
         end = node.ends[ChannelId(self._next_channel)] = kind(node, ChannelId(self._next_channel))
@@ -242,12 +247,12 @@ class Book:
             if fail:
                 self.node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
             else:
-                self.perform(self.node, operation)
-            self.settle()
+                self.execute(self.node, operation)
+            self.run_until_idle()
 
     # --- the runtime ---
 
-    def operate(self, node: Node, operation: Operation[Any]) -> None:
+    def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """An operation was ordered."""
         subject = operation.request if isinstance(operation, Query) else operation
         behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)  # kept in order
@@ -256,9 +261,9 @@ class Book:
         elif node is self.node and isinstance(subject, self.refuse):
             node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
         else:
-            self.perform(node, operation)
+            self.execute(node, operation)
 
-    def cancel(self, node: Node, op: OperationId) -> None:
+    def cancel(self, node: HarnessNode, op: OperationId) -> None:
         """An operation was given up: what is done already is told nevertheless."""
         held = [operation for operation in self.held if operation.op == op]
         if held and node is self.node:
@@ -270,7 +275,7 @@ class Book:
         for operation in [each for each in self.held if isinstance(each, SendFile) and each.ch == ch]:
             self.cancel(self.node, operation.op)
 
-    def perform(self, node: Node, operation: Operation[Any]) -> None:
+    def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
         """Carry an operation out."""
         match operation:
             case Connect():
@@ -285,23 +290,23 @@ class Book:
             case _:
                 node.operations.handlers[type(operation)](operation)
 
-    def connect(self, node: Node, order: Connect) -> Any:
+    def connect(self, node: HarnessNode, order: Connect) -> Any:
         """Who is there: an end, a `Failure`, or None for nobody who says anything."""
         server = self.servers.get(order.port)
         if server is None:
             return REFUSED
-        near, far = Plug(node, order.ch), self.plug_in(server, Plug)
+        near, far = CableEnd(node, order.ch), self.plug_in(server, CableEnd)
         near.other, far.other = far, near
         server.post(Accepted(far.ch, PEER, Address("127.0.0.1", order.port)))
         return near
 
-    def _node(self, service: Service, entropy: Callable[[int], bytes] | None, log_level: Level) -> Node:
+    def _node(self, service: Service, entropy: Callable[[int], bytes] | None, log_level: Level) -> HarnessNode:
         engine = Engine(service, entropy=entropy or counting_entropy(), log_level=log_level)
-        node = Node(self, engine, self.host, type(service).__name__)
+        node = HarnessNode(self, engine, self.host, type(service).__name__)
         self.nodes.append(node)
         return node
 
-    def handle(self, node: Node, fact: Fact | None) -> None:
+    def handle(self, node: HarnessNode, fact: Fact | None) -> None:
         """A node is told something, or what time it is, and what it orders is carried out."""
         if not node.alive:
             return

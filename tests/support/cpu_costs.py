@@ -27,10 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Measure if that is wanted."""
     if config.getoption("--costs"):
-        config.pluginmanager.register(Costs(), "costs")
+        config.pluginmanager.register(CpuCostPlugin(), "costs")
 
 
-class Costs:
+class CpuCostPlugin:
     """Seconds of the processor by test; workers measure, and the process that collects their reports sums up."""
 
     def __init__(self) -> None:

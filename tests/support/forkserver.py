@@ -3,7 +3,7 @@
 A suite that starts a thousand interpreters spends most of its time in `import`. Here one process has imported the
 programs already, and what it forks becomes the program: other arguments, environment, folder and streams, and a session
 and terminal of its own where one is given. The process that asked is its parent, as with `subprocess`, whose interface
-this has: `Popen`, `run`, and `Terminal` in place of `pexpect.spawn`.
+this has: `Popen`, `run`, and `ForkedTerminal` in place of `pexpect.spawn`.
 
 Whatever the interpreter itself would do at its start is left to a new one: other options than `-W error -m`, variables
 that Python reads, code that runs before the program, a system that cannot hand over children. What a start costs, and
@@ -101,7 +101,7 @@ def run(
         return subprocess.CompletedProcess(args, process.returncode, out, err)
 
 
-class Terminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
+class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
     """`pexpect.spawn`, forked likewise, on a terminal and in a session of its own."""
 
     def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:

@@ -1,4 +1,4 @@
-"""A `Book` whose clients and upstream servers speak HTTP: the HTTP driver on a core in memory.
+"""A `CoreHarness` whose clients and upstream servers speak HTTP: the HTTP driver on a core in memory.
 
 answer = book.request("GET", "/health")
 call = book.call("GET", "/ping")          # waits for something
@@ -28,25 +28,37 @@ from svc_proto.wire.events import (
     ResponseHead,
     TextMessage,
 )
-from tests.support.core_harness import Book, End
+from tests.support.core_harness import CoreHarness, FarEnd
 from tests.support.http_client import FIRST, Http1Client, Http1Server, HttpCodec, Response, ResponseReader
 from tests.support.playbook import PEER, REMOTE, counting_entropy
 
-__all__ = ["FIRST", "SILENT", "Answer", "Asked", "Call", "Fields", "HttpBook", "Peer", "Reply", "Upstream", "as_json"]
+__all__ = [
+    "FIRST",
+    "SILENT",
+    "HarnessResponse",
+    "UpstreamRequest",
+    "HttpCall",
+    "Fields",
+    "HttpHarness",
+    "HttpPeer",
+    "Reply",
+    "HttpUpstream",
+    "as_json",
+]
 
 Fields = Iterable[tuple[bytes, bytes]]
-PeerT = TypeVar("PeerT", bound="Peer")
+PeerT = TypeVar("PeerT", bound="HttpPeer")
 
 
 @frozen
-class Answer(Response):
+class HarnessResponse(Response):
     """The response of an upstream server."""
 
     open: bool = False  # it does not end by itself
 
 
 @define
-class Asked:
+class UpstreamRequest:
     """A request as an upstream got it."""
 
     method: str
@@ -64,12 +76,12 @@ class Asked:
 
 
 @frozen
-class Silence:
+class NoAnswer:
     """No answer, ever."""
 
 
-SILENT = Silence()
-Reply: TypeAlias = tuple[int, bytes] | Response | Failure | Silence  # of an upstream; a failure ends the connection
+SILENT = NoAnswer()
+Reply: TypeAlias = tuple[int, bytes] | Response | Failure | NoAnswer  # of an upstream; a failure ends the connection
 
 
 def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
@@ -78,14 +90,14 @@ def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
 
 
 @define(eq=False)
-class Peer(End):
+class HttpPeer(FarEnd):
     """The other end of one connection."""
 
     conn: HttpCodec = field(kw_only=True)
     events: list[Event] = field(factory=list)
     mute: bool = False  # says nothing back by itself, no pong and no close frame
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Take bytes of the node; say back what must be at once (pongs, close frames, an upstream's answer)."""
         if data:  # nothing is no FIN here
             self.conn.receive_data(data)
@@ -103,26 +115,26 @@ class Peer(End):
     def on_event(self, event: Event) -> None:
         """For the kinds that answer."""
 
-    def say(self, *events: Event) -> None:
+    def send_events(self, *events: Event) -> None:
         for event in events:
             self.conn.send(event)
         self.say_bytes(self.conn.data_to_send())
 
     def say_bytes(self, data: bytes) -> None:
         if data and not self.gone:
-            self.node.book.tell(self.node, Received(self.ch, data))
+            self.node.book.handle_on(self.node, Received(self.ch, data))
 
     def vanish(self) -> None:
         """The connection breaks without a word."""
         self.finish("reset")
-        self.node.book.settle()
+        self.node.book.run_until_idle()
 
 
 @define(eq=False)
-class Upstream(Peer):
+class HttpUpstream(HttpPeer):
     """A server that the node has called: what it says is the `book`'s, to requests and to messages of a WebSocket."""
 
-    book: HttpBook = field(kw_only=True)
+    book: HttpHarness = field(kw_only=True)
     url: str = field(kw_only=True)  # scheme, host and port
     upgraded: bool = False
     open: bool = False  # its answer goes on
@@ -135,7 +147,7 @@ class Upstream(Peer):
             case RequestEnd():
                 (head,) = [event for event in self.events if isinstance(event, RequestHead)]
                 body = b"".join(event.data for event in self.events if isinstance(event, RequestData))
-                asked = Asked(head.method, self.url + head.target, head.headers, body)
+                asked = UpstreamRequest(head.method, self.url + head.target, head.headers, body)
                 self.book.asked.append(asked)
                 self._respond(asked)
             case TextMessage(text=text) if self.book.socket is not None:
@@ -151,7 +163,7 @@ class Upstream(Peer):
     def close_write(self) -> None:
         """It has more to say, perhaps."""
 
-    def _respond(self, asked: Asked) -> None:
+    def _respond(self, asked: UpstreamRequest) -> None:
         assert self.book.http is not None
         answer = self.book.http(asked)
         if isinstance(answer, tuple):
@@ -160,13 +172,13 @@ class Upstream(Peer):
             case Failure(detail=why):
                 self.finish(why)
             case Response(status=status, headers=headers, body=body):
-                self.open = isinstance(answer, Answer) and answer.open
+                self.open = isinstance(answer, HarnessResponse) and answer.open
                 kind = b"text/event-stream" if body.startswith((b"event:", b"data:")) else b"application/json"
                 fields = [] if headers.get(b"content-type") else [(b"content-type", kind)]
                 fields += [] if self.open else [(b"content-length", b"%d" % len(body))]
                 self.conn.send(ResponseHead(FIRST, status, Headers([*fields, *headers])))
                 self.go_on(body, end=not self.open)
-            case Silence():
+            case NoAnswer():
                 pass
 
     def go_on(self, body: bytes, *, end: bool) -> None:
@@ -178,7 +190,7 @@ class Upstream(Peer):
 
 
 @define(eq=False)
-class Call(Peer):
+class HttpCall(HttpPeer):
     """An HTTP request whose answer may still be to come."""
 
     reader: ResponseReader = field(factory=ResponseReader)
@@ -208,27 +220,27 @@ class Call(Peer):
         return bytes(self.reader.body)
 
 
-class HttpBook(Book):
+class HttpHarness(CoreHarness):
     """See the module. `http` answers whatever the node asks of others, if there is one, and `socket` the messages of
     its WebSockets: None breaks the connection. `asked` and `said` is what they got.
     """
 
-    caller: type[Call] = Call
+    caller: type[HttpCall] = HttpCall
     host_name = b"127.0.0.1"
 
     def __init__(self, service: Service, **options: Any) -> None:
-        self.http: Callable[[Asked], Reply] | None = None
+        self.http: Callable[[UpstreamRequest], Reply] | None = None
         self.socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None
-        self.upstreams: list[Upstream] = []
-        self.asked: list[Asked] = []
+        self.upstreams: list[HttpUpstream] = []
+        self.asked: list[UpstreamRequest] = []
         self.said: list[Mapping[str, Any]] = []
         self.answers: list[Response] = []
         self.secrets: set[str] = set()
-        self.callers: list[Peer] = []
+        self.callers: list[HttpPeer] = []
         self.client_entropy = counting_entropy()
         super().__init__(service, **options)
 
-    def come(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
+    def connect_http1(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
         """Somebody who speaks HTTP/1.1 comes."""
         conn = Http1Client(self.client_entropy, deflate=False)
         peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
@@ -246,7 +258,7 @@ class HttpBook(Book):
         peer: Address = PEER,
         host: bytes | None = None,
         tls: bool = False,
-    ) -> Call:
+    ) -> HttpCall:
         """Send a request on a fresh connection. A body of bytes is sent as it is, any other as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
@@ -254,9 +266,9 @@ class HttpBook(Book):
             fields.append((b"authorization", b"Bearer " + token.encode()))
         if data:
             fields.append((b"content-length", b"%d" % len(data)))
-        call = self.come(self.caller, peer, tls=tls)
+        call = self.connect_http1(self.caller, peer, tls=tls)
         head = RequestHead(FIRST, method, path, Headers(fields))
-        call.say(head, *([RequestData(FIRST, data)] if data else []), RequestEnd(FIRST))
+        call.send_events(head, *([RequestData(FIRST, data)] if data else []), RequestEnd(FIRST))
         return call
 
     def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
@@ -267,9 +279,9 @@ class HttpBook(Book):
         call.vanish()
         return answer
 
-    def raw(self, data: bytes, *, peer: Address = REMOTE) -> Call:
+    def raw(self, data: bytes, *, peer: Address = REMOTE) -> HttpCall:
         """Send any bytes on a fresh connection, and read what comes as the answer to a GET."""
-        call = self.come(self.caller, peer)
+        call = self.connect_http1(self.caller, peer)
         call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", self.host_name)])))
         call.conn.send(RequestEnd(FIRST))
         call.conn.data_to_send()
@@ -283,10 +295,10 @@ class HttpBook(Book):
         return [place for place in places for secret in sorted(self.secrets) if secret in place]
 
     def connect(self, node: Any, order: Connect) -> Any:
-        """See `Book`."""
+        """See `CoreHarness`."""
         if self.http is None:
             return super().connect(node, order)
         conn = Http1Server(self.client_entropy)
         url = f"{'https' if order.tls else 'http'}://{order.host}:{order.port}"
-        self.upstreams.append(Upstream(node, order.ch, conn=conn, book=self, url=url))
+        self.upstreams.append(HttpUpstream(node, order.ch, conn=conn, book=self, url=url))
         return self.upstreams[-1]

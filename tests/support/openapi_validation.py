@@ -24,7 +24,7 @@ from svc_proto.wire.events import Headers
 OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with members of their own kind
 
 
-class Told(Protocol):
+class AnswerLike(Protocol):
     """An answer, in whichever world."""
 
     @property
@@ -35,18 +35,18 @@ class Told(Protocol):
     def body(self) -> bytes: ...
 
 
-ToldT = TypeVar("ToldT", bound=Told)
+ToldT = TypeVar("ToldT", bound=AnswerLike)
 
 
 @define(eq=False)
-class Documented:
+class OpenApiValidator:
     """One document."""
 
     document: Mapping[str, Any]
     _validators: dict[str, Draft202012Validator] = field(factory=dict, init=False)
 
     @classmethod
-    def of(cls, body: bytes) -> Documented:
+    def of(cls, body: bytes) -> OpenApiValidator:
         """The document in an answer."""
         return cls(json.loads(body))
 
@@ -59,7 +59,7 @@ class Documented:
             for method, operation in item.items()
         }
 
-    def hold(self, routes: Iterable[Route]) -> None:
+    def expect_routes(self, routes: Iterable[Route]) -> None:
         """It has these routes, all of them and nothing else. That it is OpenAPI: `tests/conformance`."""
         operations = self.operations
         assert sorted(operations) == sorted(route.label for route in routes)
@@ -69,7 +69,7 @@ class Documented:
             theme["name"] for theme in self.document["tags"]
         }
 
-    def check(self, label: str, answer: Told) -> None:
+    def check(self, label: str, answer: AnswerLike) -> None:
         """An answer of this route is as it says."""
         kind = (answer.headers.get(b"content-type") or b"").decode().partition(";")[0]
         assert self.mistakes(label, answer.status, kind, answer.body) == [], answer
@@ -105,7 +105,9 @@ class Documented:
             if label.startswith("GET ") and "101" not in operation["responses"]
         ]
 
-    def ask(self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = "") -> ToldT:
+    def get_and_check(
+        self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = ""
+    ) -> ToldT:
         """GET a path with something in the place of its braces, and hold the answer to the document."""
         target = re.sub(r"{(\w+)}", lambda found: places.get(found[1], "unknown"), path)
         answer = request(target + query)
@@ -113,7 +115,7 @@ class Documented:
         return answer
 
 
-def queries(documented: Documented) -> st.SearchStrategy[tuple[str, str]]:
+def queries(documented: OpenApiValidator) -> st.SearchStrategy[tuple[str, str]]:
     """A path, and a query of the names that it knows with any values."""
     value = st.sampled_from(["", "0", "1", "-1", "x", "true", "latest", "memory", "%00", "99999999999999999999", "%F0"])
 

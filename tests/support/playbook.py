@@ -60,7 +60,7 @@ def counting_entropy() -> Callable[[int], bytes]:
     return entropy
 
 
-class Idle:
+class IdleService:
     """A service that does nothing by itself."""
 
     def bind(self, engine: Engine) -> None:
@@ -74,7 +74,7 @@ class Idle:
     def on_stopping(self) -> None: ...
 
 
-class Life(Idle):
+class FlowService(IdleService):
     """A service whose life is one flow, from the start on. What it returned or raised is in `results` or `errors`."""
 
     def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
@@ -90,7 +90,7 @@ class Life(Idle):
 
 
 @define
-class sends:  # noqa: N801 - reads as a verb in a playbook
+class SendMatcher:
     """Matches a `Send` on a channel by a piece of its bytes."""
 
     ch: int
@@ -175,18 +175,18 @@ class Playbook:
     def act(self, call: Callable[[], object]) -> Self:
         """Have something called inside of a `handle` of the engine; then look at what that orders."""
         self._require_checked()
-        cast("Engine", self.core).timers.timer(lambda: _drop(call())).set(self.now.mono)
+        cast("Engine", self.core).timers.timer(lambda: _ignore_result(call())).set(self.now.mono)
         self._step(None)
         return self
 
-    def take(self) -> list[Command]:
+    def drain_commands(self) -> list[Command]:
         """The commands of the last step, unchecked."""
         self._checked = True
         return self._commands
 
     def order(self, kind: type[Order]) -> Order:
         """The one operation of a kind among the commands of the last step."""
-        (found,) = [command for command in self.take() if isinstance(command, kind)]
+        (found,) = [command for command in self.drain_commands() if isinstance(command, kind)]
         return found
 
     def answer(self, operation: Operation[object], result: object) -> Self:
@@ -212,7 +212,7 @@ class Playbook:
             raise AssertionError("these commands were never checked:\n" + "\n".join(map(_short, self._commands)))
 
 
-def _drop(result: object) -> None:
+def _ignore_result(result: object) -> None:
     """Nobody asks."""
 
 

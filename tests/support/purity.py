@@ -45,7 +45,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @frozen
-class Violation:
+class PurityBreach:
     """One breach: `rule` is a word of the module's list, `detail` names what was found."""
 
     path: str
@@ -57,7 +57,7 @@ class Violation:
         return f"{self.path}:{self.line}: {self.rule}: {self.detail}"
 
 
-def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[Violation]:
+def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[PurityBreach]:
     """Every breach in one module's text, by line. Raises `SyntaxError` for text that is no Python."""
     tree = ast.parse(source, filename=path)
     nodes = list(ast.walk(tree))
@@ -65,7 +65,7 @@ def violations(source: str, *, path: str = "<text>", forbidden_modules: Collecti
         *_plain_breaches(nodes, forbidden_modules),
         *((line, "unordered", detail) for line, detail in _unordered(tree, nodes)),
     ]
-    return [Violation(path, line, rule, detail) for line, rule, detail in sorted(found)]
+    return [PurityBreach(path, line, rule, detail) for line, rule, detail in sorted(found)]
 
 
 # --- the rules that look at one node ------------------------------------------------------------------------------

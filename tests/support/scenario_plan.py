@@ -34,7 +34,7 @@ LOOP_FIXTURES = ("runtime", "any_loop")
 HowT = TypeVar("HowT", bound=Enum)
 
 
-class Where(Enum):
+class ScenarioEnvironments(Enum):
     """The worlds of a story; a story that only one kind of world can tell keeps to that kind."""
 
     ALL = "every loop, threads, simulator"
@@ -52,38 +52,38 @@ class AsNodes(Enum):
 
 
 @frozen
-class Row(Generic[HowT]):
+class PlanRow(Generic[HowT]):
     """Stories by name, `module` or `module::test*`; the first row that fits counts."""
 
     stories: tuple[str, ...]
     how: HowT
 
 
-def _rows(head: str, kind: type[HowT]) -> list[Row[HowT]]:
+def _rows(head: str, kind: type[HowT]) -> list[PlanRow[HowT]]:
     """The table of the page that has this head. ValueError if a row says what is no `kind`."""
     _, _, table = PAGE.read_text().partition(f"| Stories | {head} | Why |\n|---|---|---|\n")
-    rows: list[Row[HowT]] = []
+    rows: list[PlanRow[HowT]] = []
     for line in table.partition("\n\n")[0].splitlines():
         stories, how, _ = line.removeprefix("| ").split(" | ")
-        rows.append(Row(tuple(story.strip("`") for story in stories.split(", ")), kind(how)))
+        rows.append(PlanRow(tuple(story.strip("`") for story in stories.split(", ")), kind(how)))
     return rows
 
 
-PLAN = _rows("Worlds", Where)
+PLAN = _rows("Worlds", ScenarioEnvironments)
 NODES = _rows("Of three nodes", AsNodes)
 
 
-def row_of(module: str, test: str) -> Row[Where] | None:
+def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
     """The row of a story; None for one that is not planned, which runs wherever it can."""
     return _first(PLAN, module, test)
 
 
-def nodes_row_of(module: str, test: str) -> Row[AsNodes] | None:
+def nodes_row_of(module: str, test: str) -> PlanRow[AsNodes] | None:
     """What is said of a story of three nodes, the first that fits."""
     return _first(NODES, module, test)
 
 
-def _first(rows: list[Row[HowT]], module: str, test: str) -> Row[HowT] | None:
+def _first(rows: list[PlanRow[HowT]], module: str, test: str) -> PlanRow[HowT] | None:
     names = (module, f"{module}::{test}")
     return next((row for row in rows if any(fnmatchcase(name, each) for each in row.stories for name in names)), None)
 
@@ -91,7 +91,7 @@ def _first(rows: list[Row[HowT]], module: str, test: str) -> Row[HowT] | None:
 def short_loop(folder: str, module: str, test: str) -> str:
     """The one loop of a test in the short suite: the simulator for what only the core decides, else asyncio."""
     row = row_of(module, test) if folder == "tests.loops" else None
-    return "sim" if row is not None and row.how is Where.SIM else PLAIN
+    return "sim" if row is not None and row.how is ScenarioEnvironments.SIM else PLAIN
 
 
 def is_in_short_suite(item: pytest.Item, named: Collection[Path] = ()) -> bool:

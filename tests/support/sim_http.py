@@ -68,8 +68,8 @@ class TcpClient:
         self.host = host
         self.target = target
         self.began = host.world.now
-        self.opened = False
-        self.over = False
+        self.has_connection = False
+        self.is_closed = False
         self.slow = False
         self._end: SimEnd | None = None
         self._unsent: list[bytes] = []  # until there is a connection
@@ -83,7 +83,7 @@ class TcpClient:
         elif not self._end.gone:
             self._end.send(data)
 
-    def hang_up(self, *, reset: bool = False) -> None:
+    def disconnect(self, *, reset: bool = False) -> None:
         """Close with a reset, or with a FIN after which nothing is read."""
         if self._end is None:
             self._attempt.cancel()
@@ -93,7 +93,7 @@ class TcpClient:
             self._end.vanish(reset=False)
         self._finish()
 
-    def read_slowly(self, slow: bool) -> None:
+    def set_slow_reading(self, slow: bool) -> None:
         """Stop reading, or continue."""
         self.slow = slow
         if self._end is not None and not self._end.gone:
@@ -109,7 +109,7 @@ class TcpClient:
     def on_data(self, data: bytes) -> None:
         """Handle bytes; empty for a FIN."""
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         """Handle the end, once."""
 
     # --- as the owner of an end ---
@@ -120,7 +120,7 @@ class TcpClient:
     def on_readable(self) -> None:
         """Read all that has arrived."""
         end = self._end
-        while end is not None and not self.over and (data := end.read()) is not None:
+        while end is not None and not self.is_closed and (data := end.read()) is not None:
             self.on_data(data)
 
     def on_closed(self, why: str) -> None:
@@ -131,7 +131,7 @@ class TcpClient:
         if isinstance(outcome, Failure):
             self._finish()
             return
-        self.opened = True
+        self.has_connection = True
         self._end = outcome
         outcome.adopt(self)
         if self.slow:
@@ -141,13 +141,13 @@ class TcpClient:
         self._unsent = []
 
     def _finish(self) -> None:
-        if not self.over:
-            self.over = True
-            self.on_over()
+        if not self.is_closed:
+            self.is_closed = True
+            self.on_end()
 
 
 class RawBytesClient(TcpClient):
-    """A client that sends given bytes and collects all that it receives, until it is `over`."""
+    """A client that sends given bytes and collects all that it receives, until it is `is_closed`."""
 
     def __init__(
         self, host: SimHost, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None
@@ -166,9 +166,9 @@ class RawBytesClient(TcpClient):
     def on_data(self, data: bytes) -> None:
         self.heard += data
         if not data:
-            self.hang_up()
+            self.disconnect()
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         self._on_over()
 
 
@@ -187,9 +187,9 @@ class HttpClientConnection(TcpClient):
         self.flush()  # the preface of HTTP/2
 
     @property
-    def free(self) -> bool:
+    def has_free_stream(self) -> bool:
         """Whether one more stream may be opened."""
-        return self.http2 is not None and self.http2.is_ready and not self.over and not self.slow
+        return self.http2 is not None and self.http2.is_ready and not self.is_closed and not self.slow
 
     def open_stream(self, client: StreamClient) -> StreamId:
         """Give a client the next stream."""
@@ -201,20 +201,20 @@ class HttpClientConnection(TcpClient):
         """End a stream: at once with `reset`, else behind what was sent. Over HTTP/1.1 the connection ends with it."""
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
-        if self.over:
+        if self.is_closed:
             return
         if self.http2 is None:
-            self.hang_up(reset=reset)
+            self.disconnect(reset=reset)
             return
         if reset:
             self.http2.abandon(stream)
         else:
-            self.put(StreamReset(stream))
+            self.send_events(StreamReset(stream))
         self.flush()
         if not self._clients and not self.http2.is_ready:
-            self.hang_up()
+            self.disconnect()
 
-    def put(self, *events: Event) -> bool:
+    def send_events(self, *events: Event) -> bool:
         """Send events; False when the connection does not accept them any more."""
         try:
             for event in events:
@@ -240,20 +240,20 @@ class HttpClientConnection(TcpClient):
             return
         try:
             self._codec.receive_data(data)
-            while not self.over and (event := self._codec.next_event()) is not None:
+            while not self.is_closed and (event := self._codec.next_event()) is not None:
                 self._dispatch(event)
         except RemoteProtocolError as error:
             # An end within a message is caused by the network; anything else is the server's fault.
             self._lose_all("" if not data else str(error))
-            self.hang_up(reset=True)
+            self.disconnect(reset=True)
             return
-        if self.over:
+        if self.is_closed:
             return
         self.flush()
         if not data or (self.http2 is not None and self.http2.must_close):
-            self.hang_up()
+            self.disconnect()
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         self._lose_all("")
 
     def _dispatch(self, event: Event) -> None:
@@ -268,14 +268,14 @@ class HttpClientConnection(TcpClient):
             return
         if isinstance(event, StreamReset):
             del self._clients[stream]
-            client.lost("" if event.why in EXPECTED_RESETS else event.why)
+            client.on_connection_lost("" if event.why in EXPECTED_RESETS else event.why)
         else:
-            client.hear(event)
+            client.on_event(event)
 
     def _lose_all(self, problem: str) -> None:
         clients, self._clients = self._clients, {}
         for client in clients.values():
-            client.lost(problem)
+            client.on_connection_lost(problem)
 
 
 # --- requests and WebSockets --------------------------------------------------------------------------------------
@@ -303,54 +303,54 @@ class StreamClient:
         self.carrier = carrier
         self.host: SimHost = carrier.host
         self.began = self.host.world.now
-        self.over = False
+        self.is_closed = False
         self.slow = False
         self.broken = ""  # the server's violation of the protocol
         self._authority = target.authority
         self.stream = carrier.open_stream(self)
 
     @property
-    def opened(self) -> bool:
+    def has_connection(self) -> bool:
         """Whether the connection is established."""
-        return self.carrier.opened
+        return self.carrier.has_connection
 
-    def hang_up(self, *, reset: bool = False) -> None:
+    def disconnect(self, *, reset: bool = False) -> None:
         """End the stream: at once, or behind what was sent."""
-        if not self.over:
-            self.over = True
+        if not self.is_closed:
+            self.is_closed = True
             self.carrier.close_stream(self.stream, reset=reset)
-            self.on_over()
+            self.on_end()
 
-    def read_slowly(self, slow: bool) -> None:
+    def set_slow_reading(self, slow: bool) -> None:
         """Stop reading, or continue: the stream if it has a window of its own, else the connection."""
         self.slow = slow
         if self.carrier.http2 is None:
-            self.carrier.read_slowly(slow)
+            self.carrier.set_slow_reading(slow)
         elif not slow:
             self.carrier.read_all(self.stream)
 
-    def put(self, *events: Event) -> bool:
+    def send_events(self, *events: Event) -> bool:
         """Send events; False when the connection does not accept them any more."""
-        return not self.over and self.carrier.put(*events)
+        return not self.is_closed and self.carrier.send_events(*events)
 
-    def lost(self, problem: str) -> None:
+    def on_connection_lost(self, problem: str) -> None:
         """Handle the loss of the stream."""
-        if not self.over:
-            self.over = True
+        if not self.is_closed:
+            self.is_closed = True
             self.broken = problem
-            self.on_over()
+            self.on_end()
 
-    def fields(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
+    def build_headers(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
         """Return the header fields of a request."""
         named = {"host": self._authority, **headers}
         return [(key.lower().encode(), value.encode()) for key, value in named.items()]
 
     # --- for subclasses ---
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Handle an event of the stream."""
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         """Handle the end, once."""
 
 
@@ -379,9 +379,9 @@ class RequestClient(StreamClient):
         self._on_done = on_done
         self._on_piece = on_piece
         super().__init__(carrier, target)
-        head, *rest = request_events(self.stream, self.method, self.path, self.fields(headers), body)
-        self.put(head)
-        self.put(*rest)
+        head, *rest = request_events(self.stream, self.method, self.path, self.build_headers(headers), body)
+        self.send_events(head)
+        self.send_events(*rest)
 
     @property
     def status(self) -> int:
@@ -393,15 +393,15 @@ class RequestClient(StreamClient):
         """The head of the response, if it has arrived."""
         return self._reader.head
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         self._reader.read(event)
         if isinstance(event, ResponseData) and self._on_piece is not None:
             self._on_piece(event.data)
         elif (response := self._reader.response) is not None:
             self.answer = SimResponse(response.status, response.headers, response.body)
-            self.hang_up()
+            self.disconnect()
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         self.ended = self.host.world.now
         self._on_done(self)
 
@@ -429,26 +429,26 @@ class WebSocketClient(StreamClient):
         self._on_message = on_message
         self._on_end = on_end
         super().__init__(carrier, target)
-        self.put(RequestHead(self.stream, "GET", path, Headers(self.fields(headers)), websocket=True))
+        self.send_events(RequestHead(self.stream, "GET", path, Headers(self.build_headers(headers)), websocket=True))
 
-    def read_slowly(self, slow: bool) -> None:
+    def set_slow_reading(self, slow: bool) -> None:
         """Stop reading the connection, or continue: messages of a WebSocket are read at once."""
         self.slow = slow
-        self.carrier.read_slowly(slow)
+        self.carrier.set_slow_reading(slow)
 
-    def say(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
+    def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
         """Send an envelope."""
-        return self.tell({"channel": channel, "type": kind, "id": identity, "payload": payload})
+        return self.send_message({"channel": channel, "type": kind, "id": identity, "payload": payload})
 
-    def tell(self, message: Mapping[str, object]) -> bool:
+    def send_message(self, message: Mapping[str, object]) -> bool:
         """Send a JSON message."""
-        return self.put(TextMessage(self.stream, json.dumps(message)))
+        return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
         """Begin the closing handshake; the end comes with its answer."""
-        return self.put(CloseWebSocket(self.stream, code))
+        return self.send_events(CloseWebSocket(self.stream, code))
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case WebSocketAccepted():
                 self.accepted = True
@@ -459,18 +459,18 @@ class WebSocketClient(StreamClient):
             case ResponseData(data=data):
                 self.refusal += data
             case ResponseEnd():
-                self.hang_up()
+                self.disconnect()
             case TextMessage(text=text):
                 self.text = text
                 self._on_message(self, json.loads(text))
             case WebSocketClosed(code=code):
                 self.close_code = code
                 self.carrier.flush()
-                self.hang_up()
+                self.disconnect()
             case _:
                 pass
 
-    def on_over(self) -> None:
+    def on_end(self) -> None:
         self._on_end(self)
 
 

@@ -74,12 +74,12 @@ def mistake_of_family(family: MetricFamily) -> str:
 def hold_sentences() -> None:
     """A module of the core that makes one of our errors, logs or counts, and speaks otherwise: AssertionError."""
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
-        kind.__init__ = _held(kind.__init__)  # type: ignore[method-assign] # of all errors, whoever imports them
+        kind.__init__ = _checked_init(kind.__init__)  # type: ignore[method-assign] # of all errors, whoever imports them
     Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines
     MetricFamily.__new__ = _held_family(MetricFamily.__new__)  # type: ignore[method-assign, assignment] # likewise
 
 
-def _held(made: Callable[..., None]) -> Callable[..., None]:
+def _checked_init(made: Callable[..., None]) -> Callable[..., None]:
     @wraps(made)
     def init(self: Exception, *args: Any, **options: Any) -> None:
         made(self, *args, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.voice.harness import VoiceHarness
 
 
@@ -15,6 +15,6 @@ def rig() -> VoiceHarness:
 
 
 @pytest.fixture
-def world() -> VirtualWorld:
+def world() -> SimulatedEnvironment:
     """A simulated world without programs."""
-    return VirtualWorld()
+    return SimulatedEnvironment()

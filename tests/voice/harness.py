@@ -1,4 +1,4 @@
-"""A voice side without a relay: a `Book`, sockets that are lists, providers that a test plays.
+"""A voice side without a relay: a `CoreHarness`, sockets that are lists, providers that a test plays.
 
 rig = Rig()                                      # or with other files, and another configuration
 answer = rig.create(rig.output, provider="stub")
@@ -36,8 +36,8 @@ from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 from svc_proto.voice_config import VoiceConfig
 from tests.machines.fixed_inputs import source
-from tests.support.core_harness import Book
-from tests.support.playbook import Idle
+from tests.support.core_harness import CoreHarness
+from tests.support.playbook import IdleService
 
 OWN = "/home/config.yaml"  # of the relay: its voice settings
 CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")
@@ -88,7 +88,7 @@ class ScriptedRenderer:
 class VoiceTestClient:
     """One WebSocket: both its client and the `WebSocketConnection` that the relay sees."""
 
-    def __init__(self, book: Book, handler: WebSocketHandler) -> None:
+    def __init__(self, book: CoreHarness, handler: WebSocketHandler) -> None:
         self._book = book
         self._handler = handler
         self.number: int = book.engine.new_op()  # no other has it
@@ -150,11 +150,11 @@ class VoiceTestClient:
         self.pings_every = seconds
 
 
-class VoiceHarness(Book):
+class VoiceHarness(CoreHarness):
     """See the module."""
 
     def __init__(self, files: Mapping[str, object] = STUB, *, config: VoiceConfig = CONFIG) -> None:
-        super().__init__(Idle(), entropy=source())
+        super().__init__(IdleService(), entropy=source())
         for path, value in files.items():
             self.write(path, value)
         self.feed(Started())

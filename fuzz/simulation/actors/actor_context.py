@@ -82,7 +82,9 @@ class SignedInDevice:
     def send_result(self, request_id: str, mark: str, *, stray: bool = False) -> None:
         """Say of a command that it is done, with the mark that it had, also where it was another phone's."""
         result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
-        self.talker.say("bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result})
+        self.talker.send_envelope(
+            "bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result}
+        )
 
 
 class ActorContext:

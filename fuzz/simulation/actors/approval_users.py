@@ -126,7 +126,7 @@ class ApprovalUsers:
 
     def _check_told(self, run: _ApprovalRun, meant: list[str], since: float) -> None:
         """An answer that was taken is an answer, for each that was meant."""
-        if run.reader is None or run.reader.over or not self.world.is_fault_free_since(since):
+        if run.reader is None or run.reader.is_closed or not self.world.is_fault_free_since(since):
             return
         missing = [identity for identity in meant if identity not in run.told]
         if missing:

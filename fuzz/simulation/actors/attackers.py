@@ -122,7 +122,7 @@ class Attackers:
         if left > 1:
             pause = self.world.rng.uniform(*pauses)
             self.world.sim.after(pause, lambda: self._guess_again(host, left - 1, kind, pauses))
-        self.world.sim.after(25.0, talker.hang_up)
+        self.world.sim.after(25.0, talker.disconnect)
 
     def _garbage(self, step: SendGarbage) -> None:
         host = self.world.attackers[step.attacker % len(self.world.attackers)]
@@ -136,7 +136,7 @@ class Attackers:
         self.world.check_no_secrets(thrower.heard.decode("latin-1"), "the answer to garbage")
         if b" 200 " in thrower.heard[:16] or b" 500 " in thrower.heard[:16]:
             violated(Invariant.STATUS, f"garbage was answered {bytes(thrower.heard)!r:.100}")
-        thrower.hang_up(reset=True)
+        thrower.disconnect(reset=True)
 
     def _browse(self, step: TryRoutes) -> None:
         """Some who show nothing good try doors, each in a way of his own."""
@@ -174,7 +174,7 @@ class Attackers:
 
         def over() -> None:
             self._check(way, f"{method} {path}" if way.opens else route, thrower.status)
-            thrower.hang_up(reset=True)
+            thrower.disconnect(reset=True)
 
         self.world.sim.after(20.0, over)
 

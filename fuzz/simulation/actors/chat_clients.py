@@ -112,7 +112,7 @@ class ChatClients:
             return
         caller = self.turn(chat, manner)
         if leave:
-            self.world.sim.after(leave, lambda: caller.hang_up(reset=step.chat % 2 == 1))
+            self.world.sim.after(leave, lambda: caller.disconnect(reset=step.chat % 2 == 1))
         if dawdle:
             self.world.sim.after(0.05, lambda: self.world.pause_reading_for(caller, dawdle))
 
@@ -261,7 +261,7 @@ class ChatClients:
         while broken and broken[0][0] + END_TIMEOUT <= now:
             when, question = broken.pop(0)
             caller = self.reading.get(question)
-            if caller is None or caller.over or self.world.upstream.newest[question] > when:
+            if caller is None or caller.is_closed or self.world.upstream.newest[question] > when:
                 continue
             if self.world.is_fault_free_since(when):
                 violated(Invariant.ONE_END, f"{question!r} goes on {now - when:.0f} s after its model broke off")

@@ -118,16 +118,16 @@ class CompletionClients:
             self.world.sim.after(leave, lambda: self._disconnect(question, caller))
 
     def _disconnect(self, question: _CompletionQuestion, caller: RequestClient) -> None:
-        if caller.over:
+        if caller.is_closed:
             return
         question.left.append(caller)
-        caller.hang_up(reset=True)
-        if all(each.over for each in question.callers):
+        caller.disconnect(reset=True)
+        if all(each.is_closed for each in question.callers):
             since = self.world.sim.now
             self.world.sim.after(GIVEN_UP, lambda: self._check_given_up(question, since))
 
     def _check_given_up(self, question: _CompletionQuestion, since: float) -> None:
-        waits = [caller for caller in question.callers if not caller.over]
+        waits = [caller for caller in question.callers if not caller.is_closed]
         if not waits and self.world.is_fault_free_since(since) and question.text in self.world.upstream.questions:
             violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
 

@@ -53,7 +53,7 @@ class DeviceControlActors:
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
         caller = self.command(session, step.route, selectors[step.route % len(selectors)])
         if step.route % LEAVES == 0:  # who has called does not wait
-            self.world.sim.after(step.patience / 20, lambda: caller.hang_up(reset=step.route % 2 == 1))
+            self.world.sim.after(step.patience / 20, lambda: caller.disconnect(reset=step.route % 2 == 1))
 
     def command(self, session: SessionModel, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
         """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
@@ -74,7 +74,7 @@ class DeviceControlActors:
             method, path = "GET", f"/{('ping', 'screen')[kind % 2]}?mark={mark}{query}"
         headers, done = {"authorization": f"Bearer {session.token}"}, partial(self._commanded, command)
         caller = world.request(world.agent, REMOTE, method, path, headers=headers, body=body, done=done)
-        if not caller.over:
+        if not caller.is_closed:
             self._waiting[command] = caller
         return caller
 
@@ -122,7 +122,7 @@ class DeviceControlActors:
     def _check_settled(self, command: CommandModel, caller: RequestClient) -> None:
         late = self.crowd.seconds_past_end(command.caller, LATE, command.sent)
         if late and self.world.is_relay_up and self.world.is_unaffected(caller):
-            so = f"got {caller.status}" if caller.over else "still waits"
+            so = f"got {caller.status}" if caller.is_closed else "still waits"
             violated(Invariant.RESOLVED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
     def _check_lost(self, command: CommandModel, caller: RequestClient) -> None:

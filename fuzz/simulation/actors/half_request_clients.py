@@ -40,10 +40,10 @@ class HalfRequestClients:
         half = RawBytesClient(world.agent, REMOTE, said + body[:5], over)
 
         def go_on() -> None:
-            if not half.over:
+            if not half.is_closed:
                 rest.append(self.crowd.now)
                 half.write(body[5:])
-                world.sim.after(GIVES_UP, half.hang_up)
+                world.sim.after(GIVES_UP, half.disconnect)
 
         world.sim.after(after, go_on)
 
@@ -53,12 +53,12 @@ class HalfRequestClients:
         world.home.disk.put(LARGE, bytes(SIZE))
         head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
         reader = RawBytesClient(world.agent, REMOTE, f"{head}authorization: Bearer {session.token}\r\n\r\n".encode())
-        reader.read_slowly(True)
+        reader.set_slow_reading(True)
         world.add_client(reader)
 
         def read(since: float) -> None:
             before = len(reader.heard)  # somebody whose network was slow has read on when it was well again
-            reader.read_slowly(False)
+            reader.set_slow_reading(False)
             world.sim.after(GIVES_UP, lambda: over(since, before))
 
         def over(since: float, before: int) -> None:
@@ -67,7 +67,7 @@ class HalfRequestClients:
             world.count("downloads behind their session" if dead else "slow downloads")
             if dead and len(reader.heard) >= SIZE > before:
                 violated(Invariant.AFTER_END, f"{session.prefix} was given a whole file, most of it after its end")
-            if not reader.over:
-                reader.hang_up()
+            if not reader.is_closed:
+                reader.disconnect()
 
         world.sim.after(after, lambda: read(self.crowd.now))

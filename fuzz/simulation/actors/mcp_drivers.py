@@ -140,7 +140,7 @@ class McpDrivers:
                 sim.after(LATE + 1.0, lambda: self._note(driver, talk, step))
             case 13:  # the listener is cut off, and comes back
                 if talk.listener is not None:
-                    talk.listener.hang_up(reset=True)
+                    talk.listener.disconnect(reset=True)
                 self._note(driver, talk, step)
                 sim.after(amount, talk.listen)
             case 14:  # two sessions ask at once, by the same number
@@ -247,7 +247,7 @@ class McpDrivers:
         def check() -> None:
             listener = talk.listener
             watches = talk.watching.get(NOTES, inf) < sent and self._is_let_in(driver, talk)
-            if not watches or listener is None or listener.over or listener.began + LATE > self.crowd.now:
+            if not watches or listener is None or listener.is_closed or listener.began + LATE > self.crowd.now:
                 return
             said = device in self.crowd.open and self.crowd.must_be_alive(device.session)
             sound = self.world.is_unaffected(listener) and self.world.is_unaffected(device.talker)

@@ -83,7 +83,7 @@ class McpPingers:
 
         def check_replaced(before: RequestClient) -> None:
             took = listener.head is not None and listener.head.status == 200
-            both = took and not before.over and self.world.is_unaffected(before)
+            both = took and not before.is_closed and self.world.is_unaffected(before)
             if both and self._is_there(session, talk, before.began):
                 violated(Invariant.STREAM, "two listen to one session of MCP")
 
@@ -97,7 +97,7 @@ class McpPingers:
             over = self.crowd.latest_end(session)
             for talk in client.talks:
                 listener = talk.listener
-                if listener is None or listener.over or over is None:
+                if listener is None or listener.is_closed or over is None:
                     continue
                 is_late = self.crowd.now > max(over, talk.used) + 2 * LATE
                 if (
@@ -137,7 +137,7 @@ class McpPingers:
         asked.cuts = CUTS
         caller = asked.caller
         assert caller is not None
-        self.world.sim.after(0.5, lambda: caller.hang_up(reset=True))
+        self.world.sim.after(0.5, lambda: caller.disconnect(reset=True))
 
     def _check_answered(self, session: SessionModel, talk: McpClientSession, asked: PendingMcpRequest) -> None:
         there = self._is_there(session, talk, asked.sent) and self.world.is_fault_free_since(asked.sent)

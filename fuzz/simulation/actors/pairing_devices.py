@@ -140,7 +140,7 @@ class PairingDevices:
             attempt.append(world.addresses.attempt(host.address, self.crowd.now))
             if code is not None:
                 code.shown += 1
-            talker.say("system", "auth", payload, "auth-1")
+            talker.send_envelope("system", "auth", payload, "auth-1")
 
         def heard(talker: WebSocketClient, message: dict[str, Any]) -> None:
             if device:
@@ -278,7 +278,7 @@ class PairingDevices:
 
     def _disconnect(self, step: DisconnectSocket) -> None:
         if self.crowd.open:
-            self.crowd.open[step.socket % len(self.crowd.open)].talker.hang_up(reset=step.ending % 2 == 1)
+            self.crowd.open[step.socket % len(self.crowd.open)].talker.disconnect(reset=step.ending % 2 == 1)
 
 
 def _was_not_looked_up(code: CodeModel | None) -> None:

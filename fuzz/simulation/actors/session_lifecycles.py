@@ -105,14 +105,14 @@ class SessionLifecycles:
     def _die(self, device: SignedInDevice, kind: int) -> None:
         talker = device.talker
         connection = talker.carrier.connection
-        if talker.over or connection is None:
+        if talker.is_closed or connection is None:
             return
         self.world.count("phones that left a socket behind")
         match kind:
             case 0:
-                talker.hang_up(reset=True)
+                talker.disconnect(reset=True)
             case 1:
-                talker.hang_up()
+                talker.disconnect()
             case 2:
                 talker.close(1000)
             case 3:
@@ -170,8 +170,8 @@ class SessionLifecycles:
         self.world.count("devices that heard nothing")
         self._end(device.session, step.ending % 4)
         for second in range(RECORDING_DURATION):
-            self.world.sim.after(float(second), lambda: device.talker.say("system", "ping", {"ts": 1}))
-        self.world.sim.after(float(RECORDING_DURATION), device.talker.hang_up)
+            self.world.sim.after(float(second), lambda: device.talker.send_envelope("system", "ping", {"ts": 1}))
+        self.world.sim.after(float(RECORDING_DURATION), device.talker.disconnect)
 
     # --- a session is given other grants, and uses them ---
 
@@ -222,7 +222,7 @@ class SessionLifecycles:
             self._control.command(callers[self.crowd.next_number() % len(callers)], 1, "")
         identity = f"probe-{self.crowd.next_number()}"
         self._probes[identity] = device, device.session.patched
-        device.talker.say("terminal", "terminal.list", {}, identity)
+        device.talker.send_envelope("terminal", "terminal.list", {}, identity)
 
     def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("type") != "error" or message.get("id") not in self._probes:

@@ -139,7 +139,7 @@ class StatusReporters:
             return  # an app that has connected anew says nothing on its old socket
         mark = self.crowd.next_number()
         payload = {"device": {"battery_percent": mark % 100, "screen_on": True}, "bridge": {}, "mark": mark}
-        if device.talker.say("bridge", "bridge.status", payload):
+        if device.talker.send_envelope("bridge", "bridge.status", payload):
             device.sign_in.reported = self.crowd.now
             self._statuses[mark] = _SentReport(device, self.crowd.now, self.world.relay, payload)
 
@@ -200,9 +200,9 @@ class StatusReporters:
         key = f"0|com.example|{step.notification % KEYS}"
         text = "hello" if step.notification % 2 else None
         note = {"package_name": "com.example", "title": f"note {number}", "text": text, "key": key}
-        if device.talker.say("notifications", "notification.posted", note):
+        if device.talker.send_envelope("notifications", "notification.posted", note):
             self._notes[f"note {number}"] = _SentReport(device, self.crowd.now, self.world.relay, note)
-        device.talker.say("system", "ping", {"ts": 1})
+        device.talker.send_envelope("system", "ping", {"ts": 1})
 
     def _recent(self, caller: RequestClient, sent: float, most: int = MAX_NOTES) -> None:
         """All that surely came, as it came, once, and of each device the newest first."""

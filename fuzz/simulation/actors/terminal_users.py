@@ -126,17 +126,17 @@ class TerminalUsers:
             self._attach(device, desk, name)
         match kind % 10:
             case 0:
-                device.talker.say("terminal", "terminal.detach", {"session_name": name})
+                device.talker.send_envelope("terminal", "terminal.detach", {"session_name": name})
                 desk.names.remove(name)
             case 1:
-                device.talker.say("terminal", "terminal.list", {})
+                device.talker.send_envelope("terminal", "terminal.list", {})
             case 2:  # its last words are heard
                 self._type(device, desk, "say", name)
                 self._type(device, desk, "exit", name)
                 desk.names.remove(name)
                 desk.leaving.append(name)
             case 9:
-                device.talker.say("terminal", "terminal.kill", {"session_name": name})
+                device.talker.send_envelope("terminal", "terminal.kill", {"session_name": name})
                 desk.names.remove(name)
             case 3:
                 for _ in range(4):
@@ -149,7 +149,7 @@ class TerminalUsers:
                 self._type(device, desk, "say", name if kind % 2 else "")
 
     def _attach(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
-        device.talker.say("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
+        device.talker.send_envelope("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
         desk.names = [*(each for each in desk.names if each != name), name]
         desk.begun[name] = self.world.sim.now
 
@@ -157,7 +157,7 @@ class TerminalUsers:
         number = self.crowd.next_number()
         self._lines[number] = _TypedLine(device, self.world.sim.now, name or desk.last)
         named = {"session_name": name} if name else {}
-        device.talker.say("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
+        device.talker.send_envelope("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
 
     def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") == "system" and message.get("type") == "error":

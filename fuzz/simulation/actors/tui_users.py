@@ -109,21 +109,21 @@ class TuiUsers:
         kind = step.action % 8
         if not self._seats.get(device) or kind == 0:
             self._seats.setdefault(device, _TuiState())
-            device.talker.say("tui", "tui.attach", {"cols": 80, "rows": 24})
+            device.talker.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
         methods = {1: ("die",), 2: ("flood", "say"), 3: ("noise",), 4: ("flood", "die"), 6: ("flood", "die")}.get(
             kind, ("say", "say")
         )
         for method in methods:
             self._send_request(device, method)
         if kind == 5:
-            device.talker.say("tui", "tui.detach", {})
+            device.talker.send_envelope("tui", "tui.detach", {})
 
     def _send_request(self, device: SignedInDevice, method: str) -> None:
         mark = self.crowd.next_number()
         self._marks[mark] = (device, self.world.sim.now)
         self._seats[device].asked[f"r{mark}"] = mark
         request = {"jsonrpc": "2.0", "id": f"r{mark}", "method": method, "params": {"mark": mark}}
-        device.talker.say("tui", "tui.rpc.request", request)
+        device.talker.send_envelope("tui", "tui.rpc.request", request)
 
     def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") != "tui":

@@ -106,7 +106,7 @@ class VoiceSessionClient:
     def attached(self) -> bool:
         """Whether there is a socket that may be spoken on."""
         talker = self._talker
-        return talker is not None and talker.accepted and not talker.over and not self._closing
+        return talker is not None and talker.accepted and not talker.is_closed and not self._closing
 
     def surely_there(self, since: float) -> bool:
         """Whether it is a session of the relay, and was from then on."""
@@ -141,9 +141,9 @@ class VoiceSessionClient:
                 world.pause_reading_for(talker, self.dawdles)
             if again:
                 resume = {"type": "session.resume", "resume_token": self._answer["resume_token"]}
-                talker.tell({**resume, **self.ears.cursor})
+                talker.send_message({**resume, **self.ears.cursor})
             for message in self._to_say:
-                talker.tell(message)
+                talker.send_message(message)
             self._to_say.clear()
 
         talker = WebSocketClient(
@@ -164,13 +164,13 @@ class VoiceSessionClient:
         if talker is None or not talker.close(1000):
             return False
         self._closing = self.closed = True
-        self.world.sim.after(CLOSE_TIMEOUT, talker.hang_up)
+        self.world.sim.after(CLOSE_TIMEOUT, talker.disconnect)
         return True
 
     def vanish(self) -> None:
         """The socket is lost, without a word."""
         if self._talker is not None:
-            self._talker.hang_up(reset=True)
+            self._talker.disconnect(reset=True)
             self.lost = self.crowd.now
 
     def _check_forgotten(self, talker: WebSocketClient) -> None:
@@ -247,7 +247,7 @@ class VoiceSessionClient:
 
     def _send(self, message: dict[str, object]) -> None:
         if self.attached and self._talker is not None:
-            self._talker.tell(message)
+            self._talker.send_message(message)
         else:
             self._to_say.append(message)
 

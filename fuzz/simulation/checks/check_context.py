@@ -46,7 +46,7 @@ class SocketClient:
             on_message=lambda talker, message: self._on_message(message),
             on_end=self._on_end,
         )
-        if not self.talker.over:
+        if not self.talker.is_closed:
             world.add_client(self.talker)
 
     def _on_end(self, talker: WebSocketClient) -> None:
@@ -61,11 +61,11 @@ class SocketClient:
     @property
     def is_closed(self) -> bool:
         """Whether it has ended."""
-        return self.talker.over
+        return self.talker.is_closed
 
     def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
         """Send an envelope."""
-        self.talker.say(channel, kind, payload, identity)
+        self.talker.send_envelope(channel, kind, payload, identity)
 
     def answer_command(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
         """Answer a command as a phone."""
@@ -89,7 +89,7 @@ class SocketClient:
 
     def disconnect(self) -> None:
         """Leave."""
-        self.talker.hang_up()
+        self.talker.disconnect()
 
     def expect_close(self, code: int, about: str, within: float = 10.0) -> None:
         """It is ended within so many s, with this code."""
@@ -131,7 +131,7 @@ class CheckContext:
 
     def wait_closed(self, what: RequestClient | SocketClient, within: float, why: str) -> None:
         """Until it has ended."""
-        self.wait_until(lambda: what.over, within, why)
+        self.wait_until(lambda: what.is_closed, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
         """A program is told to go, or killed, and is there again."""
@@ -178,7 +178,7 @@ class CheckContext:
 
     def wait_response(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
         """Wait for one."""
-        self.wait_until(lambda: caller.over, within, f"{caller.method} {caller.path} has no answer")
+        self.wait_until(lambda: caller.is_closed, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
             self.fail(f"{caller.method} {caller.path} has no answer, and nothing is broken")
         return caller

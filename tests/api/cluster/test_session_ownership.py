@@ -414,10 +414,10 @@ def test_two_at_the_same_instant_are_one() -> None:
     book.at(1).chat(book.session())
     book.at(0)
     calls: list[ApiCall] = []
-    settle, book.settle = book.settle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
+    settle, book.run_until_idle = book.run_until_idle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
     calls += [again(book), again(book)]
-    book.settle = settle  # type: ignore[method-assign]
-    book.settle()
+    book.run_until_idle = settle  # type: ignore[method-assign]
+    book.run_until_idle()
     assert book.turns == 2
     book.hand.finish()
     assert calls[0].result.json == calls[1].result.json

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from svc_proto.api.config import ApiConfig
 from tests.api.harness import KEY, ApiHarness
 from tests.support.http_client import Response
-from tests.support.openapi_validation import Documented, queries
+from tests.support.openapi_validation import OpenApiValidator, queries
 from tests.support.playbook import REMOTE
 from tests.support.routes_page import API, assert_shown
 
@@ -23,7 +23,7 @@ def ask(book: ApiHarness, path: str) -> Response:
 
 
 BOOK = ApiHarness()
-DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
+DOCUMENTED = OpenApiValidator.of(BOOK.request("GET", "/openapi.json").body)
 SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
 
 
@@ -45,7 +45,7 @@ def places() -> dict[str, str]:
 
 
 def test_it_has_every_route_and_nothing_else() -> None:
-    DOCUMENTED.hold(BOOK.api.router.routes)
+    DOCUMENTED.expect_routes(BOOK.api.router.routes)
 
 
 def test_the_page_of_routes_shows_it() -> None:
@@ -54,9 +54,9 @@ def test_the_page_of_routes_shows_it() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
 def test_what_a_get_answers(places: dict[str, str], path: str) -> None:
-    known = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, places)
+    known = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, places)
     assert known.status in (200, 400, 404, 406)
-    unknown = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, {})
+    unknown = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, {})
     assert unknown.status in (200, 400, 404, 406)
 
 
@@ -64,7 +64,7 @@ def test_what_a_get_answers(places: dict[str, str], path: str) -> None:
 @given(st.data())
 def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
     path, query = data.draw(queries(DOCUMENTED))
-    answer = DOCUMENTED.ask(lambda target: ask(BOOK, target), path, {"id": SESSION}, query)
+    answer = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, {"id": SESSION}, query)
     assert answer.status < 500
 
 

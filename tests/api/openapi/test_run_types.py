@@ -20,9 +20,9 @@ from svc_proto.api.openapi.run_types import RESPONSE_EVENTS, RUN_EVENTS
 from svc_proto.schema.chat_events import EVENTS
 from tests.api.harness import ApiCall
 from tests.api.scripted_agent import TurnHarness, call_of
-from tests.support.openapi_validation import Documented
+from tests.support.openapi_validation import OpenApiValidator
 
-DOCUMENTED = Documented.of(TurnHarness().request("GET", "/openapi.json").body)
+DOCUMENTED = OpenApiValidator.of(TurnHarness().request("GET", "/openapi.json").body)
 HEAD = ("session_id", "run_id", "seq", "ts")  # of each event of a session's stream
 CALL = call_of(city="Bern")
 QUESTION = ApprovalRequested(call=CALL, command="c", description="d", pattern="p", choices=("once", "deny"))

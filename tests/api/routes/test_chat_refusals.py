@@ -43,15 +43,15 @@ def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
     book = TurnHarness()
     session = book.session()
     running = book.chat(session)
-    late = book.come(book.caller, PEER)
+    late = book.connect_http1(book.caller, PEER)
     fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
-    late.say(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    late.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
     book.hand.emit(TextDelta("Half"))
     book.stop()
     assert book.hand.cancelled
     assert names(running)[-3:] == CLOSING
     assert data_of(running, "run.completed")["interrupted"] is True
-    late.say(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))
+    late.send_events(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))
     answer = late.result
     assert (answer.status, answer.json["error"]["code"]) == (503, "gateway_draining")
     assert answer.json["error"]["message"].startswith("gateway_draining")

@@ -116,7 +116,7 @@ class CommandHome:
     ) -> pexpect.spawn[str]:
         """On a terminal of its own."""
         words = module(program)
-        return forkserver.Terminal(
+        return forkserver.ForkedTerminal(
             words[0],
             [*words[1:], *arguments],
             cwd=str(ROOT),

@@ -11,7 +11,7 @@ from clients.commands.cli import json_text
 from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import call, sign_in, websocket
-from tests.support.background_program import serving
+from tests.support.background_program import running_service
 from tests.support.servers.api_server import ScriptedApi
 
 GRANTS = dict.fromkeys(
@@ -159,7 +159,7 @@ def notify(desk: CommandHome, token: str) -> None:
     """A phone shows one."""
     with websocket(desk.port) as phone:
         phone.sign_in(session_token=token)
-        phone.say("notifications", "notification.posted", {"title": "x"})
+        phone.send_envelope("notifications", "notification.posted", {"title": "x"})
         phone.pong()
 
 
@@ -168,7 +168,7 @@ def test_nothing_is_stored(lonely: CommandHome) -> None:
 
 
 def test_chat_is_a_stream_of_lines(lonely: CommandHome) -> None:
-    with serving(ScriptedApi()) as url:
+    with running_service(ScriptedApi()) as url:
         done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
     assert all(sorted(json.loads(line)) == ["data", "event"] for line in done.out.splitlines())
 

@@ -10,7 +10,7 @@ import pytest
 from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import ROOT, TIMEOUT, call, running, sign_in
-from tests.support.background_program import serving
+from tests.support.background_program import running_service
 from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 
@@ -49,7 +49,7 @@ def test_a_chat_over_tls_with_the_api_of_this_host(lonely: CommandHome, certific
 def test_a_chat(lonely: CommandHome) -> None:
     api = ScriptedApi("k3y")
     api.turns = [[*hello("Hi \u00e9\n")[:3], *TOOLS, *hello("Hi \u00e9\n")[3:]]]
-    with serving(api) as url:
+    with running_service(api) as url:
         done = lonely.run("svc-relay", "chat", "hello", "--api-url", url, env={"API_SERVER_KEY": "k3y"})
     assert (done.code, done.out) == (0, "Hi \u00e9\n")
     assert done.err == '→ screen: {"all":true}\n← screen: 3 nodes\n[session s-1]\n'
@@ -58,7 +58,7 @@ def test_a_chat(lonely: CommandHome) -> None:
 
 def test_a_message_from_standard_input(lonely: CommandHome) -> None:
     api = ScriptedApi()
-    with serving(api) as url:
+    with running_service(api) as url:
         first = lonely.run("svc-relay", "chat", env={"SVC_API_URL": url}, text="from a pipe\n")
         second = lonely.run("svc-relay", "chat", "-", "--session", "s-1", "--api-url", url, text="and on")
     assert (first.out, first.err) == ("Hello\n", "[session s-1]\n")
@@ -67,7 +67,7 @@ def test_a_message_from_standard_input(lonely: CommandHome) -> None:
 
 
 def test_json_lines(lonely: CommandHome) -> None:
-    with serving(ScriptedApi()) as url:
+    with running_service(ScriptedApi()) as url:
         done = lonely.run("svc-relay", "chat", "x", "--json", "--api-url", url)
     events = [json.loads(line) for line in done.out.splitlines()]
     assert all(list(event) == ["event", "data"] for event in events)
@@ -78,7 +78,7 @@ def test_json_lines(lonely: CommandHome) -> None:
 def test_a_reader_that_leaves(lonely: CommandHome) -> None:
     api = ScriptedApi()
     api.turns = [hello("x" * 50_000)]
-    with serving(api) as url:
+    with running_service(api) as url:
         words = " ".join([*module("svc-relay"), "chat", "x", "--json", "--api-url", url, "| head -1"])
         done = subprocess.run(
             ["sh", "-c", words], cwd=ROOT, env=lonely.env, capture_output=True, text=True, timeout=TIMEOUT, check=False
@@ -89,14 +89,14 @@ def test_a_reader_that_leaves(lonely: CommandHome) -> None:
 
 
 def test_a_wrong_key(lonely: CommandHome) -> None:
-    with serving(ScriptedApi("k3y")) as url:
+    with running_service(ScriptedApi("k3y")) as url:
         done = lonely.run("svc-relay", "chat", "x", "--api-url", url, "--api-key", "no")
     assert (done.code, done.problem) == (1, "the API server refuses: wrong key (status 401)")
 
 
 def test_colour_only_where_it_is_wanted(lonely: CommandHome) -> None:
     api = ScriptedApi()
-    with serving(api) as url:
+    with running_service(api) as url:
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
             api.turns = [[*TOOLS, *hello()]]
             shown = lonely.spawn("svc-relay", "chat", "x", "--api-url", url, env=env).read()

@@ -17,7 +17,7 @@ from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.clients.commands.test_desktop_options import paired
 from tests.clients.commands.test_shell import PROMPT
 from tests.servers.program_process import ROOT, TIMEOUT, running_relay
-from tests.support.forkserver import Terminal, python, run
+from tests.support.forkserver import ForkedTerminal, python, run
 
 SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
@@ -25,7 +25,7 @@ SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 def around(desk: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     """The command as a shell sees it, on a terminal, and its process id."""
     command, *arguments = python("tests.support.terminal_observer", *words)
-    terminal = Terminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
+    terminal = ForkedTerminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
     terminal.expect(r"<pid (\d+)>")
     assert isinstance(terminal.match, re.Match)

@@ -10,14 +10,14 @@ from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
 from svc_proto.commands import Connect
 from svc_proto.facts import Address, ChannelId, Received, Started
-from tests.support.core_harness import REFUSED, Book, End, Node
+from tests.support.core_harness import REFUSED, CoreHarness, FarEnd, HarnessNode
 from tests.support.servers.api_server import ScriptedApi
 
 LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)
 
 
-class GatewayHarness(Book):
+class GatewayHarness(CoreHarness):
     """See the module."""
 
     def __init__(self, *, settings: GatewayApiSettings | None = None, key: str = "", resume: str = "") -> None:
@@ -28,7 +28,7 @@ class GatewayHarness(Book):
         self._seen = 0
         self.feed(Started())
         self.serve(8642, self.api)
-        self.screen: End = self.accept(End, STDIO, STDIO)  # where the gateway's lines go
+        self.screen: FarEnd = self.accept(FarEnd, STDIO, STDIO)  # where the gateway's lines go
 
     # --- the client ---
 
@@ -60,8 +60,8 @@ class GatewayHarness(Book):
         (answer,) = self.call(method, params)
         return answer["error"]["code"], answer["error"]["message"]
 
-    def connect(self, node: Node, order: Connect) -> Any:
-        """See `Book`."""
+    def connect(self, node: HarnessNode, order: Connect) -> Any:
+        """See `CoreHarness`."""
         return super().connect(node, order) if self.up else REFUSED
 
 

@@ -47,7 +47,7 @@ def test_a_command_reaches_the_phone_wherever_it_is() -> None:
     phone = scene.pair_phone("P", 1, at=0)
     for node in range(3):
         call = scene.send_command(node, phone.token)
-        scene.run(lambda call=call: call.over)  # type: ignore[misc]
+        scene.run(lambda call=call: call.is_closed)  # type: ignore[misc]
         assert call.answer.status == 200, (node, call.answer)
         assert call.answer.json["by"] == "P"
     assert len(phone.performed) == 3
@@ -58,7 +58,7 @@ def test_a_revoked_session_is_cut_off_everywhere() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     deletion = scene.revoke(2, phone.token)
-    scene.run(lambda: deletion.over)
+    scene.run(lambda: deletion.is_closed)
     assert deletion.answer.status == 200, deletion.answer
     gone = scene.sim.now
     scene.run(lambda: phone.closed, limit=1.0)
@@ -78,13 +78,13 @@ def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
     scene.run(lambda: len(phone.performed) == 1)
     gone = scene.sim.now
     getattr(scene, end)(1)
-    scene.run(lambda: call.over)
+    scene.run(lambda: call.is_closed)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert scene.sim.now - gone < 0.6
     back = scene.new_phone("P", 2, token=phone.token)
     scene.run(lambda: back.is_authenticated)
     again = scene.send_command(0, phone.token)
-    scene.run(lambda: again.over)
+    scene.run(lambda: again.is_closed)
     assert again.answer.status == 200
     scene.check_invariants()
 
@@ -214,7 +214,7 @@ def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
     ending = scene.request(0, "DELETE", f"/sessions/{phone.token}")
     scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
     scene.stop(0)
-    scene.run(lambda: asking.over and ending.over)
+    scene.run(lambda: asking.is_closed and ending.is_closed)
     assert (asking.status, ending.status) == (200, 200)
     scene.run(lambda: phone.closed, limit=1.0)
     late = scene.new_phone("Q", 1, code=asking.answer.json["code"])
@@ -228,7 +228,7 @@ def test_the_last_commands_of_all_nodes_are_told_together() -> None:
     phone = scene.pair_phone("P", 1)
     for node in range(3):
         call = scene.send_command(node, phone.token)
-        scene.run(lambda call=call: call.over)  # type: ignore[misc]
+        scene.run(lambda call=call: call.is_closed)  # type: ignore[misc]
     for node in range(3):
         rows = scene.request_and_wait(node, "GET", "/bridge/activity").answer.json["activity"]
         assert [row["decision"] for row in rows] == ["executed"] * 3

@@ -77,7 +77,7 @@ def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -
     call = scene.request(0, "GET", path, token=phone.token)
     scene.run(lambda: call.head is not None)
     scene.kill(1)
-    scene.run(lambda: call.over)
+    scene.run(lambda: call.is_closed)
     assert call.status == 0
     scene.check_invariants()
 
@@ -121,7 +121,7 @@ def test_an_mcp_session_goes_on_at_any_node() -> None:
     assert events.head is not None
     assert events.head.headers.get(b"content-type") == b"text/event-stream"
     assert scene.request_and_wait(2, "DELETE", "/mcp", token=phone.token, fields=shown).status == 204
-    scene.run(lambda: events.over)
+    scene.run(lambda: events.is_closed)
     assert scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
     shown = initialized(scene, 0, phone.token)
     scene.kill(0)
@@ -179,7 +179,7 @@ def test_a_voice_session_is_spoken_with_at_any_node() -> None:
         path = speaking(scene, phone.token)
         speaker = Speaker(scene, node, path, phone.token)
         scene.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
-        speaker.talker.tell({"type": "response.create", "text": "Hello."})
+        speaker.talker.send_message({"type": "response.create", "text": "Hello."})
         scene.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
         stranger = Speaker(scene, node, path, other.token)
         scene.run(lambda s=stranger: s.over)  # type: ignore[misc]
@@ -200,7 +200,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
     scene.run(lambda: bool(speaker.heard))
     assert scene.relays[1].coordinator._intermediary.sockets == 1  # type: ignore[attr-defined]
     if end == "leave":
-        speaker.talker.hang_up(reset=True)
+        speaker.talker.disconnect(reset=True)
     elif end == "revoked":
         scene.partition_from_redis(0)  # so that the node that has it does not hear of it
         gone = scene.sim.now

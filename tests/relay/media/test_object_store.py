@@ -192,7 +192,7 @@ def test_all_of_an_object_at_once() -> None:
     call = scene.request(0, "GET", path, token=phone.token)
     scene.run(lambda: bool(s3.asked) and s3.asked.count(("GET", s3.asked[0][1])) == 3)
     scene.s3_process.kill()
-    scene.run(lambda: call.over)
+    scene.run(lambda: call.is_closed)
     assert call.status == 503
     scene.check_invariants()
 
@@ -206,7 +206,7 @@ def test_an_empty_upload() -> None:
     target = scene.target(0)
     carrier = HttpClientConnection(scene.crowd, target, scene.entropy)
     caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-    scene.run(lambda: caller.over)
+    scene.run(lambda: caller.is_closed)
     assert caller.answer.status == 200, caller.answer
     assert list(s3.objects.values()) == [b""]
     for node in range(2):
@@ -232,7 +232,7 @@ def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
     call = scene.request(1, "GET", path, token=phone.token)
     scene.run(lambda: call.head is not None)
     scene.s3_process.kill()
-    scene.run(lambda: call.over)
+    scene.run(lambda: call.is_closed)
     assert call.status == 0
     scene.check_invariants()
 

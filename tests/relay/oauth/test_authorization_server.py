@@ -475,7 +475,7 @@ class Flow:
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
         carrier = HttpClientConnection(self.scene.hosts[node], target, self.scene.entropy)
         caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-        self.scene.run(lambda: caller.over)
+        self.scene.run(lambda: caller.is_closed)
         return caller.answer
 
 
@@ -518,7 +518,7 @@ def test_a_code_is_traded_at_one_node_alone() -> None:
         what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
         carrier = HttpClientConnection(scene.hosts[node], target, scene.entropy)
         callers.append(RequestClient(carrier, target, what, on_done=lambda caller: None))
-    scene.run(lambda: all(caller.over for caller in callers))
+    scene.run(lambda: all(caller.is_closed for caller in callers))
     assert [caller.answer.status for caller in callers].count(200) <= 1
     assert sum(len(relay.oauth.consents) for relay in scene.relays) <= 1
     scene.check_invariants()

@@ -10,9 +10,9 @@ from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay.openapi.message_types import CLIENT_MESSAGES, SERVER_MESSAGES
 from tests.relay.child_process_harness import ChildProcessHarness, Tmux, with_tui
 from tests.relay.harness import RelayHarness
-from tests.support.openapi_validation import Documented
+from tests.support.openapi_validation import OpenApiValidator
 
-DOCUMENTED = Documented.of(RelayHarness().request("GET", "/openapi.json").body)
+DOCUMENTED = OpenApiValidator.of(RelayHarness().request("GET", "/openapi.json").body)
 MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
 
 
@@ -46,9 +46,9 @@ def test_a_story_in_which_everything_is_said() -> None:
     ):
         desktop.send(channel, kind, payload)
     shell, gateway = book.children[-2:]
-    shell.say(b"$ ")
+    shell.write_output(b"$ ")
     book.after(0.1)
-    gateway.say(b'{"jsonrpc":"2.0","method":"event","params":{}}\n{"jsonrpc":"2.0","id":"r1","result":{}}\n')
+    gateway.write_output(b'{"jsonrpc":"2.0","method":"event","params":{}}\n{"jsonrpc":"2.0","id":"r1","result":{}}\n')
     gateway.exit(3)
     desktop.send("terminal", "terminal.detach", {})
     desktop.send("terminal", "terminal.kill", {"session_name": "old"})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.relay.harness import RelayHarness
 from tests.relay.oauth_client import OAuthTestClient
-from tests.support.openapi_validation import Documented
+from tests.support.openapi_validation import OpenApiValidator
 
 
 def test_each_answer_is_as_it_says() -> None:
     book = RelayHarness()
-    documented, guest = Documented.of(book.request("GET", "/openapi.json").body), OAuthTestClient(book)
+    documented, guest = OpenApiValidator.of(book.request("GET", "/openapi.json").body), OAuthTestClient(book)
     for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):
         documented.check(f"GET /.well-known/{path}", guest.call("GET", f"/.well-known/{path}"))
     wish = {"client_name": "x", "redirect_uris": ["https://agent.example/back"]}

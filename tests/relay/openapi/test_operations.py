@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.relay.harness import RelayHarness
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_client import Response
-from tests.support.openapi_validation import Documented, queries
+from tests.support.openapi_validation import OpenApiValidator, queries
 from tests.support.routes_page import RELAY, assert_shown
 
 BOOK = VoiceRoutesHarness()
-DOCUMENTED = Documented.of(BOOK.request("GET", "/openapi.json").body)
+DOCUMENTED = OpenApiValidator.of(BOOK.request("GET", "/openapi.json").body)
 PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
 PNG = "iVBORw0KGgoAAAA="
 KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
@@ -36,7 +36,7 @@ def get(path: str) -> Response:
 
 
 def test_it_has_every_route_and_nothing_else() -> None:
-    DOCUMENTED.hold(BOOK.relay.router.routes)
+    DOCUMENTED.expect_routes(BOOK.relay.router.routes)
 
 
 def test_the_page_of_routes_shows_it() -> None:
@@ -46,8 +46,8 @@ def test_the_page_of_routes_shows_it() -> None:
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
 def test_what_a_get_answers(path: str) -> None:
     PAIRED.phone.envelopes()
-    assert DOCUMENTED.ask(get, path, KNOWN).status in (200, 400, 404, 406)
-    assert DOCUMENTED.ask(get, path, {}).status in (200, 400, 404, 406)
+    assert DOCUMENTED.get_and_check(get, path, KNOWN).status in (200, 400, 404, 406)
+    assert DOCUMENTED.get_and_check(get, path, {}).status in (200, 400, 404, 406)
 
 
 @settings(max_examples=40, deadline=None)
@@ -55,7 +55,7 @@ def test_what_a_get_answers(path: str) -> None:
 def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
     PAIRED.phone.envelopes()
     path, query = data.draw(queries(DOCUMENTED))
-    assert DOCUMENTED.ask(get, path, KNOWN, query).status < 500
+    assert DOCUMENTED.get_and_check(get, path, KNOWN, query).status < 500
 
 
 @pytest.mark.parametrize(

@@ -192,10 +192,10 @@ def test_a_form_may_come_in_any_pieces(data: bytes, sizes: Cuts) -> None:
     call = book.call("GET", "/health")
     call.events.clear()
     fields.append((b"content-length", b"%d" % len(body)))
-    call.say(RequestHead(StreamId(2), "POST", "/media/upload", Headers(fields)))
+    call.send_events(RequestHead(StreamId(2), "POST", "/media/upload", Headers(fields)))
     for piece in cut(body, sizes):
-        call.say(RequestData(StreamId(2), piece))
-    call.say(RequestEnd(StreamId(2)))
+        call.send_events(RequestData(StreamId(2), piece))
+    call.send_events(RequestEnd(StreamId(2)))
     assert call.result.status == 200
     (path,) = book.uploads
     assert book.disk.get(path) == data

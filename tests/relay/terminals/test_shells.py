@@ -159,9 +159,9 @@ def test_detaching_from_tmux_never_signals() -> None:
 def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
     """For a client that lags behind, tmux throws away what it had to write, and paints the screen anew."""
     book, phone, client = attached(tmux=Tmux())
-    client.say("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
+    client.write_output("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
     book.after(0.016)
-    client.say("€".encode()[:2])
+    client.write_output("€".encode()[:2])
     phone.send("terminal", "terminal.detach")
     assert describe_messages(phone) == [("output", "a\x1b[H€"), ("detached", "client detach")]
 
@@ -194,7 +194,7 @@ def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
     book, phone, client = attached(tmux=Tmux("svc-default"))
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.kill")
-    client.say(b"[exited]")
+    client.write_output(b"[exited]")
     client.exit()
     assert describe_messages(phone) == [("output", "[exited]"), ("detached", "client kill")]
     book.hold = ()

@@ -18,10 +18,10 @@ from tests.relay.child_process_harness import (
     describe_messages,
     send_and_collect,
 )
-from tests.support.channel_ends import Child
+from tests.support.channel_ends import HarnessChild
 
 
-def are_held(*shells: Child) -> list[bool]:
+def are_held(*shells: HarnessChild) -> list[bool]:
     return [shell.held for shell in shells]
 
 
@@ -113,9 +113,9 @@ def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
 
 def test_output_is_batched() -> None:
     book, phone, shell = attached()
-    shell.say(b"one ")
+    shell.write_output(b"one ")
     book.after(0.010)
-    shell.say(b"two")
+    shell.write_output(b"two")
     assert phone.envelopes() == []
     book.after(0.006)
     (envelope,) = phone.envelopes()
@@ -123,9 +123,9 @@ def test_output_is_batched() -> None:
         "terminal.output",
         {"session_name": "default", "data": "one two"},
     )
-    shell.say(b"x" * 4095)
+    shell.write_output(b"x" * 4095)
     assert phone.envelopes() == []
-    shell.say(b"y")
+    shell.write_output(b"y")
     assert len(phone.only()["payload"]["data"]) == 4096
     book.after(1.0)
     assert phone.envelopes() == []
@@ -136,7 +136,7 @@ def test_output_is_json_whatever_it_and_its_name_are() -> None:
     phone = book.client()
     name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
     attach(phone, name)
-    book.children[0].say(text.encode() + b"\xff")
+    book.children[0].write_output(text.encode() + b"\xff")
     book.after(0.016)
     envelope = phone.only()
     assert envelope.pop("id") not in ("", None)
@@ -146,13 +146,13 @@ def test_output_is_json_whatever_it_and_its_name_are() -> None:
 
 def test_a_character_is_never_cut() -> None:
     book, phone, shell = attached()
-    shell.say("a€".encode()[:-1])
+    shell.write_output("a€".encode()[:-1])
     book.after(0.016)
     assert describe_messages(phone) == [("output", "a")]
-    shell.say("€".encode()[-1:])
+    shell.write_output("€".encode()[-1:])
     book.after(0.016)
     assert describe_messages(phone) == [("output", "€")]
-    shell.say("€".encode()[:1])
+    shell.write_output("€".encode()[:1])
     book.after(0.016)
     assert phone.envelopes() == []
     shell.exit()
@@ -204,7 +204,7 @@ def test_a_shell_that_does_not_read_its_input() -> None:
     assert send_and_collect(phone, "input", data="x") == []  # a paste may be as big as a message
     (refused,) = send_and_collect(phone, "input", data="y")
     assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
-    shell.say(b"still speaking")
+    shell.write_output(b"still speaking")
     book.after(0.016)
     assert describe_messages(phone) == [("output", "still speaking")]
     shell.read()
@@ -253,18 +253,18 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     for number in range(40):
         if are_held(shell) == [True]:
             break
-        shell.say(noise[number:])
+        shell.write_output(noise[number:])
     assert are_held(shell, second) == [True, False]
-    second.say(noise)
+    second.write_output(noise)
     assert are_held(shell, second) == [True, True]
-    theirs.say(b"quick")
+    theirs.write_output(b"quick")
     book.after(0.016)
     assert describe_messages(other) == [("output", "quick")]
     phone.envelopes()
     phone.read()
     assert are_held(shell, second, theirs) == [False, False, False]
     phone.envelopes()
-    shell.say(b"more")
+    shell.write_output(b"more")
     book.after(0.016)
     assert describe_messages(phone) == [("output", "more")]
 
@@ -279,7 +279,7 @@ def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
     phone.reads = False
     phone.send("system", "ping", {"ts": "x" * 50_000})
     for shell in book.children:
-        shell.say(b"hidden")
+        shell.write_output(b"hidden")
     phone.envelopes()
     book.after(16)
     phone.read()
@@ -296,7 +296,7 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
     phone.send("system", "ping", {"ts": "x" * 50_000})
     phone.envelopes()
     for number in range(3):
-        shell.say(b"<%d>" % number)
+        shell.write_output(b"<%d>" % number)
         book.after(0.016)
     assert are_held(shell) == [True]
     assert describe_messages(phone) == []
@@ -310,7 +310,7 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
 
 def test_an_exit_is_told_after_the_last_output() -> None:
     book, phone, shell = attached()
-    shell.say(b"logout\r\n")
+    shell.write_output(b"logout\r\n")
     shell.exit(3)
     assert describe_messages(phone) == [("output", "logout\r\n"), ("detached", "eof")]
     assert send_and_collect(phone, "input", data="x") == []
@@ -334,11 +334,11 @@ def test_the_status_of_a_tmux_client_says_nothing() -> None:
 
 def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
     book, phone, shell = attached()
-    shell.say(b"last")
+    shell.write_output(b"last")
     phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
     assert describe_messages(phone) == [("output", "last"), ("detached", "client detach")]
     assert shell.signals == [SignalName.HANGUP]
-    shell.say(b"words that nobody reads")
+    shell.write_output(b"words that nobody reads")
     book.after(1.0)
     assert (shell.signals, shell.gone) == ([SignalName.HANGUP, SignalName.KILL], True)
     assert phone.envelopes() == []
@@ -373,7 +373,7 @@ def test_a_socket_that_drops_during_an_attach() -> None:
 
 def test_the_relay_stops() -> None:
     book, phone, shell = attached()
-    shell.say(b"last")
+    shell.write_output(b"last")
     book.hold = (Compute,)
     phone.send("terminal", "terminal.attach", {"session_name": "late"})
     book.stop()
@@ -417,7 +417,7 @@ def test_nothing_is_shown_without_the_grant() -> None:
     phone = book.client(terminal=60)
     attach(phone)
     book.after(60)
-    book.children[0].say(b"secret")
+    book.children[0].write_output(b"secret")
     book.after(0.016)
     assert describe_messages(phone) == [("", None), ("detached", "grant expired")]
     assert phone.is_open

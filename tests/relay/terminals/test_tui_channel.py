@@ -19,12 +19,12 @@ from svc_proto.version import VERSION
 from svc_proto.wire.limits import DEFAULT_LIMITS
 from tests.relay.child_process_harness import GRANTS, ChildProcessHarness, with_tui
 from tests.relay.phone_client import PhoneClient
-from tests.support.channel_ends import Child
+from tests.support.channel_ends import HarnessChild
 
 READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","payload":{}}}\n'
 
 
-def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, Child]:
+def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
     """A client with a gateway."""
     book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
@@ -52,16 +52,16 @@ def starting() -> tuple[ChildProcessHarness, PhoneClient]:
     return book, phone
 
 
-def choked(*, max_unsent: int) -> tuple[PhoneClient, Child]:
+def choked(*, max_unsent: int) -> tuple[PhoneClient, HarnessChild]:
     """A client that reads nothing, and a gateway that has said too much for it."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=max_unsent)
     _, phone, gateway = attached(limits=limits)
     phone.reads = False
-    gateway.say(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
+    gateway.write_output(json.dumps({"id": "big", "result": "x" * 100_000}).encode() + b"\n")
     return phone, gateway
 
 
-def is_held(child: Child) -> bool:
+def is_held(child: HarnessChild) -> bool:
     return child.held
 
 
@@ -99,9 +99,9 @@ def test_requests_and_answers() -> None:
     _, phone, gateway = attached()
     assert request(phone) == []
     assert gateway.heard == b'{"jsonrpc":"2.0","id":"r1","method":"session.list","params":{}}\n'
-    gateway.say(b'{"jsonrpc":"2.0","id":"r1","result":{"sess')
+    gateway.write_output(b'{"jsonrpc":"2.0","id":"r1","result":{"sess')
     assert phone.envelopes() == []
-    gateway.say(b'ions":[]}}\n' + READY)
+    gateway.write_output(b'ions":[]}}\n' + READY)
     answer, event = phone.envelopes()
     assert (answer["type"], answer["payload"]["result"]) == ("tui.rpc.response", {"sessions": []})
     assert (event["type"], event["payload"]["params"]["type"]) == ("tui.rpc.event", "gateway.ready")
@@ -123,7 +123,7 @@ def test_requests_and_answers() -> None:
 )
 def test_what_a_line_becomes(line: bytes, kind: str | None) -> None:
     _, phone, gateway = attached()
-    gateway.say(line + b"\r\n")
+    gateway.write_output(line + b"\r\n")
     assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
 
 
@@ -132,18 +132,18 @@ def test_a_long_line_passes_both_ways() -> None:
     _, phone, gateway = attached()
     phone.send("tui", "tui.rpc.request", {"id": "r1", "params": {"text": text}})
     assert json.loads(gateway.heard)["params"]["text"] == text
-    gateway.say(json.dumps({"id": "r1", "result": text}).encode() + b"\n")
+    gateway.write_output(json.dumps({"id": "r1", "result": text}).encode() + b"\n")
     assert phone.only()["payload"]["result"] == text
 
 
 def test_a_line_without_an_end_costs_the_gateway() -> None:
     _, phone, gateway = attached()
-    gateway.say(b"x" * MAX_LINE)
+    gateway.write_output(b"x" * MAX_LINE)
     assert phone.envelopes() == []
-    gateway.say(b"x")
+    gateway.write_output(b"x")
     assert phone.only()["type"] == "tui.error"
     assert gateway.signals == [SignalName.TERMINATE]
-    gateway.say(READY)
+    gateway.write_output(READY)
     gateway.exit()
     assert phone.envelopes() == []
 
@@ -192,7 +192,7 @@ def test_a_second_attach_replaces_the_gateway() -> None:
     phone.send("tui", "tui.attach", {"cols": 80})
     assert first.signals == [SignalName.TERMINATE]
     assert phone.only()["payload"]["pid"] == book.children[1].pid
-    first.say(READY)
+    first.write_output(READY)
     first.exit(-15)
     assert phone.envelopes() == []
     request(phone)
@@ -202,7 +202,7 @@ def test_a_second_attach_replaces_the_gateway() -> None:
 @pytest.mark.parametrize(("status", "named"), [(0, "0"), (3, "3"), (-9, "-9")])
 def test_the_loss_of_a_gateway_is_told(status: int, named: str) -> None:
     _, phone, gateway = attached()
-    gateway.say(READY)
+    gateway.write_output(READY)
     gateway.exit(status)
     _, error = phone.envelopes()
     assert (error["type"], error["payload"]) == ("tui.error", {"message": f"the agent gateway exited with {named}"})
@@ -322,7 +322,7 @@ def test_a_client_that_does_not_read_holds_its_gateway() -> None:
     for number in range(40):
         if is_held(gateway):
             break
-        gateway.say(json.dumps({"id": number, "result": list(range(number, 1000 + number))}).encode() + b"\n")
+        gateway.write_output(json.dumps({"id": number, "result": list(range(number, 1000 + number))}).encode() + b"\n")
     assert is_held(gateway)
     phone.read()
     assert not is_held(gateway)
@@ -335,7 +335,7 @@ def test_a_client_that_does_not_read_holds_its_gateway() -> None:
 def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None:
     phone, gateway = choked(max_unsent=20_000)
     for number in range(3):
-        gateway.say(b'{"n":%d}\n' % number)
+        gateway.write_output(b'{"n":%d}\n' % number)
     assert is_held(gateway)
     assert [envelope["payload"].get("id") for envelope in phone.envelopes()] == ["big"]
     phone.read()
@@ -348,7 +348,7 @@ def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None
 def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str, str]]) -> None:
     phone, gateway = choked(max_unsent=20_000)
     for word in words:
-        gateway.say(json.dumps(word).encode() + b"\n")
+        gateway.write_output(json.dumps(word).encode() + b"\n")
     gateway.exit(7)
     assert [envelope["payload"].get("id") for envelope in phone.envelopes()] == ["big"]
     phone.read()
@@ -373,7 +373,7 @@ def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
 
 def test_detaching_from_a_gateway_whose_end_was_not_told_yet() -> None:
     phone, gateway = choked(max_unsent=200_000)
-    gateway.say(b'{"last":"words"}\n')
+    gateway.write_output(b'{"last":"words"}\n')
     gateway.exit(7)
     phone.send("tui", "tui.detach", {})
     phone.envelopes()
@@ -403,7 +403,7 @@ def test_nothing_is_told_without_the_grant() -> None:
     phone.send("tui", "tui.attach", {})
     phone.envelopes()
     book.after(60)
-    book.children[0].say(READY)
+    book.children[0].write_output(READY)
     assert phone.only()["payload"]["error"] == "grant_required"
     assert book.children[0].signals == [SignalName.TERMINATE]
 

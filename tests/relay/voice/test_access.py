@@ -14,7 +14,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import PEER, REMOTE, RelayHarness
 from tests.support.http_client import Response
-from tests.support.http_harness import Asked
+from tests.support.http_harness import UpstreamRequest
 
 KEY = "the-api-key"
 TEXT = b"text/plain; charset=utf-8"
@@ -24,10 +24,10 @@ OTHERS = [route for route in EVERY if not route.pattern.startswith("/voice/")]
 HTTPS = ((b"x-forwarded-proto", b"https"),)
 
 
-def guarded(key: str | None) -> Callable[[Asked], tuple[int, bytes]]:
+def guarded(key: str | None) -> Callable[[UpstreamRequest], tuple[int, bytes]]:
     """An API server that takes this bearer; without one it asks for none."""
 
-    def answer(asked: Asked) -> tuple[int, bytes]:
+    def answer(asked: UpstreamRequest) -> tuple[int, bytes]:
         assert (asked.method, asked.path) == ("GET", "/v1/models")
         fine = key is None or asked.headers.get(b"authorization") == f"Bearer {key}".encode()
         return (200, b"{}") if fine else (401, b"")

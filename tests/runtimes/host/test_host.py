@@ -20,7 +20,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, Level, Log, Ready, Send
 from svc_proto.facts import Accepted, Address, Closed, Fact, Received, Started, Stopping
 from tests.runtimes.scripted_core import TIMEOUT, ScriptCore, read_exactly, running
-from tests.support.background_program import Beside
+from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
@@ -52,7 +52,7 @@ def test_an_earlier_deadline_replaces_a_later_one(runtime: str) -> None:
     core = TimerCore()
     listener = bind("127.0.0.1", 0)
     ready = threading.Event()
-    beside = Beside(Program(core=core, listeners=[listener], on_ready=ready.set), runtime)
+    beside = BackgroundProgram(Program(core=core, listeners=[listener], on_ready=ready.set), runtime)
     assert ready.wait(TIMEOUT)
     begin = time.monotonic()
     with socket.create_connection((listener.address.host, listener.address.port)):
@@ -76,7 +76,7 @@ def test_a_deadline_moved_later_and_one_taken_back(runtime: str) -> None:
 
     core.react = react
     listener = bind("127.0.0.1", 0)
-    beside = Beside(Program(core=core, listeners=[listener]), runtime)
+    beside = BackgroundProgram(Program(core=core, listeners=[listener]), runtime)
     address = (listener.address.host, listener.address.port)
     with socket.create_connection(address), socket.create_connection(address):
         core.ticks.get(timeout=TIMEOUT)
@@ -121,7 +121,7 @@ def test_several_cores_on_one_loop(runtime: str) -> None:
         core = ScriptCore()
         cores.append(core)
         programs.append(Program(core=core, listeners=[listener], on_exit=outcomes.append))
-    beside = Beside(programs, runtime)
+    beside = BackgroundProgram(programs, runtime)
     socks = [socket.create_connection(address, timeout=TIMEOUT) for address in addresses]
     for core in cores:
         assert core.facts.get(timeout=TIMEOUT) == Started()
@@ -143,7 +143,7 @@ def test_a_core_that_fails_stops_the_others(runtime: str) -> None:
     healthy = ScriptCore()
     outcomes: list[Exit] = []
     programs = [Program(core=healthy), Program(core=Failing(), on_exit=outcomes.append)]
-    assert Beside(programs, runtime).exit_code() == 3
+    assert BackgroundProgram(programs, runtime).exit_code() == 3
     assert outcomes == [Exit(3, "no state folder")]
     assert healthy.facts.get(timeout=TIMEOUT) == Started()
     assert isinstance(healthy.facts.get(timeout=TIMEOUT), Stopping)
@@ -154,14 +154,14 @@ def test_a_bug_in_a_core_ends_loudly(runtime: str, caplog: pytest.LogCaptureFixt
         raise ZeroDivisionError
 
     outcomes: list[Exit] = []
-    assert Beside(Program(core=ScriptCore(react), on_exit=outcomes.append), runtime).exit_code() == BUG_EXIT
+    assert BackgroundProgram(Program(core=ScriptCore(react), on_exit=outcomes.append), runtime).exit_code() == BUG_EXIT
     assert outcomes == [Exit(BUG_EXIT, "internal error: ZeroDivisionError")]
     assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.parametrize("command", ["Ready", Started()])
 def test_what_is_no_command_is_a_bug(runtime: str, command: Any) -> None:
-    assert Beside(Program(core=ScriptCore(lambda fact: [command])), runtime).exit_code() == BUG_EXIT
+    assert BackgroundProgram(Program(core=ScriptCore(lambda fact: [command])), runtime).exit_code() == BUG_EXIT
 
 
 def test_a_bug_in_the_runtime_is_not_swallowed(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_a_bug_in_the_runtime_is_not_swallowed(runtime: str, monkeypatch: pytest
 
     monkeypatch.setattr(host_module, "Acceptor", Broken)
     listener = bind("127.0.0.1", 0)
-    beside = Beside(Program(core=ScriptCore(), listeners=[listener]), runtime)
+    beside = BackgroundProgram(Program(core=ScriptCore(), listeners=[listener]), runtime)
     address = (listener.address.host, listener.address.port)
     with socket.create_connection(address), pytest.raises(BaseException) as caught:  # noqa: PT011  # any
         beside.exit_code()
@@ -237,7 +237,7 @@ def test_descriptors_that_stay_scarce_are_told_of_again(
 
 
 def test_nothing_to_run(runtime: str) -> None:
-    assert Beside([], runtime).exit_code() == 0
+    assert BackgroundProgram([], runtime).exit_code() == 0
 
 
 def test_services_by_default() -> None:

@@ -35,7 +35,7 @@ class Store:
         what = (method, url.removeprefix("http://10.0.0.8:9000"), shown, data)
         carrier = HttpClientConnection(self.crowd, target, bytes)
         caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
-        self.world.run_until(lambda: caller.over)
+        self.world.run_until(lambda: caller.is_closed)
         return caller.answer.status, caller.answer.body
 
 

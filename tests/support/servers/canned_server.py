@@ -6,7 +6,7 @@ from svc_proto.commands import CloseWrite, Ready
 from svc_proto.engine.channel import Channel
 from svc_proto.facts import Accepted
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.support.playbook import Idle
+from tests.support.playbook import IdleService
 
 
 def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:
@@ -15,7 +15,7 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
     return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
 
 
-class CannedServer(Idle):
+class CannedServer(IdleService):
     """The service. With `closes` the connection ends behind the bytes; `heard` is what callers said."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:

@@ -19,7 +19,7 @@ from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted
 from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS
-from tests.support.playbook import Idle
+from tests.support.playbook import IdleService
 
 FOR_EVER = 86_400.0  # s
 
@@ -46,7 +46,7 @@ def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
     return Route(method=method, pattern=pattern, access=ScriptedAccess.ANYBODY, handler=handler, **more)
 
 
-class ScriptedService(Idle):
+class ScriptedService(IdleService):
     """Service and HttpApp. `channels` are the connections so far, the newest last."""
 
     def __init__(self, routes: Iterable[Route]) -> None:

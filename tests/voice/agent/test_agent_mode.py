@@ -9,14 +9,14 @@ from svc_proto.basics.moment import Moment
 from svc_proto.voice.agent.agent_mode import interface_of
 from svc_proto.voice.session import MAX_DELTA
 from svc_proto.voice.settings import RealtimeSettings
-from tests.loops.realtime_agent import Agent, ends, of, play
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
 
 
 def test_what_each_kind_of_event_carries() -> None:
-    agent = Agent(VirtualWorld(), SpokenTurn("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
-    client = agent.ask("hello")
+    agent = RealtimeAgentSetup(SimulatedEnvironment(), SpokenTurn("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
+    client = agent.start_turn("hello")
     events = play(client, ends)
     started, done = of(events, "voice.response.started"), events[-1]
     session = agent.answer["session_id"]
@@ -26,15 +26,15 @@ def test_what_each_kind_of_event_carries() -> None:
     assert [len(base64.b64decode(piece["audio_base64"])) for piece in pieces] == [MAX_DELTA] * 3
     assert {piece["response_id"] for piece in pieces} == {started["response_id"]}
     assert "label" not in pieces[0]
-    client.say("input_audio.append")
+    client.send("input_audio.append")
     error = client.until("voice.error")[-1]
     assert "audio_base64" in error["message"]
 
 
 def test_what_ready_says() -> None:
-    agent = Agent(VirtualWorld())
+    agent = RealtimeAgentSetup(SimulatedEnvironment())
     client = agent.open()
-    client.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
+    client.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
     ready = of(client.until("voice.replay.done"), "voice.session.ready")
     assert (ready["mode"], ready["experimental"], ready["last_input_chunk_id"]) == ("realtime_agent", True, 0)
     assert ready["tool_surface"] == agent.answer["tool_surface"]
@@ -44,13 +44,13 @@ def test_what_ready_says() -> None:
 
 
 def test_what_a_microphone_may_send() -> None:
-    client = Agent(VirtualWorld()).open()
+    client = RealtimeAgentSetup(SimulatedEnvironment()).open()
     for chunk, rate, error in ((1, 7_999, True), (1, 8_000, False), (2, 96_000, False), (3, 96_001, True)):
-        client.say("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)
-        heard = client.hear()
+        client.send("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)
+        heard = client.receive()
         assert (heard["type"] == "voice.error", heard.get("duplicate", False)) == (error, False)
-    client.say("input_audio.append", audio_base64="", chunk_id=2)
-    assert client.hear()["duplicate"] is True
+    client.send("input_audio.append", audio_base64="", chunk_id=2)
+    assert client.receive()["duplicate"] is True
 
 
 def test_the_interface() -> None:

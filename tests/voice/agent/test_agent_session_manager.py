@@ -6,14 +6,14 @@ import pytest
 
 from svc_proto.basics.brand import HERMES
 from tests.loops.environment import bearer
-from tests.loops.realtime_agent import Agent, run
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import RealtimeAgentSetup, run
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import ask_for
 from tests.support.servers.api_server import ScriptedApi, hello
 
 
 def test_what_a_caller_is_told() -> None:
-    agent = Agent(VirtualWorld(), brand=HERMES)
+    agent = RealtimeAgentSetup(SimulatedEnvironment(), brand=HERMES)
     agent.open(provider="stub", profile="work", context_messages=[])
     answer = agent.answer
     assert answer["protocol"] == "hermes.voice.realtime_agent.v0"
@@ -26,11 +26,11 @@ def test_what_a_caller_is_told() -> None:
 
 @pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
 def test_a_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
-    world, api = VirtualWorld(), ScriptedApi()
+    world, api = SimulatedEnvironment(), ScriptedApi()
     api.held, api.held_for = True, 2.0
     api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
-    agent = Agent(world, run("x"), scripted=api)
-    client = agent.ask("x", **chosen)
+    agent = RealtimeAgentSetup(world, run("x"), scripted=api)
+    client = agent.start_turn("x", **chosen)
     world.wait_until(lambda: len(api.seen) == 2)
     assert world.http("DELETE", f"/sessions/{agent.token[:8]}", headers=bearer(agent.token)).status == 200
     assert client.ws.wait_closed().code == 1008
@@ -39,7 +39,7 @@ def test_a_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("said", "meant"), [(" ", None), ("x" * 256, "x" * 256)])
 def test_a_chat_session(said: str, meant: str | None) -> None:
-    agent = Agent(VirtualWorld())
+    agent = RealtimeAgentSetup(SimulatedEnvironment())
     agent.open(provider="stub", chat_session_id=said)
     assert agent.answer["chat_session_id"] == meant
 
@@ -55,7 +55,7 @@ def test_a_chat_session(said: str, meant: str | None) -> None:
     ],
 )
 def test_what_makes_no_session(body: dict[str, object]) -> None:
-    agent = Agent(VirtualWorld())
+    agent = RealtimeAgentSetup(SimulatedEnvironment())
     refused = ask_for(agent.world, agent.token, "realtime-agent", **body)
     assert refused.status == 400
     assert (refused.headers.get(b"content-type") or b"").startswith(b"text/plain")

@@ -19,8 +19,8 @@ from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice.realtime.actions import StartRun
-from tests.loops.realtime_agent import Agent, ends, of, play, run, talk
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play, run, talk
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
 from tests.voice.harness import PHONE, VoiceHarness
 
@@ -63,15 +63,15 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> N
 @pytest.mark.lane
 def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the bytes to the run that keeps it. A run tells hundreds of them."""
-    world, words = VirtualWorld(), "It goes on with many more words than anybody would like to hear of it"
+    world, words = SimulatedEnvironment(), "It goes on with many more words than anybody would like to hear of it"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
         data = fact.data if isinstance(fact, Received) else b""
         return b"event: assistant.delta\n" in data and data.endswith(b"\n\n\r\n") and data.count(b"event: ") == 1
 
     counts = counted(monkeypatch, piece)
-    agent = Agent(world, run(f"/echo {words}"), SpokenTurn(words))
-    events = play(agent.ask("go on"), ends)
+    agent = RealtimeAgentSetup(world, run(f"/echo {words}"), SpokenTurn(words))
+    events = play(agent.start_turn("go on"), ends)
     assert of(events, "voice.response.delta")["delivery"] == "forced_summary"
     assert agent.outputs()[0]["text"] == words
     few = [count for count in counts if count <= 20]
@@ -83,7 +83,7 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: p
 def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
     words = "The disk is 62 percent used and that is how it stands"
-    agent = Agent(VirtualWorld(), run(f"/echo {words}"), SpokenTurn(words))
+    agent = RealtimeAgentSetup(SimulatedEnvironment(), run(f"/echo {words}"), SpokenTurn(words))
     client = agent.open()
     counts = counted(monkeypatch, lambda engine, fact: isinstance(engine._service, Relay))
     talk(client)

@@ -14,8 +14,8 @@ from svc_proto.engine.message import StreamedResponse
 from svc_proto.voice.agent.api_runs import ApiRuns
 from svc_proto.voice.realtime.actions import AppendInput, StartRun
 from svc_proto.wire.sse import encode_event
-from tests.loops.realtime_agent import ANSWER, KEY, SOUND, Agent, ends, of, play, run, talk, types
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import ANSWER, KEY, SOUND, RealtimeAgentSetup, ends, of, play, run, talk, types
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.api_server import SSE, ScriptedApi, hello
 from tests.support.servers.realtime_server import (
@@ -38,42 +38,42 @@ def audio(data: bytes = SOUND) -> str:
     return base64.b64encode(data).decode()
 
 
-def logged(agent: Agent, kind: str) -> list[dict[str, Any]]:
+def logged(agent: RealtimeAgentSetup, kind: str) -> list[dict[str, Any]]:
     """Lines of the event log so far."""
-    assert isinstance(agent.world, VirtualWorld)
+    assert isinstance(agent.world, SimulatedEnvironment)
     agent.world.pass_time(2.0)
     lines = agent.world.contents(agent.answer["event_log_path"]).splitlines()
     return [line for line in map(json.loads, lines) if line["type"] == kind]
 
 
-def test_the_microphone(world: VirtualWorld) -> None:
-    agent = Agent(world, SpokenTurn("Hello there."))
+def test_the_microphone(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, SpokenTurn("Hello there."))
     client = agent.open()
-    client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
-    client.say("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
-    client.say("input_audio.append", audio_base64=audio(b"\1\0\2"), chunk_id=3.0)
-    client.say("input_audio.append", audio_base64=audio(b"\1\0"))
-    heard = [client.hear() for _ in range(4)]
+    client.send("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
+    client.send("input_audio.append", chunk_id=1, sample_rate=16_000, audio_base64=audio())
+    client.send("input_audio.append", audio_base64=audio(b"\1\0\2"), chunk_id=3.0)
+    client.send("input_audio.append", audio_base64=audio(b"\1\0"))
+    heard = [client.receive() for _ in range(4)]
     assert [event.get("duplicate", False) for event in heard] == [False, True, False, False]
     assert [event["total_bytes"] for event in heard] == [6400, 6400, 6402, 6404]
     assert [event["input_chunk_id"] for event in heard] == [1, 1, 3, None]
-    client.say("input_audio.commit")
+    client.send("input_audio.commit")
     play(client, ends)
     assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's rate
-    client.say("input_audio.append", audio_base64=audio(b"\1\0"))
-    client.say("input_audio.commit")  # too short to be anything
+    client.send("input_audio.append", audio_base64=audio(b"\1\0"))
+    client.send("input_audio.commit")  # too short to be anything
     events = play(client, ends)
     assert of(events, "voice.input_transcript.final")["text"] == ""
     for forgets in ("input_audio.clear", "response.cancel"):
-        client.say("input_audio.append", audio_base64=audio())
-        client.say(forgets)
+        client.send("input_audio.append", audio_base64=audio())
+        client.send(forgets)
         if forgets == "response.cancel":
             play(client, ends)
-        client.say("input_audio.commit")
+        client.send("input_audio.commit")
         assert of(play(client, ends), "voice.input_transcript.final")["text"] == ""
     assert agent.provider.kinds.count("input_audio_buffer.commit") == 1
-    client.say("input_audio.append", audio_base64=audio(bytes(4800)), sample_rate=24_000)
-    client.say("input_audio.commit")  # a tenth of a second is enough
+    client.send("input_audio.append", audio_base64=audio(bytes(4800)), sample_rate=24_000)
+    client.send("input_audio.commit")  # a tenth of a second is enough
     play(client, ends)
     assert agent.provider.kinds.count("input_audio_buffer.commit") == 2
 
@@ -91,28 +91,28 @@ def test_the_microphone(world: VirtualWorld) -> None:
         ({"type": "no.such.message"}, "unknown message"),
     ],
 )
-def test_messages_that_make_no_sense(world: VirtualWorld, message: dict[str, object], problem: str) -> None:
-    client = Agent(world).open()
+def test_messages_that_make_no_sense(world: SimulatedEnvironment, message: dict[str, object], problem: str) -> None:
+    client = RealtimeAgentSetup(world).open()
     client.ws.send_text(json.dumps(message))
     assert problem in client.until("voice.error")[-1]["message"]
 
 
-def test_messages_without_a_turn(world: VirtualWorld) -> None:
-    client = Agent(world).open()
-    client.say("session.start")
-    client.say("playback.drained", call_id="k1", played_audio_event_id=0)
+def test_messages_without_a_turn(world: SimulatedEnvironment) -> None:
+    client = RealtimeAgentSetup(world).open()
+    client.send("session.start")
+    client.send("playback.drained", call_id="k1", played_audio_event_id=0)
     for word in ("svc", "hermes"):
-        client.say(f"{word}.result.respeak")
-        assert client.hear()["type"] == "svc.result.respeak_unavailable"
-    client.say("svc.confirm", answer="allow")
-    forwarded = client.hear()
+        client.send(f"{word}.result.respeak")
+        assert client.receive()["type"] == "svc.result.respeak_unavailable"
+    client.send("svc.confirm", answer="allow")
+    forwarded = client.receive()
     assert (forwarded["confirmation_id"], forwarded["answer"]) == (None, None)
-    client.say("response.cancel")
-    assert client.hear()["cancelled"] is True
+    client.send("response.cancel")
+    assert client.receive()["cancelled"] is True
 
 
-def test_what_the_provider_is_told(world: VirtualWorld) -> None:
-    agent = Agent(world)
+def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
     home = world.relay_host.state
     personalities = {"pirate": {"system_prompt": "Arr."}}
     config = {"agent": {"personalities": personalities}, "display": {"personality": "pirate"}}
@@ -128,17 +128,17 @@ def test_what_the_provider_is_told(world: VirtualWorld) -> None:
     assert all(text in instructions for text in ("Arr.", "Likes tea.", "Has a cat.", "user: earlier", "svc_run_task"))
     assert [tool["name"] for tool in session["tools"]] == agent.answer["tool_surface"]
     assert agent.provider.asked.headers.get(b"authorization") == b"Bearer sk-voice"
-    client.say("session.close")
+    client.send("session.close")
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_chat_that_goes_on(world: VirtualWorld) -> None:
+def test_a_chat_that_goes_on(world: SimulatedEnvironment) -> None:
     """What was said in it is the context, and the run goes on there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
-    agent = Agent(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
-    events = play(agent.ask("call mum", chat_session_id="c1"), ends)
+    agent = RealtimeAgentSetup(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
+    events = play(agent.start_turn("call mum", chat_session_id="c1"), ends)
     assert (agent.answer["context_message_count"], agent.answer["chat_session_id"]) == (2, "c1")
     assert "what I said" in agent.provider.said[0]["session"]["instructions"]
     assert of(events, "svc.confirmation.requested")["message"] == "May I?"
@@ -148,18 +148,18 @@ def test_a_chat_that_goes_on(world: VirtualWorld) -> None:
 
 
 @pytest.mark.parametrize(("status", "answer"), [(200, "allow"), (409, None), (500, None)])
-def test_an_answer_to_a_question(world: VirtualWorld, status: int, answer: str | None) -> None:
+def test_an_answer_to_a_question(world: SimulatedEnvironment, status: int, answer: str | None) -> None:
     api = ScriptedApi()
     api.fixed["/approval"] = (status, {"resolved": 1})
     api.turns.append(
         [("run.started", {"run_id": "n1"}), ("tool.pending", {"tool_name": "phone_call", "call_id": "t1"})]
     )
     api.run_status = "waiting_for_approval"
-    agent = Agent(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
+    agent = RealtimeAgentSetup(world, run("call mum"), SpokenTurn(ANSWER), scripted=api)
     slow_ending(api)
-    client = agent.ask("call mum")
+    client = agent.start_turn("call mum")
     play(client, lambda event: event["type"] == "svc.confirmation.requested")
-    client.say("svc.confirm", confirmation_id="t1", answer="allow")
+    client.send("svc.confirm", confirmation_id="t1", answer="allow")
     forwarded = client.until("svc.confirmation.forwarded")[-1]
     assert forwarded["answer"] == answer
     assert ("/v1/runs/n1/approval", {"choice": "once", "call_id": "t1"}) in [(path, body) for _, path, body in api.seen]
@@ -167,15 +167,17 @@ def test_an_answer_to_a_question(world: VirtualWorld, status: int, answer: str |
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(world: VirtualWorld, status: int) -> None:
+def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
+    world: SimulatedEnvironment, status: int
+) -> None:
     api = ScriptedApi()
     if status != 200:
         api.run_status, api.fixed["/v1/runs/n1"] = "waiting_for_approval", (status, {})
     pending: dict[str, object] = {"tool_name": "phone_call", "call_id": "t1"}
     api.turns.append([("run.started", {"run_id": "n1"}), ("tool.pending", pending)])
-    agent = Agent(world, run("call mum"), scripted=api)
+    agent = RealtimeAgentSetup(world, run("call mum"), scripted=api)
     slow_ending(api)
-    client = agent.ask("call mum")
+    client = agent.start_turn("call mum")
     assert "svc.confirmation.requested" not in types(play(client, lambda event: event.get("floor") == "idle"))
 
 
@@ -197,18 +199,18 @@ def slow_ending(api: ScriptedApi) -> None:
     object.__setattr__(route, "handler", chat)
 
 
-def test_a_bug_in_a_run_is_told(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = Agent(world, run("x"), scripted=ScriptedApi())
+def test_a_bug_in_a_run_is_told(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = RealtimeAgentSetup(world, run("x"), scripted=ScriptedApi())
     client = agent.open()
     monkeypatch.setattr("svc_proto.voice.agent.api_runs.ApiRun.perform", None)
-    client.say("response.create", text="x")
+    client.send("response.create", text="x")
     assert "internal error, reference" in client.until("voice.error")[-1]["message"]
 
 
 @pytest.mark.parametrize(("turn", "delivery"), [(SpokenTurn("One shot."), "fallback"), (FailedTurn(), "visual_only")])
-def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, turn: Turn, delivery: str) -> None:
-    agent = Agent(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), turn)
-    events = play(agent.ask("x"), ends)
+def test_an_answer_that_the_provider_does_not_speak(world: SimulatedEnvironment, turn: Turn, delivery: str) -> None:
+    agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), turn)
+    events = play(agent.start_turn("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
     assert len(agent.peer.sessions) == 2  # it was to be spoken outside of the conversation
@@ -216,46 +218,48 @@ def test_an_answer_that_the_provider_does_not_speak(world: VirtualWorld, turn: T
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
 
-def test_the_person_speaks_up_while_the_relay_speaks(world: VirtualWorld) -> None:
+def test_the_person_speaks_up_while_the_relay_speaks(world: SimulatedEnvironment) -> None:
     slow = SpokenTurn("Another one.", pause=5.0)
-    agent = Agent(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), slow, SpokenTurn("Yes?"))
-    client = agent.ask("x")
+    agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), slow, SpokenTurn("Yes?"))
+    client = agent.start_turn("x")
     play(client, lambda event: event["type"] == "voice.output_audio.delta")
-    client.say("response.create", text="stop that")
+    client.send("response.create", text="stop that")
     assert play(client, ends)[-1]["delivery"] == "fallback"
     assert play(client, ends)[-1].get("delivery") is None
 
 
-def test_notices_and_errors_of_the_provider(world: VirtualWorld) -> None:
+def test_notices_and_errors_of_the_provider(world: SimulatedEnvironment) -> None:
     notice = {"type": "error", "error": {"message": "Cancellation failed: no active response found"}}
     error = {"type": "error", "error": {"message": "quota exceeded", "code": "insufficient_quota"}}
-    agent = Agent(world, RawMessageTurn((notice, error)))
-    client = agent.ask("x")
+    agent = RealtimeAgentSetup(world, RawMessageTurn((notice, error)))
+    client = agent.start_turn("x")
     events = client.until("voice.error")
     assert "quota" in events[-1]["message"]
-    assert client.hear()["type"] == "voice.response.done"
+    assert client.receive()["type"] == "voice.response.done"
     (line,) = logged(agent, "voice.realtime_agent.provider_notice")
     assert "no active response" in line["message"]
     assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
 
 
-def test_a_provider_that_leaves_between_turns(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_that_leaves_between_turns(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
         session.socket.close(1001, "maintenance")
 
     monkeypatch.setitem(RealtimeSession._handlers, "input_audio_buffer.clear", leave)
-    agent = Agent(world, SpokenTurn("Hi."))
-    client = agent.ask("x")
+    agent = RealtimeAgentSetup(world, SpokenTurn("Hi."))
+    client = agent.start_turn("x")
     play(client, ends)
-    client.say("input_audio.clear")
+    client.send("input_audio.clear")
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_leaves_before_the_session_is_ready(
+    world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def think(peer: OpenAiRealtimeServer, *_: object) -> Flow[None]:
         yield from sleep(peer.engine, 5.0)
 
-    agent = Agent(world, SpokenTurn("Hi."))
+    agent = RealtimeAgentSetup(world, SpokenTurn("Hi."))
     monkeypatch.setattr(OpenAiRealtimeServer, "authorize", think)
     answer = create(world, agent.token, "realtime-agent", provider="openai_realtime")
     VoiceClient(world, agent.token, answer).break_off()
@@ -265,20 +269,20 @@ def test_a_client_that_leaves_before_the_session_is_ready(world: VirtualWorld, m
     client.until("voice.session.ready")
 
 
-def test_a_missing_key(world: VirtualWorld) -> None:
-    agent = Agent(world)
+def test_a_missing_key(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
     answer = create(world, agent.token, "realtime-agent", provider="xai_realtime")
     client = VoiceClient(world, agent.token, answer)
     assert "XAI_API_KEY" in client.until("voice.error")[-1]["message"]
     assert client.ws.wait_closed().code == 1011
 
 
-def test_a_client_that_closes_between_turns_has_ended_the_session(world: VirtualWorld) -> None:
-    agent = Agent(world)
+def test_a_client_that_closes_between_turns_has_ended_the_session(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
     client = agent.open()
     client.break_off()
     again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"])
+    again.send("session.resume", resume_token=agent.answer["resume_token"])
     again.until("voice.replay.done")
     again.ws.close(1000)
     assert log_of(world, agent.answer)[-1]["reason"] == "client closed"
@@ -286,7 +290,7 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Virtual
 
 
 @pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
-def test_any_messages(world: VirtualWorld, provider: str) -> None:
+def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
     """Whatever a client says in whatever order, the relay goes on, and so does the session."""
     chance = Random(provider)
     kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
@@ -295,24 +299,24 @@ def test_any_messages(world: VirtualWorld, provider: str) -> None:
     names += "played_audio_event_id"
     values: list[object] = [None, True, -1, 3, 2.5, 10**30, [], {}, 16_000]
     values += ["", "x", "AAAA", "/echo hi", "\u0000", "allow"]
-    agent = Agent(world, *[SpokenTurn("Fine.")] * 50)
+    agent = RealtimeAgentSetup(world, *[SpokenTurn("Fine.")] * 50)
     client = agent.open(provider=provider)
     for _ in range(300):
         fields = {name: chance.choice(values) for name in chance.sample(names.split(), 3)}
-        client.say(chance.choice(kinds.split()), **fields)
-    client.say("response.cancel")
-    client.say("svc.result.respeak")
-    while client.hear()["type"] != "svc.result.respeak_unavailable":
+        client.send(chance.choice(kinds.split()), **fields)
+    client.send("response.cancel")
+    client.send("svc.result.respeak")
+    while client.receive()["type"] != "svc.result.respeak_unavailable":
         pass
     world.pass_time(30.0)
-    client.say("session.close")
+    client.send("session.close")
     while client.ws.receive(10.0).__class__.__name__ != "WebSocketClosed":
         pass
 
 
-def test_the_other_vendor(world: VirtualWorld) -> None:
+def test_the_other_vendor(world: SimulatedEnvironment) -> None:
     """xAI reads a result aloud without inference: what was asked for is what is said."""
-    agent = Agent(world, run(f"/echo {ANSWER}", before="One moment."))
+    agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
     world.set_variables(**variables)
@@ -325,25 +329,25 @@ def test_the_other_vendor(world: VirtualWorld) -> None:
     assert of(events, "voice.input_transcript.final")["text"] == "how full"
 
 
-def test_a_run_that_fails_at_once(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
         holder._talk.run_failed(order.call_id, "at once")
         holder._carry_out()
 
     monkeypatch.setattr(ApiRuns, "start", start)
-    client = Agent(world, run("x"), scripted=ScriptedApi()).ask("x")
+    client = RealtimeAgentSetup(world, run("x"), scripted=ScriptedApi()).start_turn("x")
     assert client.until("voice.error")[-1]["message"] == "at once"
-    assert client.hear()["type"] == "voice.response.done"
+    assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld) -> None:
+def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.held = True
-    agent = Agent(world, run("x"), scripted=api)
-    client = agent.ask("x")
+    agent = RealtimeAgentSetup(world, run("x"), scripted=api)
+    client = agent.start_turn("x")
     play(client, lambda event: event["type"] == "svc.session.bound")
     world.wait_until(lambda: len(api.seen) == 2)
-    client.say("response.cancel")
+    client.send("response.cancel")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1]
     channels = relay.channel_count
@@ -352,20 +356,20 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: VirtualWorld) -> Non
     assert relay.channel_count == channels - 1  # nobody listens for its name any more
 
 
-def test_a_client_that_reads_nothing_makes_nobody_late(world: VirtualWorld) -> None:
+def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironment) -> None:
     long = SpokenTurn("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
-    agent = Agent(world, long)
-    client = agent.ask("tell me a story")
+    agent = RealtimeAgentSetup(world, long)
+    client = agent.start_turn("tell me a story")
     client.until("voice.output_audio.delta")
     client.break_off()
     world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
     again = VoiceClient(world, agent.token, agent.answer)
-    again.say("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
+    again.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
     assert play(again, ends)[-1].get("cancelled") is None
 
 
-def test_what_is_said_to_a_provider_that_has_gone(world: VirtualWorld) -> None:
-    agent = Agent(world)
+def test_what_is_said_to_a_provider_that_has_gone(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
     agent.open()
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions()

@@ -11,8 +11,8 @@ from svc_proto.voice.agent.native_mode import background_rules
 from svc_proto.voice.settings import PromotionSettings
 from svc_proto.voice_config import VoiceConfig
 from tests.loops.environment import bearer
-from tests.loops.realtime_agent import Agent, ends, of, play, run, talk, types
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import RealtimeAgentSetup, ends, of, play, run, talk, types
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, log_of
 from tests.support.servers.realtime_server import FunctionCallTurn, SpokenTurn, Turn
 
@@ -30,22 +30,22 @@ def is_(kind: str) -> Any:
     return lambda event: event["type"] == kind
 
 
-def promoted(agent: Agent, **body: object) -> VoiceClient:
+def promoted(agent: RealtimeAgentSetup, **body: object) -> VoiceClient:
     """A run goes on, and nobody says anything."""
-    client = agent.ask("wait", **body)
+    client = agent.start_turn("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
 
 
-def configure(agent: Agent, **change: object) -> None:
+def configure(agent: RealtimeAgentSetup, **change: object) -> None:
     path, body = "/voice/realtime-agent/config", json.dumps(change).encode()
     answer = agent.world.http("PATCH", path, headers=bearer(agent.token), body=body)
     assert answer.status == 200, answer
 
 
-def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld) -> None:
-    agent = Agent(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
-    client = agent.ask("wait")
+def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
+    client = agent.start_turn("wait")
     events = play(client, ends)
     told = of(events, "svc.run.promoted")
     chat = of(events, "svc.session.bound")["session_id"]
@@ -67,8 +67,8 @@ def test_the_person_talks_while_a_run_goes_on(world: VirtualWorld) -> None:
     assert len(agent.outputs()) == 1  # the call has had its answer
 
 
-def test_a_client_that_does_not_come_back(world: VirtualWorld) -> None:
-    agent = Agent(world, run("/wait 9"), HAND_OFF)
+def test_a_client_that_does_not_come_back(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF)
     client = promoted(agent)
     client.ws.close(1000)  # a run is a reason to stay
     world.pass_time(60.0)
@@ -78,21 +78,21 @@ def test_a_client_that_does_not_come_back(world: VirtualWorld) -> None:
     assert [line.get("reason") for line in deferred] == [None, "session_closed"]
 
 
-def test_a_second_task(world: VirtualWorld) -> None:
+def test_a_second_task(world: SimulatedEnvironment) -> None:
     """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
     later = {"text": "/echo done at last, here it is", "mode": "background"}
     turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]
     turns += [SpokenTurn("I keep that for later."), WAITED, SpokenTurn("Done at last, here it is.")]
-    agent = Agent(world, *turns)
+    agent = RealtimeAgentSetup(world, *turns)
     client = promoted(agent)
-    client.say("response.create", text="four plus four")
+    client.send("response.create", text="four plus four")
     events = play(client, ends)
     assert events[-1]["delivery"] == "forced_summary"
     chat = {event["chat_session_id"] for event in events if "chat_session_id" in event}
     assert len(chat) == 1
     assert "svc.session.bound" not in types(events)
-    client.say("response.create", text="and later")
+    client.send("response.create", text="and later")
     queued = of(play(client, ends), "svc.run.queued")
     assert (queued["queue_position"], queued["transcript_preview"]) == (1, "/echo done at last, here it is")
     events = play(client, is_("svc.run.promoted"))
@@ -100,7 +100,7 @@ def test_a_second_task(world: VirtualWorld) -> None:
     assert events[-1]["tier"] == "durable"
     assert play(client, ends)[-1]["delivery"] == "forced_summary"
     assert play(client, ends)[-1]["delivery"] == "forced_summary"
-    (first, second) = agent.api.ask("GET", "/api/sessions").json["sessions"]
+    (first, second) = agent.api.request("GET", "/api/sessions").json["sessions"]
     said = [row["content"] for name in (first["id"], second["id"]) for row in agent.api.messages(name)]
     assert said.index("/wait 9") != said.index("/echo four plus four is eight")
     rows = [row["content"] for row in agent.api.messages(next(iter(chat)))]
@@ -108,11 +108,11 @@ def test_a_second_task(world: VirtualWorld) -> None:
     assert rows[-2:] == ["/echo done at last, here it is", "done at last, here it is"]
 
 
-def test_progress_is_spoken(world: VirtualWorld) -> None:
+def test_progress_is_spoken(world: SimulatedEnvironment) -> None:
     """It is sound that the relay has made; the turn goes on."""
-    agent = Agent(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
+    agent = RealtimeAgentSetup(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
     configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
-    client = agent.ask("wait")
+    client = agent.start_turn("wait")
     events = play(client, ends)
     (beat,) = [event for event in events if event.get("should_speak")]
     sound = [event["type"] for event in events if event.get("delivery") == "progress"]
@@ -121,10 +121,10 @@ def test_progress_is_spoken(world: VirtualWorld) -> None:
     assert (events[-1]["type"], events[-1]["delivery"]) == ("voice.response.done", "forced_summary")
 
 
-def test_only_the_final_answer_is_spoken(world: VirtualWorld) -> None:
-    agent = Agent(world, run("/wait 9"), WAITED)
+def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, run("/wait 9"), WAITED)
     configure(agent, result_delivery="visual_only", progress_spoken_after_ms=1)
-    client = agent.ask("wait", final_answer_only=True)
+    client = agent.start_turn("wait", final_answer_only=True)
     events = play(client, is_("svc.run.promoted"))
     assert (events[-1]["spoken_handoff"], events[-1]["result_delivery"]) == (False, "speak_verbatim")
     events += play(client, ends)

@@ -30,7 +30,7 @@ from svc_proto.voice.provider_interface import (
 )
 from svc_proto.voice.provider_keys import ProviderKeys
 from svc_proto.voice.providers.provider_factory import ProviderFactory
-from tests.support.playbook import Life
+from tests.support.playbook import FlowService
 
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
@@ -127,7 +127,7 @@ class ProviderHarness:
 
     def run(self, plan: Callable[[ProviderFactory, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
         """Run a plan in a process of its own, to its end; nothing is left behind."""
-        life = Life(lambda engine: plan(ProviderFactory(engine, ProviderKeys(self.variables)), engine))
+        life = FlowService(lambda engine: plan(ProviderFactory(engine, ProviderKeys(self.variables)), engine))
         process = self.host.start(lambda entropy: Engine(life, entropy=entropy, log_level=Level.DEBUG))
         self.sim.run_until(lambda: bool(life.results or life.errors or not process.alive), limit)
         self.sim.run_for(5.0)

@@ -63,21 +63,21 @@ WAYS = {  # to a state of a turn, or to what there may be in the background
     "acknowledging": "answering; audio r1; call r1 run k1",
     "working": "answering; call r1 run k1; response_done r1; after 0.75; run_event k1 ApiRunStarted n1",
     "waiting": "working; answers k1",
-    "judging": "waiting; drained k1",
+    "judging": "waiting; on_client_drained k1",
     "rendering": "judging; text r2 'What was the question?'; response_done r2",
     "quiet": "working; after 6; speaks h1",  # one run is in the background
     "unheard": "quiet; answers k1",
     "aside": "quiet; ask k2 ls; after 0.75",
     "queued": "quiet; ask k7 ls background",
-    "away": "quiet; leave",
+    "away": "quiet; on_client_left",
     "answered while away": "away; answers k1",
     # what many do
-    "begins": "say {1!r}; response_started {0}",
+    "begins": "add_user_text {1!r}; response_started {0}",
     "speaks": "response_started {0}; response_done {0}",
     "ask": "begins r-{0} {1!r}; call r-{0} run {0} {1!r} {2}; response_done r-{0}",
     "answers": "run_event {0} AnswerComplete ANSWER; run_ended {0}",
-    "keeps talking": "; ".join(["hear; after 1.375"] * 8),
-    "heard": "drained -; text {0} ANSWER; response_done {0}",
+    "keeps talking": "; ".join(["on_user_speech; after 1.375"] * 8),
+    "heard": "on_client_drained -; text {0} ANSWER; response_done {0}",
 }
 STATES = ("idle", "hearing", "answering", "consulted", "working", "waiting", "judging", "rendering")  # of a turn
 CALLS: dict[str, Any] = {
@@ -200,7 +200,7 @@ class ConversationDialogue:
                 broker.run_failed(arguments[0], arguments[1], error_code=arguments[2])
             case "postpone":
                 broker.floor.postpone(float(arguments[0]))
-            case "hear" | "leave" | "come_back":  # the microphone, the client
+            case "on_user_speech" | "on_client_left" | "on_client_back":  # the microphone, the client
                 getattr(broker.runs, word)(self.now)
             case "is":
                 over = (broker.due, broker.busy) == (None, False)

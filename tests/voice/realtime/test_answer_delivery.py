@@ -11,13 +11,13 @@ an answer in JSON is summed up
     working
     run_event k1 AnswerComplete '{"used": 62}'
     run_ended k1
-    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text={"used": 62})
+    on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text={"used": 62})
 an answer that is to be summed up [speak_when_idle]
     waiting
-    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
+    on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
 an answer of which the person is told first [notify_then_speak]
     waiting
-    drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
+    on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)
 an answer that is streamed
     judging
     audio r2 -> nothing
@@ -40,7 +40,7 @@ an answer without a word
     response_done r2 -> response.started response.delta(delta=ANSWER) EmitAudio output_audio.done response.done
 an answer that is only shown [nothing spoken]
     waiting
-    drained k1 -> ~playback_drain.completed response.started response.delta response.done
+    on_client_drained k1 -> ~playback_drain.completed response.started response.delta response.done
     is idle
 the relay speaks for a provider that does not
     judging
@@ -107,7 +107,7 @@ progress gives way to an error [progress]
 progress in the background [background progress]
     working
     after 10 -> svc.run.progress ~svc_run.promoted svc.run.promoted AnswerCall svc.run.progress Render
-    say hello -> StopRendering output_audio.done input_transcript.final SendUserText Respond
+    add_user_text hello -> StopRendering output_audio.done input_transcript.final SendUserText Respond
 progress in the background gives way to an answer [background progress]
     working
     after 10
@@ -123,13 +123,13 @@ no progress is spoken to somebody who has just spoken [background progress]
 progress is not spoken over an answer [early progress]
     quiet
     ask k2 ls background
-    leave
+    on_client_left
     answers k1
     after 4
-    come_back
+    on_client_back
     after 1 -> playback_drain.requested(reason=forced_summary)
         -> svc.run.progress(session_id=c1, run_id=, status=running, message=Still working., should_speak=False)
-    drained -
+    on_client_drained -
     after 5 -> svc.run.progress(floor=provider_speaking, should_speak=False)
     response_done b1 -> ~response.forced_summary_off_script(call_id=k1)
         -> Render(response_id=forced-summary-fallback-2, text=ANSWER)

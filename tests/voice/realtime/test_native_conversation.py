@@ -21,7 +21,7 @@ the golden turn
     call r1 run k1 'df -h'
         -> playback_drain.requested(call_id=k1, tool_name=svc_run_task, reason=pre_svc_ack, timeout_ms=2500)
     response_done r1 -> ~response.intermediate_done(response_id=r1)
-    drained k1 -> ~playback_drain.completed(call_id=k1, reason=pre_svc_ack)
+    on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=pre_svc_ack)
         -> svc.run.progress(session_id=c1, run_id=None, call_id=k1, status=starting, status_key=run:checking_svc,
         -> message=Checking., should_speak=False, active_tool_name=None, last_tool_name=None, completed_tool_count=0)
     after 0.75 -> StartRun(call_id=k1, text=df -h, profile=None, session_id=c1)
@@ -33,7 +33,7 @@ the golden turn
     answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
         -> AnswerCall(call_id=k1, ok=True, status=completed, run_id=n1, session_id=c1, profile=None, text=ANSWER)
         -> playback_drain.requested(call_id=k1, tool_name=svc_run_task, reason=tool_result_summary, timeout_ms=2500)
-    drained any -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) ReadAloud(text=ANSWER)
+    on_client_drained any -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) ReadAloud(text=ANSWER)
     response_started r2 -> nothing
     text r2 ANSWER -> nothing
     audio_done r2 -> nothing
@@ -45,7 +45,7 @@ the golden turn
 """  # the example at the end of wire terminal-voice 6.6
 TURNS = """
 the provider answers by itself
-    say hello -> input_transcript.final(text=hello, source=client_text) SendUserText(text=hello) Respond
+    add_user_text hello -> input_transcript.final(text=hello, source=client_text) SendUserText(text=hello) Respond
     text r1 Hi. -> response.started(response_id=r1) response.delta(delta=Hi., source=provider, response_id=r1)
     audio_done r1 -> output_audio.done(response_id=r1)
     response_done r1 -> response.done(response_id=r1)
@@ -84,7 +84,7 @@ a client that does not say that it has played
     after 2.5 -> playback_drain.timeout(call_id=k1, reason=pre_svc_ack, timeout_ms=2500)
         -> svc.run.progress(session_id=c1, run_id=None, status=starting, message=Checking., should_speak=False)
     after 0.75 -> StartRun
-    drained k1 -> nothing
+    on_client_drained k1 -> nothing
     answers k1 -> svc.run.completed AnswerCall playback_drain.requested
     after 2.5 -> playback_drain.timeout
     after 2.5 -> ReadAloud(text=ANSWER)
@@ -102,7 +102,7 @@ a small function
         -> AnswerCall(call_id=k0, ok=True, run_id=None, status=idle, session_id=c1, pending_confirmation_id=None)
         -> playback_drain.requested(call_id=k0, tool_name=None, reason=tool_result_summary, timeout_ms=2500)
     call r1 unknown k2 -> AnswerCall(call_id=k2, ok=False)
-    drained - -> ~playback_drain.completed
+    on_client_drained - -> ~playback_drain.completed
     response_done r1 -> Respond ~response.intermediate_done
     text r2 Nothing. -> response.started response.delta
 the person talks beside a run
@@ -118,15 +118,15 @@ the person talks beside a run
         -> AnswerCall(call_id=k2, ok=True, run_id=n1, status=running, session_id=c1, pending_confirmation_id=None)
         -> playback_drain.requested(call_id=k2)
     response_done r2 -> ~response.intermediate_done
-    drained k2 -> ~playback_drain.completed Respond
+    on_client_drained k2 -> ~playback_drain.completed Respond
     text r3 'Nearly done.' -> response.started response.delta
     answers k1 -> svc.run.completed AnswerCall
     call r3 status k3 -> AnswerCall(status=completed) playback_drain.requested
     response_done r3
-    drained k3
+    on_client_drained k3
     response_started r4
     response_done r4 -> response.done playback_drain.requested
-    drained k1 -> ~playback_drain.completed ReadAloud
+    on_client_drained k1 -> ~playback_drain.completed ReadAloud
 the status before the run
     acknowledging
     response_done r1
@@ -236,8 +236,8 @@ the person speaks up
     commit -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
     text r1 and -> nothing
     response_done r1 cancelled
-    say 'no, wait' -> response.done input_transcript.final SendUserText Respond
-    say or -> CancelResponse response.done input_transcript.final SendUserText Respond
+    add_user_text 'no, wait' -> response.done input_transcript.final SendUserText Respond
+    add_user_text or -> CancelResponse response.done input_transcript.final SendUserText Respond
     response_started orphan -> CancelResponse
     response_done orphan cancelled -> nothing
     response_started r2 -> response.started

@@ -20,7 +20,7 @@ a run that takes long [background]
     answers k1 -> svc.run.completed(session_id=c1, run_id=n1)
         -> svc.run.background_completed(session_id=c1, run_id=n1, queued_count=0, ok=True, tool_count=0)
     after 0 -> playback_drain.requested(call_id=None, tool_name=None, reason=forced_summary, timeout_ms=2500)
-    drained - -> ~playback_drain.completed(call_id=None, reason=forced_summary) ReadAloud(text=ANSWER)
+    on_client_drained - -> ~playback_drain.completed(call_id=None, reason=forced_summary) ReadAloud(text=ANSWER)
     text b1 ANSWER -> nothing
     response_done b1 -> response.started(response_id=b1, delivery=forced_summary)
         -> response.delta(delta=ANSWER, source=provider, response_id=b1, delivery=forced_summary)
@@ -50,7 +50,7 @@ a run that nobody wants to wait for [background]
         -> AnswerCall(call_id=k1, ok=True, status=running_in_background) playback_drain.requested(call_id=k1)
     is consulted
     response_done r1
-    drained k1 -> ~playback_drain.completed Respond
+    on_client_drained k1 -> ~playback_drain.completed Respond
     answers k1 -> svc.run.completed svc.run.background_completed ~realtime_agent.result_deferred
 no turn is cut short by a promotion [background]
     working
@@ -61,13 +61,13 @@ no turn is cut short by a promotion [background]
     after 0 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
 an answer waits until the microphone is quiet [background]
     unheard
-    hear
+    on_user_speech
     after 1.375 -> nothing
     after 0.125 -> playback_drain.requested
 an answer does not wait for ever [background]
     unheard
     keeps talking -> nothing
-    hear
+    on_user_speech
     after 0.875 -> nothing
     after 0.125 -> playback_drain.requested
 an answer waits for the end of a turn [background]
@@ -80,7 +80,7 @@ an answer waits for the end of a turn [background]
     after 0 -> playback_drain.requested
 an answer that is only shown [nothing spoken in the background]
     quiet
-    hear
+    on_user_speech
     answers k1
     after 0 -> response.started(response_id=background-visual-1, source=svc, delivery=visual_only)
         -> response.delta(delta=ANSWER, response_id=background-visual-1, source=svc, delivery=visual_only)
@@ -112,7 +112,7 @@ a quick task beside a run [background]
     run_event k2 ChatSessionBound side -> nothing
     run_event k2 ApiRunStarted n2 -> svc.run.started(session_id=c1, run_id=n2)
     answers k2 -> svc.run.completed AnswerCall playback_drain.requested
-    drained k2
+    on_client_drained k2
     text b2 ANSWER
     response_done b2 -> response.started response.delta response.done
     ask k3 ls
@@ -131,7 +131,7 @@ a slow task beside a run waits in line [background]
     response_started h2
     call h2 status k9 -> AnswerCall(run_id=n1, queued_count=1) playback_drain.requested
     response_done h2
-    drained k9
+    on_client_drained k9
     response_started h3
     answers k1 -> svc.run.completed svc.run.background_completed ~realtime_agent.result_deferred
     after 3 -> nothing
@@ -158,7 +158,7 @@ a task that has waited can ask [silent]
 a task that has waited does not begin while the person speaks [silent]
     quiet
     ask k2 ls background
-    hear
+    on_user_speech
     answers k1
     after 1.375 -> nothing
     after 0.125 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
@@ -189,7 +189,7 @@ a task beside a run that is not in the chat [background]
     after 0
     is over
     ask k4 first background
-    drained k4
+    on_client_drained k4
     speaks h4
     ask k5 second
     after 0.75 -> StartRun(call_id=k5, session_id=None)
@@ -206,7 +206,7 @@ a chat session of its own that is told late is not taken for another task [backg
     after 0
     heard b2
     ask k4 first background
-    drained k4
+    on_client_drained k4
     speaks h4
     ask k5 second
     after 0.75 -> StartRun(call_id=k5, session_id=None)
@@ -226,7 +226,7 @@ the queue has an end [silent]
     ask q9 ls background -> input_transcript.final SendUserText Respond
         -> response.started AnswerCall(call_id=q9, ok=False, error=busy) playback_drain.requested(call_id=q9)
         -> ~response.intermediate_done
-    drained q9
+    on_client_drained q9
     speaks h9
     answers k1
     after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
@@ -238,7 +238,7 @@ the queue has an end [silent]
         -> playback_drain.requested(reason=forced_summary)
 answers that nobody hears hold up the queue [silent]
     quiet
-    leave
+    on_client_left
     ask q0 'ls 0' background
     ask q1 'ls 1' background
     ask q2 'ls 2' background
@@ -251,13 +251,13 @@ answers that nobody hears hold up the queue [silent]
     answers q2:queued
     ask q7 ls background
     after 60 -> nothing
-    come_back
+    on_client_back
     after 0 -> playback_drain.requested
     heard b1
     after 0 -> StartRun ~svc_run.promoted svc.run.promoted playback_drain.requested
 an answer is shown when the provider leaves before it [background]
     quiet
-    hear
+    on_user_speech
     answers k1
     provider_lost gone -> response.started(response_id=delivery-fallback-1) response.delta
         -> response.done(final_text=ANSWER) CloseClient(code=1000, reason=the voice provider has closed the session)
@@ -268,7 +268,7 @@ an answer is shown when the provider leaves in another turn [background]
     provider_lost gone -> response.started response.delta response.done error response.done CloseClient
 nothing is shown to nobody [background]
     quiet
-    leave
+    on_client_left
     answers k1
     provider_lost gone -> CloseClient
 a cancel stops what is in the background [background]

@@ -21,8 +21,8 @@ SILENT = BackgroundPolicy(promote_after=2.0, spoken_handoff=False, progress_afte
 RUNS = ("k1", "k2", "k7", "k1:queued", "k2:queued", "k7:queued")
 RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1", "respeak-1", "progress-1")
 ANYTIME = """
-commit; commit nothing; say hello; cancel; drained -; confirm t1 deny; transcribed words; respeak; hear; leave;
-come_back; problem 'no active response' benign; problem quota; problem inactivity idle; provider_lost gone; postpone 1
+commit; commit nothing; add_user_text hello; cancel; on_client_drained -; confirm t1 deny; transcribed words; respeak; on_user_speech; on_client_left;
+on_client_back; problem 'no active response' benign; problem quota; problem inactivity idle; provider_lost gone; postpone 1
 """
 OF_A_RESPONSE = """
 response_started {0}; text {0} 'ANSWER ANSWER'; text {0} Sorry?; audio {0}; audio_done {0}; rendered_audio {0};
@@ -61,7 +61,7 @@ def ends(order: ConversationAction) -> bool:
 
 def settle(talk: ConversationDialogue) -> list[ConversationAction]:
     """Whatever is going on comes to its end: somebody listens, time passes, and runs that were begun end."""
-    orders = talk.do("come_back")
+    orders = talk.do("on_client_back")
     for _ in range(8):  # one detached, three in line, four answers
         orders += talk.do("after 60")
         for call_id in RUNS:
@@ -126,7 +126,7 @@ def test_any_dialogue(scene: tuple[BackgroundPolicy, str], steps: list[str]) -> 
         brought = talk.do(step)
         orders += brought
         assert len(talk.broker.runs.undelivered) <= MAX_RESULTS + 1
-        assert step != "leave" or talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
+        assert step != "on_client_left" or talk.broker.kept_until(30.0, 360.0) >= talk.now + 30.0
         filled = any(isinstance(order, Render) and order.response_id.startswith("progress-") for order in brought)
         assert not filled or talk.state in ("idle", "working")
         if any(isinstance(order, CloseClient) for order in brought):

@@ -20,7 +20,7 @@ one is asked for, and begins once
     start r1 -> ~ours
     start r1 -> ~known
     is heard talking r1
-    over r1 -> nothing
+    finish r1 -> nothing
     is heard silent r1
     start r1 -> ~known
     start r2 -> ~stray
@@ -34,19 +34,19 @@ an order waits while the provider is at another
     ask second -> nothing
     due 3.5
     start r1 -> ~stray
-    over r0 -> nothing
-    over r1 -> ReadAloud(text=second)
+    finish r0 -> nothing
+    finish r1 -> ReadAloud(text=second)
     is asked talking
     due -
     start r2 -> ~ours
-    over another -> nothing
+    finish another -> nothing
 a provider that does not say that it is free
     start r0
     ask hello -> nothing
     assume_free -> ReadAloud(text=hello)
     due -
     start r1 -> ~ours
-    over r1
+    finish r1
     is heard silent r1
 what was given up before it started is waited for
     ask dropped
@@ -64,8 +64,8 @@ what was given up before it started is waited for
     ask waits -> nothing
     give_up
     due -
-    over ours -> nothing
-    over orphan
+    finish ours -> nothing
+    finish orphan
     ask next
     start next -> ~ours
 as many as are under way

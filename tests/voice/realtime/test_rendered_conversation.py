@@ -20,8 +20,8 @@ from svc_proto.voice.provider_interface import (
     SpeechRequest,
 )
 from svc_proto.voice.realtime.run_events import ApiRunStarted
-from tests.loops.realtime_agent import KEY, SOUND, Agent, of, types
-from tests.loops.simulated_environment import VirtualWorld
+from tests.loops.realtime_agent import KEY, SOUND, RealtimeAgentSetup, of, types
+from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import VoiceClient, create, log_of
 from tests.support.servers.api_server import ScriptedApi, hello
 
@@ -53,9 +53,9 @@ class Engines:
         return RenderResult(provider="local", model="m", voice="v")
 
 
-def local(world: VirtualWorld, engines: Engines, api: ScriptedApi) -> tuple[Agent, VoiceClient]:
+def local(world: SimulatedEnvironment, engines: Engines, api: ScriptedApi) -> tuple[RealtimeAgentSetup, VoiceClient]:
     """A session whose provider is `local`."""
-    agent = Agent(world, scripted=api)
+    agent = RealtimeAgentSetup(world, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines
     relay.voice_side.voice.providers.renderer = lambda provider: engines
@@ -64,11 +64,11 @@ def local(world: VirtualWorld, engines: Engines, api: ScriptedApi) -> tuple[Agen
 
 
 def speak(client: VoiceClient) -> None:
-    client.say("input_audio.append", chunk_id=1, sample_rate=8_000, audio_base64=base64.b64encode(SOUND).decode())
-    client.say("input_audio.commit")
+    client.send("input_audio.append", chunk_id=1, sample_rate=8_000, audio_base64=base64.b64encode(SOUND).decode())
+    client.send("input_audio.commit")
 
 
-def test_an_utterance_is_understood_and_answered(world: VirtualWorld) -> None:
+def test_an_utterance_is_understood_and_answered(world: SimulatedEnvironment) -> None:
     api, engines = ScriptedApi(), Engines()
     api.turns.append(hello("It is noon."))
     _, client = local(world, engines, api)
@@ -84,16 +84,16 @@ def test_an_utterance_is_understood_and_answered(world: VirtualWorld) -> None:
     assert events[-1]["final_text"] == "It is noon."
     assert events[-1]["metrics"]["provider"] == "local"
     assert not engines.disk.exists(recording.path)  # nothing is left behind
-    client.say("response.create", text="and now?")
+    client.send("response.create", text="and now?")
     client.until("voice.response.done")
     assert client.ws.close(1000).code == 1000
 
 
 @pytest.mark.parametrize("silence", [True, False])
-def test_nothing_was_said(world: VirtualWorld, silence: bool) -> None:
+def test_nothing_was_said(world: SimulatedEnvironment, silence: bool) -> None:
     _, client = local(world, Engines("  "), ScriptedApi())
     if silence:
-        client.say("input_audio.commit")
+        client.send("input_audio.commit")
     else:
         speak(client)
     events = client.until("voice.response.done")
@@ -106,15 +106,15 @@ def test_nothing_was_said(world: VirtualWorld, silence: bool) -> None:
     [(Engines(ProviderError("the engine failed")), "the engine failed"), (Engines(mute=True), "no voice")],
     ids=["deaf", "mute"],
 )
-def test_engines_that_fail(world: VirtualWorld, engines: Engines, problem: str) -> None:
+def test_engines_that_fail(world: SimulatedEnvironment, engines: Engines, problem: str) -> None:
     _, client = local(world, engines, ScriptedApi())
     speak(client)
     assert client.until("voice.error")[-1]["message"] == problem
     assert not engines.disk.exists(engines.recordings[0].path)
-    assert client.hear()["type"] == "voice.response.done"
+    assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_disk_that_takes_nothing(world: VirtualWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_nothing(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> Flow[Failure]:
         yield from ()
         return Failure(FailureKind.NO_SPACE)
@@ -125,18 +125,18 @@ def test_a_disk_that_takes_nothing(world: VirtualWorld, monkeypatch: pytest.Monk
     assert "could not be stored" in client.until("voice.error")[-1]["message"]
 
 
-def test_a_long_utterance(world: VirtualWorld) -> None:
+def test_a_long_utterance(world: SimulatedEnvironment) -> None:
     _, client = local(world, Engines(), ScriptedApi())
     chunk = base64.b64encode(bytes(1024 * 1024)).decode()
     for number in range(1, 10):
-        client.say("input_audio.append", chunk_id=number, sample_rate=16_000, audio_base64=chunk)
+        client.send("input_audio.append", chunk_id=number, sample_rate=16_000, audio_base64=chunk)
     assert "at most" in client.until("voice.error")[-1]["message"]
-    client.say("input_audio.clear")
-    client.say("input_audio.append", sample_rate=16_000, audio_base64=chunk)
+    client.send("input_audio.clear")
+    client.send("input_audio.append", sample_rate=16_000, audio_base64=chunk)
     assert client.until("voice.input_audio.received")
 
 
-def test_cancel_while_it_listens(world: VirtualWorld) -> None:
+def test_cancel_while_it_listens(world: SimulatedEnvironment) -> None:
     engines = Engines()
 
     def never(recording: Recording, **more: str) -> Flow[str]:
@@ -147,20 +147,20 @@ def test_cancel_while_it_listens(world: VirtualWorld) -> None:
     _, client = local(world, engines, ScriptedApi())
     speak(client)
     client.until("voice.input_audio.received")
-    client.say("response.create", text="hello?")
+    client.send("response.create", text="hello?")
     assert "already running" in client.until("voice.error")[-1]["message"]
-    client.say("response.cancel")
+    client.send("response.cancel")
     assert types(client.until("voice.response.done")) == ["svc.run.cancelled", "voice.response.done"]
 
 
-def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld) -> None:
+def test_the_stub_with_a_text_beside_the_utterance(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     thinks = ("tool.progress", {"tool_name": "_thinking", "delta": "Hm"})
     api.turns.append([("run.started", {"run_id": "n1"}), thinks, *hello("Yes.")[1:]])
-    agent = Agent(world, scripted=api)
+    agent = RealtimeAgentSetup(world, scripted=api)
     client = agent.open(provider="stub")
-    client.say("input_audio.append", audio_base64=base64.b64encode(SOUND).decode())
-    client.say("input_audio.commit", text="are you there")
+    client.send("input_audio.append", audio_base64=base64.b64encode(SOUND).decode())
+    client.send("input_audio.commit", text="are you there")
     events = client.until("voice.response.done")
     assert of(events, "voice.input_transcript.final")["input_audio_bytes"] == 6400
     assert "source" not in of(events, "voice.response.delta")
@@ -169,71 +169,71 @@ def test_the_stub_with_a_text_beside_the_utterance(world: VirtualWorld) -> None:
     assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
 
 
-def test_a_run_that_fails(world: VirtualWorld) -> None:
+def test_a_run_that_fails(world: SimulatedEnvironment) -> None:
     api = ScriptedApi(key="another")
-    client = Agent(world, scripted=api).open(provider="stub")
-    client.say("response.create", text="x")
+    client = RealtimeAgentSetup(world, scripted=api).open(provider="stub")
+    client.send("response.create", text="x")
     error = client.until("voice.error")[-1]
     assert error["error_code"] == "svc_broker_auth_failed"
     assert KEY not in str(error)
-    assert client.hear()["type"] == "voice.response.done"
+    assert client.receive()["type"] == "voice.response.done"
     api.key, api.turns = "", [[("error", {"message": "quota"})]]
     for said in ("quota", "status 500"):
-        client.say("response.create", text="x")
+        client.send("response.create", text="x")
         error = client.until("voice.error")[-1]
         assert (said in error["message"], "error_code" in error) == (True, False)
         api.problem = (500, b"{}")
 
 
-def test_a_run_that_somebody_else_stops(world: VirtualWorld) -> None:
+def test_a_run_that_somebody_else_stops(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.turns.append([("run.started", {"run_id": "n1"}), ("run.completed", {"interrupted": True})])
-    client = Agent(world, scripted=api).ask("x", provider="stub")
+    client = RealtimeAgentSetup(world, scripted=api).start_turn("x", provider="stub")
     events = client.until("voice.response.done")
     assert types(events)[-2:] == ["svc.run.cancelled", "voice.response.done"]
     assert events[-1]["cancelled"] is True
 
 
-def test_a_cancel_reaches_the_run(world: VirtualWorld) -> None:
-    agent = Agent(world)
-    client = agent.ask("/wait 9", provider="stub")
+def test_a_cancel_reaches_the_run(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
+    client = agent.start_turn("/wait 9", provider="stub")
     run_id = client.until("svc.tool.started")[-1]["run_id"]
-    client.say("response.cancel")
+    client.send("response.cancel")
     events = client.until("voice.response.done")
     assert (types(events)[-2:], events[-1]["cancelled"]) == (["svc.run.cancelled", "voice.response.done"], True)
-    world.wait_until(lambda: agent.api.ask("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
+    world.wait_until(lambda: agent.api.request("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
 
 
-def test_what_is_found_out_too_late(world: VirtualWorld) -> None:
-    agent = Agent(world, scripted=ScriptedApi())
-    client = agent.ask("x", provider="stub")
+def test_what_is_found_out_too_late(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world, scripted=ScriptedApi())
+    client = agent.start_turn("x", provider="stub")
     client.until("voice.response.done")
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     (session,) = relay.voice_side.sessions["agent"].sessions()
     session.mode.talk.run_event("turn-1", ApiRunStarted("n1"))
     session.mode.talk.approved("turn-1", "q1", None)
     session.mode.carry_out()
-    client.say("svc.result.respeak")
+    client.send("svc.result.respeak")
     assert client.until("svc.result.respeak_unavailable")
 
 
-def test_the_heart_beats_and_questions_are_answered(world: VirtualWorld) -> None:
-    agent = Agent(world)
+def test_the_heart_beats_and_questions_are_answered(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
     client = agent.open(provider="stub")
-    client.say("svc.confirm", confirmation_id="q", answer="allow")
+    client.send("svc.confirm", confirmation_id="q", answer="allow")
     assert client.until("svc.confirmation.forwarded")[-1]["answer"] is None
-    client.say("response.create", text="/approve")
+    client.send("response.create", text="/approve")
     asked = client.until("svc.confirmation.requested")[-1]
     assert client.until("svc.run.progress")[-1]["status"] == "waiting_for_confirmation"
-    client.say("svc.confirm", confirmation_id=asked["confirmation_id"], answer="allow")
+    client.send("svc.confirm", confirmation_id=asked["confirmation_id"], answer="allow")
     events = client.until("voice.response.done")
     assert of(events, "svc.confirmation.forwarded")["answer"] == "allow"
     assert of(events, "svc.tool.completed")["result_preview"] == "you allowed it"
 
 
-def test_any_close_ends_the_session(world: VirtualWorld) -> None:
-    agent = Agent(world)
-    client = agent.ask("/wait 9", provider="stub")
+def test_any_close_ends_the_session(world: SimulatedEnvironment) -> None:
+    agent = RealtimeAgentSetup(world)
+    client = agent.start_turn("/wait 9", provider="stub")
     client.until("svc.tool.started")
     client.break_off()
     assert log_of(world, agent.answer)[-1]["reason"] == "client closed"

@@ -26,7 +26,7 @@ def _ask(audit: CheckContext, notes: list[str], answers: dict[str, str]) -> None
     events = EventCapture()
     caller = audit.start_api_request("POST", "/v1/runs", {"input": question, "stream": True}, events)
     audit.wait_until(
-        lambda: caller.over or events.names.count("approval.request") == len(answers) > 0, 30.0, "no answer"
+        lambda: caller.is_closed or events.names.count("approval.request") == len(answers) > 0, 30.0, "no answer"
     )
     requests = [data for name, data in events.told if name == "approval.request"]
     audit.expect_equal([data["args"]["content"] for data in requests], [*answers], "calls that ask for approval")
