@@ -68,7 +68,8 @@ class StartScreen:
 
     def _lines(self, invite: Mapping[str, object]) -> list[str]:
         paired = invite.get("paired")
-        api = f"{'https' if invite['tls'] else 'http'}://{format_authority(str(invite['host']), int(str(invite['port'])))}"
+        authority = format_authority(str(invite["host"]), int(str(invite["port"])))
+        api = f"{'https' if invite['tls'] else 'http'}://{authority}"
         rows = {
             "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}",
             "Devices": None if paired is None else f"{paired} paired",

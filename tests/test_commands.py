@@ -92,12 +92,12 @@ def test_what_an_order_means_where_nothing_is_said() -> None:
     }
     assert {name: defaults for name, defaults in found.items() if defaults} == {
         "Exit": {"reason": ""},
-        "Send": {"late": False},
+        "Send": {"low_priority": False},
         "Connected": {"alpn": None},
         "Connect": {"tls": False, "alpn": ("http/1.1",)},
-        "Spawn": {"env": (), "cwd": None, "terminal": None, "errors": None, "inherit": (), "escaped": False},
+        "Spawn": {"env": (), "cwd": None, "terminal": None, "stderr": None, "inherited_env": (), "detached": False},
         "OpenedFile": {"regular": True},
-        "CreateBlob": {"suffix": "", "spare": 0},
+        "CreateBlob": {"suffix": "", "min_free_bytes": 0},
         "AppendFile": {"head": b""},
         "SweepFolder": {"prefix": ""},
         "Compute": {"args": ()},

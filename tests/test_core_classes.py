@@ -13,20 +13,22 @@ ROOT = Path(__file__).parent.parent
 NAMED = re.compile(r"(token|key|secret|password|bearer)$")
 # What is named like a secret and is none: a path, a flag, a hash, a name, or what a person is shown.
 SHOWN = """
-    ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key AuthorizationConsent.secret
-    DashboardConfig.ssl_key MediaMarker.token NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key
-    RelayConfig.allow_insecure_api_bearer RelayConfig.ssl_key PairedSession.knows_key _Address.key _Scope.key
+    ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key
+    AuthorizationConsent.form_token AuthorizationConsent.secret DashboardConfig.ssl_key MediaMarker.token
+    NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key RelayConfig.allow_insecure_api_bearer
+    RelayConfig.ssl_key PairedSession.knows_key _AddressUsage.key _SessionScope.key
 """
 # What is a secret by another name, has one in it, or is too long to be shown.
 HIDDEN = """
-    AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers
-    DesktopInvite.code ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
-    NewInvite.qr_payload ConfigProfile.data UpdateSession.members ShellRequest.session SpeechFile.data StdioParameters.argv
-    StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables RecordingFile.data VoiceSessionLifecycle._ring
+    AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers DesktopInvite.code
+    ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
+    NewInvite.qr_payload ConfigProfile.data UpdateSession.members ShellRequest.session SpeechFile.data
+    StdioParameters.argv StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables
+    RecordingFile.data VoiceSessionLifecycle._ring
 """
 # What two that are equal may differ in.
 LEFT_OUT = """
-    Envelope.size Outcome.text PhoneResponse.text Principal.until Send.low_priority
+    CommandOutcome.text Envelope.size PhoneResponse.text Principal.until Send.low_priority
 """
 
 

@@ -16,12 +16,12 @@ from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.dashboard.config import parse_dashboard_config
 from svc_proto.relay_config import parse_relay_config
 from svc_proto.wire import Limits
-from tests.cli_page import PAGE as CLI_PAGE
-from tests.cli_page import text as cli_text
-from tests.limits_page import PAGE as LIMITS_PAGE
-from tests.limits_page import text as limits_text
+from tests.support.cli_page import PAGE as CLI_PAGE
+from tests.support.cli_page import text as cli_text
 from tests.support.environment_variables import PAGE as VARIABLES
 from tests.support.environment_variables import documented, unknown
+from tests.support.limits_page import PAGE as LIMITS_PAGE
+from tests.support.limits_page import text as limits_text
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
@@ -104,11 +104,11 @@ def test_each_variable_of_the_environment_page_is_read_by_the_product() -> None:
 
 
 def test_the_page_of_the_command_line_is_the_help_of_the_programs() -> None:
-    assert CLI_PAGE.read_text() == cli_text(), "python -m tests.cli_page"
+    assert CLI_PAGE.read_text() == cli_text(), "python -m tests.support.cli_page"
 
 
 def test_the_page_of_limits_is_their_source() -> None:
-    assert LIMITS_PAGE.read_text() == limits_text(), "python -m tests.limits_page"
+    assert LIMITS_PAGE.read_text() == limits_text(), "python -m tests.support.limits_page"
     assert limits_text().count("\n| `") == len(attrs.fields(Limits))
 
 

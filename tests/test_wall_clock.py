@@ -290,20 +290,23 @@ def test_a_step_of_the_wall_clock_moves_its_end(name: str) -> None:
 # by the wall clock: a module that is added to the first group needs a row in `WALL`.
 READERS = {
     "ends by it": """
-        client/arrival.py machines/device_keys.py machines/sessions.py relay/access.py relay/channels.py
-        relay/client_socket.py relay/mcp_link.py relay/oauth.py relay/service.py relay/session_records.py
-        relay/voice_access.py voice/socket.py""",
-    "deletes files that are older": "relay/media.py voice/event_log.py",
-    "warns of an end": "client/doctor.py",
+        cli/wait_for_device.py machines/pairing_api_keys.py machines/paired_session_registry.py relay/access.py
+        relay/websocket/message_dispatch.py relay/websocket/client_connection.py relay/mcp_phone_control.py
+        relay/oauth/authorization_server.py relay/service.py relay/session_records.py relay/voice/access.py
+        voice/connection.py""",
+    "deletes files that are older": "relay/media/media_service.py voice/event_log.py",
+    "warns of an end": "cli/doctor.py",
     "announces an end": """
-        client/pairing.py device/safety/master.py machines/media.py relay/routes/pairing.py relay/uploads.py
-        voice/session.py""",
+        cli/operator_pairing.py phone/safety/master_toggle.py machines/media_registry.py relay/routes/pairing.py
+        relay/media/upload_registry.py voice/session.py""",
     "stamps": """
-        api/mcp_agent.py api/projections/story.py api/routes/completions.py api/routes/responses.py api/routes/runs.py
-        api/routes/sessions.py api/routes/status.py api/run.py api/stored_responses.py api/turn.py client/desk.py
-        cluster/node.py device/fetching.py device/phone.py device/safety/activity.py engine/answers.py
-        machines/bridge.py machines/chatrun.py peers/vitals.py relay/routes/inbox.py voice/agent/session.py""",
-    "passes a `Moment` on": "basics/moment.py relay/fellow_codes.py relay/fellows.py",
+        api/mcp_agent.py api/projections/turn_events.py api/routes/completions.py api/routes/responses.py
+        api/routes/runs.py api/routes/sessions.py api/routes/status.py api/runs/run.py
+        api/cluster/response_store.py api/runs/turn_execution.py cli/desktop_sessions.py cluster/node.py
+        phone/attachment_fetcher.py phone/service.py phone/safety/activity_log.py engine/responses.py
+        machines/bridge_commands.py machines/run_scheduler.py service_clients/server_stats.py
+        relay/routes/inbox.py voice/agent/agent_mode.py""",
+    "passes a `Moment` on": "basics/moment.py relay/cluster/codes.py relay/cluster/coordinator.py",
 }
 
 

@@ -21,7 +21,7 @@ _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _ASKED = "who has had a response may ask for it again"
 _LOADED = "the routes of what is loaded when it is first used"
-_FAMILIES = ("VoiceOutput", "RealtimeLab", "RealtimeAgent")
+_FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
     "PairedSessionRegistry._accessed": _LIVE,
@@ -37,7 +37,7 @@ KEPT: Mapping[str, str] = {
     "PairingMeta.grants": "the same",
     "AuthRateLimiter._counting": "those who guessed a minute ago",
     "AuthRateLimiter._blocked": "those who guessed five minutes ago",
-    "_Address.failures": "the same",
+    "_AddressRecord.failures": "the same",
     "LogThrottle._said": "who was mentioned in the log a minute ago",
     "UploadRegistry._owned": _SHELF,
     "UploadRegistry._used": _SHELF,

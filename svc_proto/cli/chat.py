@@ -63,7 +63,8 @@ class ChatResult:
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
     """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
     found = yield from find_local_api(engine, config)
-    here = f"{'https' if found.tls else 'http'}://{bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))}:{found.port}"
+    host = bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))
+    here = f"{'https' if found.tls else 'http'}://{host}:{found.port}"
     where = url or config.webapi_inside or here
     return ApiClient("the API server", where, token=found.key if key is None else key, remedy=REMEDY)
 

@@ -75,4 +75,5 @@ def tls_hint(url: str, failure: Failure) -> str | None:
         return None
     if any(sign in failure.detail for sign in NO_TLS):
         return f"{url} does not speak TLS: begin its address with {'ws' if url.startswith('wss') else 'http'}://"
-    return f"{url} cannot be trusted: {failure_reason(failure)}; for a certificate of your own, set SSL_CERT_FILE to its file"
+    remedy = "for a certificate of your own, set SSL_CERT_FILE to its file"
+    return f"{url} cannot be trusted: {failure_reason(failure)}; {remedy}"

@@ -36,12 +36,13 @@ NOT_A_TERMINAL_TEXT = "not shown, as this is no terminal: --show shows it, with 
 def agent_lines(asked: JsonObject) -> list[str]:
     """Who asks for the phone by OAuth, in the words of the relay: all but the numbers may be a stranger's."""
     there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
+    scope = asked.text("scope")
     return [
         "An agent asks for your phone.",
         f"  Calls itself  {sanitize_line(asked.text('client_name'))}   (nobody has checked that)",
         f"  Asked from    {sanitize_line(asked.text('address'))}",
         f"  Answer goes   to {sanitize_line(asked.text('answer_goes_to'))}{there}",
-        f"  May           {'look and act' if asked.text('scope') == SCOPE_ACT else 'look'} ({sanitize_line(asked.text('scope'))})",
+        f"  May           {'look and act' if scope == SCOPE_ACT else 'look'} ({sanitize_line(scope)})",
         "Allow it only if you have just connected it yourself.",
     ]
 

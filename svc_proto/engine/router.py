@@ -24,7 +24,8 @@ ANY_PATH = "*"
 BODY_LIMIT = 2 * 1024 * 1024  # bytes of a buffered request body, wire core 0.2
 
 HandlerResult: TypeAlias = "Response | StreamedResponse | WebSocketHandler"
-Handler: TypeAlias = "Callable[[Request], HandlerResult | Deferred | Flow[Response] | Flow[Response | StreamedResponse] | Flow[HandlerResult]]"
+HandlerFlow: TypeAlias = "Flow[Response] | Flow[Response | StreamedResponse] | Flow[HandlerResult]"
+Handler: TypeAlias = "Callable[[Request], HandlerResult | Deferred | HandlerFlow]"
 
 
 class RouteKind(Enum):

@@ -67,8 +67,12 @@ else:
         __name__,
         {
             "svc_proto.machines.transitions": "Table step",
-            "svc_proto.machines.pairing_codes": "PairingCodes PairingMeta merge_terms parse_registration parse_requested_terms",
-            "svc_proto.machines.paired_session": "DeviceInfo PairedSession SessionState parse_device parse_patch session_record",
+            "svc_proto.machines.pairing_codes": (
+                "PairingCodes PairingMeta merge_terms parse_registration parse_requested_terms"
+            ),
+            "svc_proto.machines.paired_session": (
+                "DeviceInfo PairedSession SessionState parse_device parse_patch session_record"
+            ),
             "svc_proto.machines.paired_session_registry": "PairedSessionRegistry",
             "svc_proto.machines.grants": "CHANNELS Preset build_grants default_grants is_granted parse_grants",
             "svc_proto.machines.auth_rate_limiter": "AuthRateLimiter LimiterState address_key",
@@ -81,7 +85,8 @@ else:
             "svc_proto.machines.run_scheduler": "RunRecord RunScheduler RunState",
             "svc_proto.machines.approvals": "ApprovalAnswer Approval PendingApprovals ApprovalState",
             "svc_proto.machines.pairing_payload": (
-                "RelayBlock build_payload encode_payload pairing_url parse_invite relay_block sign_payload verify_payload"
+                "RelayBlock build_payload encode_payload pairing_url parse_invite relay_block sign_payload "
+                "verify_payload"
             ),
             "svc_proto.machines.line_buffer": "LineBuffer",
         },

@@ -31,7 +31,9 @@ else:
         __name__,
         {
             "svc_proto.phone.service": "Phone PhoneConfig PhoneState",
-            "svc_proto.phone.backend": "PhoneBackend PhoneCommand DelayedReply UploadReply CommandResponse CommandReply",
+            "svc_proto.phone.backend": (
+                "PhoneBackend PhoneCommand DelayedReply UploadReply CommandResponse CommandReply"
+            ),
             "svc_proto.phone.safety.gate_interface": "SystemBackend",
             "svc_proto.phone.safety.settings": "SafetySettings",
             "svc_proto.phone.user_controls": "UserControls",

@@ -273,7 +273,7 @@ def _reader(name: str, kind: object, default: object) -> Reader:
             return lambda data: data.number(name)
         case "Sequence[str]" | "Sequence[str] | None":
             return lambda data: data.texts(name) if isinstance(data.get(name), list) else default
-        case "Members":
+        case "JsonObject":
             return lambda data: data.get_object(name)
         case _:  # an object or None
             return lambda data: next(

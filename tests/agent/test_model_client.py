@@ -46,13 +46,22 @@ def failing(*answers: ModelAnswer, route: ModelEndpoint = ROUTE, **config: Any) 
             ModelAnswer(status=307, headers=((b"location", b"http://other/"),)),
             "the model's server redirects, which is not followed since a key would go along: 307",
         ),
-        (ModelAnswer(status=300), "the model's server redirects, which is not followed since a key would go along: 300"),
-        (ModelAnswer(status=399), "the model's server redirects, which is not followed since a key would go along: 399"),
+        (
+            ModelAnswer(status=300),
+            "the model's server redirects, which is not followed since a key would go along: 300",
+        ),
+        (
+            ModelAnswer(status=399),
+            "the model's server redirects, which is not followed since a key would go along: 399",
+        ),
         (ModelAnswer(status=499), "the model's server refused the request: 499"),
-        (ModelAnswer(body=b"hello"), "the model's server sent neither an event stream nor JSON; is the base URL right?"),
+        (
+            ModelAnswer(body=b"hello"),
+            "the model's server sent neither an event stream nor JSON; is the base URL right?",
+        ),
         (ModelAnswer(body=b'{"ok": true}'), "the model's server sent JSON without an answer; is the base URL right?"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal(answer: ModelAnswer, error: str) -> None:
     world, outcome = failing(answer)
     (log,) = [fields for name, fields in world.logs if name == "model failed"]

@@ -23,10 +23,10 @@ sys.modules[events.__name__] = events
 exec(compile(source.replace(before, before + '    tone: str = "plain"\\n'), path, "exec"), vars(events))
 
 from svc_proto.schema.json_object import JsonObject
-from tests.api import test_shapes_turns as streams
+from tests.api.openapi import test_run_types as streams
 
 # The server: what it says is as its document has it, to the member.
-book = streams.TurnBook()
+book = streams.TurnHarness()
 call = book.chat(book.session(), {{"message": "Hi"}})
 streams.play(call, book, "", asks=False)
 book.hand.finish()
@@ -42,7 +42,7 @@ from svc_proto.cli.chat import chat_events as chat
 from svc_proto.voice.agent.api_run import events as voice
 
 for reader in (chat, gateway, voice):
-    assert reader.read_event("assistant.completed", JsonObject(tone="warm")) == events.AssistantCompleted(tone="warm")
+    assert reader.parse_event("assistant.completed", JsonObject(tone="warm")) == events.AssistantCompleted(tone="warm")
 print("carried")
 """
 

@@ -165,7 +165,7 @@ def test_enter_records_and_enter_sends() -> None:
     there = recorded(
         relay,
         (1, typed("")),
-        (2, lambda w: w.children[0].say(SPEECH)),
+        (2, lambda w: w.children[0].write_output(SPEECH)),
         (3, typed("")),
         (3.5, lambda w: last.append(relay.heard[-1]["type"])),
         (4, typed(None)),
@@ -458,7 +458,7 @@ def test_an_answer_that_comes_while_the_person_speaks() -> None:
         relay,
         (1, typed("Tidy up")),
         (2, typed("")),
-        (3, lambda w: w.children[0].say(SPEECH)),
+        (3, lambda w: w.children[0].write_output(SPEECH)),
         (4, push(*say("Tidy."))),
         (5, typed("")),
         (6, typed(None)),

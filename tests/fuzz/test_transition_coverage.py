@@ -11,17 +11,17 @@ from svc_proto.machines.transitions import step
 from tests.fuzz.unreached_transitions import OUT_OF_REACH, is_out_of_reach
 
 PROGRAM = """
-from fuzz import rows
+from fuzz.simulation import transition_coverage
 from svc_proto.machines import paired_session, paired_session_registry
 from svc_proto.machines.paired_session import SessionState, SessionTrigger
 from svc_proto.machines.transitions import step
-rows.watch()
+transition_coverage.start_counting()
 table = paired_session_registry.SESSION_TABLE
-rows.watch()
+transition_coverage.start_counting()
 assert table is paired_session.SESSION_TABLE is paired_session_registry.SESSION_TABLE
 for _ in range(2):
     step(paired_session.SESSION_TABLE, SessionState.ACTIVE, SessionTrigger.REVOKE)
-print(rows.taken(), rows.taken())
+print(transition_coverage.drain_counts(), transition_coverage.drain_counts())
 """
 
 

@@ -28,7 +28,7 @@ from tests.loops.environment import Environment
 from tests.loops.live_environment import LiveEnvironment
 from tests.support.playbook import FlowService
 
-PEER = Path(__file__).parents[1] / "peers" / "http2_server.cjs"
+PEER = Path(__file__).parents[1] / "support" / "servers" / "http2_server.cjs"
 BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
 
 

@@ -55,7 +55,7 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: McpHttpHarness, mon
     assert web.server.sessions.kept == 0
 
 
-@pytest.mark.parametrize("limit", ["MAX_KEPT", "MAX_SESSIONS"])  # bytes of answers; answers
+@pytest.mark.parametrize("limit", ["MAX_STORED_BYTES", "MAX_SESSIONS"])  # bytes of answers; answers
 def test_what_just_has_room_is_kept(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     def told(number: int) -> None:
         (asked,) = stream_messages(session.tool("pay", number, word="x" * 1024))
@@ -64,7 +64,7 @@ def test_what_just_has_room_is_kept(web: McpHttpHarness, monkeypatch: pytest.Mon
     session = web.open(ELICITS)
     told(1)
     one = web.server.sessions.kept
-    monkeypatch.setattr(f"svc_proto.mcp.http_sessions.{limit}", 2 * one if limit == "MAX_KEPT" else 2)
+    monkeypatch.setattr(f"svc_proto.mcp.http_sessions.{limit}", 2 * one if limit == "MAX_STORED_BYTES" else 2)
     told(2)
     assert web.server.sessions.kept == 2 * one
     told(3)

@@ -21,7 +21,7 @@ from tests.support.playbook import counting_entropy
 
 
 class PhoneRouteStub:
-    """A phone's client at this node, as far as the fellows look at it."""
+    """A phone's client at this node, as far as the coordinator looks at it."""
 
     def __init__(self, number: int, *, may: bool = True) -> None:
         self.number = number
@@ -31,7 +31,7 @@ class PhoneRouteStub:
         self.session = None
         self.terminals = self.tui = None
 
-    def holds(self, channel: str) -> bool:
+    def has_grant(self, channel: str) -> bool:
         return self.may
 
     def send_text(self, text: str) -> bool:

@@ -40,9 +40,9 @@ def test_all_there_are() -> None:
         "THINKING",
         "ChatEvent",
         "EVENTS",
-        "read_event",
-        "words_in",
-        "words_of",
+        "parse_event",
+        "parse_delta_text",
+        "delta_text",
         *(type(event).__name__ for event in KNOWN.values()),
     }
     assert {name: type(event) for name, event in KNOWN.items()} == events.EVENTS

@@ -129,8 +129,8 @@ class Wire:
         self.texts.append(text)
         return True
 
-    def hold(self, holding: bool) -> None:
-        self.held = holding
+    def set_read_paused(self, paused: bool) -> None:
+        self.held = paused
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = True

@@ -21,7 +21,7 @@ class Listener:
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
         self.told.append((response_id, chunk))
 
-    def room(self) -> Flow[None]:
+    def wait_writable(self) -> Flow[None]:
         yield from ()
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:

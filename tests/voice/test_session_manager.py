@@ -106,7 +106,7 @@ class Stage(DialogueRun):
         table = self.family
         newest = table.sessions()[-1]
         assert (newest.life.state.value, newest.id) == (state, self.answer["session_id"])
-        assert [table.knows(name) for name in (table.sessions()[0].id, "x")] == [True, False]
+        assert [table.is_known(name) for name in (table.sessions()[0].id, "x")] == [True, False]
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES).items())

@@ -76,7 +76,7 @@ def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event
 
 def signs(connection: Connection) -> list[str]:
     """The properties that are True."""
-    more = ("ready", "waiting") if isinstance(connection, Http2Connection) else ()
+    more = ("ready", "has_unsent") if isinstance(connection, Http2Connection) else ()
     return [name for name in ("must_close", "paused", "idle", "has_partial_head", *more) if getattr(connection, name)]
 
 

@@ -81,7 +81,7 @@ def test_pipelined_requests_wait_for_their_turn(first: bytes) -> None:
     assert events[-1].stream == 1
     assert signs(connection) == ["paused"]
     answer(connection, ONE)
-    assert signs(connection) == ["head_pending"]
+    assert signs(connection) == ["has_partial_head"]
     events = merged(drain(connection))
     assert [type(event) for event in events] == [RequestHead, RequestData, RequestEnd]
     assert {event.stream for event in events} == {2}

@@ -92,21 +92,21 @@ def test_a_header_block_is_whole() -> None:
 
 def test_a_head_that_comes_in_pieces_is_pending() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
-    assert "head_pending" not in signs(us)
+    assert "has_partial_head" not in signs(us)
     us.receive_data(PREFACE[:1])
     assert us.next_event() is None
-    assert "head_pending" in signs(us)
+    assert "has_partial_head" in signs(us)
     assert feed(us, PREFACE[1:] + frame(SETTINGS)) == []
-    assert "head_pending" not in signs(us)
+    assert "has_partial_head" not in signs(us)
     for piece in (b"\x00\x00\x04\x01", b"\x00\x00\x00\x00\x01\x82\x86\x84\x41"):
         us.receive_data(piece)
         assert us.next_event() is None
-        assert "head_pending" in signs(us)
+        assert "has_partial_head" in signs(us)
     assert "idle" not in signs(us)
     assert feed(us, frame(9, b"\x01a", flags=4, stream=1)) == [
         RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),)), http_version="2")
     ]
-    assert "head_pending" not in signs(us)
+    assert "has_partial_head" not in signs(us)
 
 
 def test_a_bomb_of_headers() -> None:

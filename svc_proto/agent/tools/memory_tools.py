@@ -45,7 +45,9 @@ def memory_tools(memory: AgentMemory) -> Toolset:
             old_text={"type": "string", "description": "a part of the note to replace or remove"},
         ),
         run=run,
-        needs_approval_after_reading="After reading what others wrote, the agent wants to keep a note for all later chats.",
+        needs_approval_after_reading=(
+            "After reading what others wrote, the agent wants to keep a note for all later chats."
+        ),
         asks_by=("action", "target", "content", "old_text"),
         reads_foreign_content=False,
     )

@@ -85,8 +85,8 @@ def test_a_remembered_answer_is_for_one_definition() -> None:
     ]
     editions = [one(row).edition for row in rows]
     editions += [
-        one({}, way=StdioParameters(argv=("y",))).edition,
-        one({}, way=HttpParameters(url="http://a/")).edition,
+        one({}, transport=StdioParameters(argv=("y",))).edition,
+        one({}, transport=HttpParameters(url="http://a/")).edition,
     ]
     assert len(set(editions)) == 6
     assert one({}).edition == editions[0]

@@ -36,7 +36,8 @@ start()
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
 assert not before | ({"svc_proto.api.cluster.session_ownership", "hiredis"} & sys.modules.keys()), before
 start(API_SERVER_NODE_URL="http://10.0.0.1:8642")
-assert {"svc_proto.cluster.redis_client", "svc_proto.api.cluster.session_ownership", "svc_proto.wire.resp"} <= sys.modules.keys()
+names = {"svc_proto.cluster.redis_client", "svc_proto.api.cluster.session_ownership", "svc_proto.wire.resp"}
+assert names <= sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
 

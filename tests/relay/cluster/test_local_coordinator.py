@@ -81,9 +81,11 @@ from svc_proto.relay_config import parse_relay_config
 from svc_proto.relay.service import Relay
 Relay(parse_relay_config({}))
 before = {name for name in sys.modules if name.startswith("svc_proto.cluster") or "resp" in name.split(".")}
-late = {"svc_proto.relay.cluster.coordinator", "svc_proto.relay.cluster.request_forwarding", "svc_proto.relay.media.object_store", "aws_request_signer", "hiredis"}
+relay = {"cluster.coordinator", "cluster.request_forwarding", "media.object_store"}
+late = {"aws_request_signer", "hiredis", *(f"svc_proto.relay.{name}" for name in relay)}
 assert not before | (late & sys.modules.keys()), before
 Relay(parse_relay_config({"SVC_CLUSTER_URL": "redis://127.0.0.1"}))
-assert {"svc_proto.cluster.redis_client", "svc_proto.relay.cluster.coordinator", "svc_proto.wire.resp"} <= sys.modules.keys()
+names = {"svc_proto.cluster.redis_client", "svc_proto.relay.cluster.coordinator", "svc_proto.wire.resp"}
+assert names <= sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)

@@ -73,7 +73,13 @@ def test_whisper_with_a_model_listens_first(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_nothing_heavy_is_loaded_to_look() -> None:
-    code = "import sys, runtimes.speech.local_speech as w; w.find_engines(); print({'av', 'pocketsphinx'} & {*sys.modules})"
+    code = """
+import sys
+from runtimes.speech.local_speech import find_speech_programs
+
+find_speech_programs()
+print({"av", "pocketsphinx"} & {*sys.modules})
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

@@ -136,7 +136,8 @@ def test_what_is_no_json_is_refused() -> None:
 def test_a_file_is_made_and_opened_without_what_only_chats_need(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     code = (
-        "import sys; from runtimes.store.store_factory import open_store; from svc_proto.store_requests import LoadSessions\n"
+        "import sys; from runtimes.store.store_factory import open_store\n"
+        "from svc_proto.store_requests import LoadSessions\n"
         f"for _ in range(2): store = open_store({str(path)!r}); store.execute(LoadSessions()); store.close()\n"
         "sys.exit(any(name.startswith(('sqlalchemy', 'runtimes.chat_', 'svc_proto.api')) for name in sys.modules))"
     )

@@ -277,7 +277,7 @@ def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
 def test_so_much_may_be_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "MAX_AHEAD", 4)
     ear, held = local._AudioOutput(Engine(ToyService(), entropy=bytes)), list[bool]()
-    ear.child = cast("Any", SimpleNamespace(hold=held.append))
+    ear.child = cast("Any", SimpleNamespace(set_read_paused=held.append))
     ear.on_output(b"1234")
     assert held == []
     ear.on_output(b"5")

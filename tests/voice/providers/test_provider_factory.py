@@ -18,8 +18,8 @@ from tests.voice.table_rows import rows
 TABLE = ProviderFactory(Engine(ToyService(), entropy=bytes), ProviderKeys(VARIABLES))
 RENDERERS = """
 stub -> StubRenderer
-local -> Local
-openai OpenAI-TTS openai_tts grok grok-tts xai_tts elevenlabs elevenlabs_tts -> VendorEngine
+local -> LocalProvider
+openai OpenAI-TTS openai_tts grok grok-tts xai_tts elevenlabs elevenlabs_tts -> HttpSpeechProvider
 openai_realtime grok-realtime xai_realtime -> OneShotRenderer
 """
 DIALECTS = """

@@ -11,7 +11,8 @@ an answer in JSON is summed up
     working
     run_event k1 AnswerComplete '{"used": 62}'
     run_ended k1
-    on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text={"used": 62})
+    on_client_drained k1
+        -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text={"used": 62})
 an answer that is to be summed up [speak_when_idle]
     waiting
     on_client_drained k1 -> ~playback_drain.completed(call_id=k1, reason=tool_result_summary) Summarize(text=ANSWER)

@@ -21,8 +21,9 @@ SILENT = BackgroundPolicy(promote_after=2.0, spoken_handoff=False, progress_afte
 RUNS = ("k1", "k2", "k7", "k1:queued", "k2:queued", "k7:queued")
 RESPONSES = ("r1", "r2", "r3", "forced-summary-fallback-1", "respeak-1", "progress-1")
 ANYTIME = """
-commit; commit nothing; add_user_text hello; cancel; on_client_drained -; confirm t1 deny; transcribed words; respeak; on_user_speech; on_client_left;
-on_client_back; problem 'no active response' benign; problem quota; problem inactivity idle; provider_lost gone; postpone 1
+commit; commit nothing; add_user_text hello; cancel; on_client_drained -; confirm t1 deny; transcribed words; respeak;
+on_user_speech; on_client_left; on_client_back; problem 'no active response' benign; problem quota;
+problem inactivity idle; provider_lost gone; postpone 1
 """
 OF_A_RESPONSE = """
 response_started {0}; text {0} 'ANSWER ANSWER'; text {0} Sorry?; audio {0}; audio_done {0}; rendered_audio {0};

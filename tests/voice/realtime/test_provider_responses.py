@@ -71,10 +71,10 @@ what was given up before it started is waited for
 as many as are under way
     start r0
     each {MAX_OPEN - 1} start a{{}}
-    each {MAX_OPEN - 1} over a{{}}
+    each {MAX_OPEN - 1} finish a{{}}
     is none talking
     each {MAX_OPEN} start b{{}}
-    each {MAX_OPEN} over b{{}}
+    each {MAX_OPEN} finish b{{}}
     is none silent
 as many as are known to be given up
     start r0

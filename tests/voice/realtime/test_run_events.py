@@ -14,7 +14,8 @@ from tests.voice.realtime.dialogue import EVENTS, dialogues, play
 
 STORIES = """
 a run from its beginning to its end
-    ChatSessionBound c1 work session_not_found -> svc.session.bound(session_id=c1, profile=work, reason=session_not_found)
+    ChatSessionBound c1 work session_not_found
+        -> svc.session.bound(session_id=c1, profile=work, reason=session_not_found)
     ChatSessionBound c1 -> svc.session.bound(session_id=c1, profile=None)
     ApiRunStarted n1 -> svc.run.started(session_id=c1, run_id=n1)
     ApiRunStarted n1 -> nothing

@@ -1,6 +1,6 @@
 """docs/reference/limits.md: the limits of the wire, from the source of `svc_proto/wire/limits.py`.
 
-After a change: `python -m tests.limits_page` writes the page.
+After a change: `python -m tests.support.limits_page` writes the page.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from pathlib import Path
 
 from svc_proto.wire import DEFAULT_LIMITS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/limits.md"
 SOURCE = ROOT / "svc_proto/wire/limits.py"
 ABOUT = """# Limits
 
 The limits of the protocol layer with the behaviour at each: sizes in bytes, times in seconds. The command
-`python -m tests.limits_page` writes this page from `svc_proto/wire/limits.py`; a test compares it. Embedders change the
+`python -m tests.support.limits_page` writes this page from `svc_proto/wire/limits.py`; a test compares it. Embedders
+change the
 limits with `attrs.evolve(DEFAULT_LIMITS, ...)`. The [wire](../spec/wire/README.md) has those of routes and messages.
 
 | Limit | Default | Meaning and behaviour at the limit |

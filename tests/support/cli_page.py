@@ -1,6 +1,6 @@
 """docs/reference/cli.md: the help texts of all programs, as click prints them.
 
-After a change: `python -m tests.cli_page` writes the page.
+After a change: `python -m tests.support.cli_page` writes the page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
 
-PAGE = Path(__file__).parent.parent / "docs/reference/cli.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 WIDTH = 80
 PROGRAMS: dict[str, click.Command] = {
     "svc": svc.main,
@@ -34,7 +34,7 @@ PROGRAMS: dict[str, click.Command] = {
 }
 ABOUT = """# Command line
 
-The help text of every command. `python -m tests.cli_page` writes this page; a test compares it.
+The help text of every command. `python -m tests.support.cli_page` writes this page; a test compares it.
 
 | Exit code | Meaning |
 |---|---|
