@@ -45,7 +45,7 @@ class ReferenceFrameReader:
         self._law = FrameProtocol(client, [guard])
         self.receive_bytes = self._law.receive_bytes
 
-    def texts(self, data: bytes) -> tuple[list[str], bool]:
+    def read_texts(self, data: bytes) -> tuple[list[str], bool]:
         """None: it is asked frame by frame."""
         self.receive_bytes(data)
         return [], True
@@ -78,7 +78,7 @@ def without_fast_paths() -> Iterator[None]:
 
 
 _LANES: tuple[tuple[ModuleType, str, type], ...] = (
-    (server_channel, "PlainConnection", ReferenceServerConnection),
-    (client_channel, "PlainCall", ReferenceClientConnection),
+    (server_channel, "FastPathServerConnection", ReferenceServerConnection),
+    (client_channel, "FastPathClientConnection", ReferenceClientConnection),
     (websocket, "FrameReader", ReferenceFrameReader),
 )

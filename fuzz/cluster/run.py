@@ -34,7 +34,18 @@ GRACE = 5.5  # s after which who was stopped has gone
 AWAY = (2.6, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
 ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
 LATE = 40.0  # s within which a command has an outcome
-BREAKS = ("part", "miss", "double", "late", "mute", "lag", "redis", "part_store", "slow_store")  # not done when fair
+# Steps that break rules which a fair stretch keeps.
+BREAKS = (
+    "partition_from_redis",
+    "miss_messages",
+    "reuse_code_on_two_nodes",
+    "revoke_during_slow_load",
+    "revoke_on_isolated_node",
+    "delay_change_message",
+    "fail_redis",
+    "partition_from_store",
+    "slow_store",
+)
 PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
 
 

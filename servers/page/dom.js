@@ -30,7 +30,7 @@ export function reconcile(parent, nodes) {
 
 /**
  * Keeps one node for each item, made anew only when what it shows has changed. `make(live)` gives a node, or several, and
- * reads `live_environment.item`; members named in `volatile` change too often to make a new one for: they are read when they are shown.
+ * reads `live.item`; members named in `volatile` change too often to make a new one for: they are read when they are shown.
  */
 export class Keyed {
   #kept = new Map();

@@ -72,7 +72,7 @@ export class AgentMessage {
   /** A note that the agent keeps from now on, or no more; `undo()` takes it back. */
   noted({ added, removed }, undo) {
     this.#end();
-    const said = h("span", {}, [removed ? `No longer noted: ${removed}` : "", added ? `MemoryToolResult: ${added}` : ""].filter(Boolean).join(" "));
+    const said = h("span", {}, [removed ? `No longer noted: ${removed}` : "", added ? `Noted: ${added}` : ""].filter(Boolean).join(" "));
     const button = h("button", { type: "button", onclick: () => {
       button.remove();
       undo().then(() => said.append(" (undone)"), (error) => said.append(` (${error.message})`));

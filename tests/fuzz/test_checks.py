@@ -49,7 +49,7 @@ def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) 
     assert outcome.invariant is Invariant.AS_PREDICTED
     assert "told is" in outcome.detail
     assert "and it is" in outcome.detail
-    assert "lifecycle.py" in outcome.place or "audit.py" in outcome.place
+    assert "lifecycle.py" in outcome.place or "check_context.py" in outcome.place
 
 
 def test_each_round_of_worlds_goes_through_each_room() -> None:

@@ -74,7 +74,7 @@ def _an_upload_has_no_token(world: Deployment) -> None:
 def test_what_is_wrong_at_the_relay_is_found(world: Deployment, spoil: Callable[[Deployment], None]) -> None:
     check_relay(world.relay_service, clock_was_set=False)
     spoil(world)
-    with pytest.raises(Violation, match="BOOKS"):
+    with pytest.raises(Violation, match="ACCOUNTING"):
         check_relay(world.relay_service, clock_was_set=False)
 
 
