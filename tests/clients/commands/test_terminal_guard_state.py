@@ -120,7 +120,10 @@ main(args=["shell"], prog_name="svc-relay")
     ("line", "status"),
     [
         ("shell.ShellService.typed = crash", 1),  # in the core: that channel is closed
-        ("raw = terminal_guard.TerminalGuard.raw; terminal_guard.TerminalGuard.raw = lambda self: crash(raw(self))", 70),
+        (
+            "raw = terminal_guard.TerminalGuard.raw; terminal_guard.TerminalGuard.raw = lambda self: crash(raw(self))",
+            70,
+        ),
         ("shell.ShellService._ended = crash", 70),
     ],
 )
