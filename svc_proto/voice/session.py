@@ -2,7 +2,7 @@
 
     class Echo(VoiceMode):
         def on_message(self, kind, message): ...     # messages of this mode
-        def keeps(self, code): ...                   # whether a lost socket may resume
+        def resumes_after(self, code): ...           # whether a lost socket may resume
 
     session = VoiceSession(family, principal, chosen, Echo)
     session.emit("voice.response.started", provider="stub")
@@ -10,7 +10,7 @@
     yield from session.wait_writable()               # a sender waits here for a slow or absent client
 
 The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent with a provider that listens
-(`svc_proto.voice.agent.native_mode`) and the agent with a provider that renders (`svc_proto.voice.agent.rendered`).
+(`svc_proto.voice.agent.native_mode`), the agent with a provider that renders (`svc_proto.voice.agent.agent_mode`).
 
 Each event gets its ids and goes to the socket that owns the session, to the replay buffer and to the event log. A slow
 client makes the sender wait, so that memory is bounded by the socket's high-water mark and the replay buffer. A client
@@ -213,8 +213,8 @@ class VoiceSession:
         fields["sample_width"] = SAMPLE_WIDTH
         fields["peak_level"] = peak
         fields["rms_level"] = rms
-        # The text is written onc
-        text = in_order(fields)  # once, for the log too: the sound has to be escaped nowhere, and takes its place after
+        # The text is encoded once for client and log; base64 needs no escapes and replaces the placeholder.
+        text = in_order(fields)
         sound = binascii.b2a_base64(pcm, newline=False).decode("ascii")
         self._send(ids, text.replace(NO_SOUND, f'"audio_base64":"{sound}"', 1))
         self.log.add(text.replace(NO_SOUND, f'"audio_base64":"<{len(pcm)} bytes>"', 1))

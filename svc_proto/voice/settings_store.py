@@ -74,7 +74,6 @@ class SettingsSection(Generic[SettingsT]):
         flat: dict[str, object] = {}
         if provider is not None:
             wanted = canonical_id(provider, self.kind)
-            # `openai:` is a block of `openai_tt
             for name, block in blocks.items():  # `openai:` is a block of `openai_tts`, too
                 if canonical_id(str(name), self.kind) == wanted:
                     flat.update(block)

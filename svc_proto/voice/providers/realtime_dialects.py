@@ -217,8 +217,7 @@ class RealtimeDialect(ABC):
         call_id, name = self._names.get(_id(message, "item_id"), ("", ""))
         call = {"type": "function_call", "call_id": _id(message, "call_id") or call_id}
         call |= {"name": message.text("name") or name, "arguments": message.text("arguments")}
-        # An event without a name gives no call; the call
-        return self._call(response_id, JsonObject(call))  # without a name it comes with its item, a moment later
+        return self._call(response_id, JsonObject(call))  # a call without a name follows with its item
 
     def _call(self, response_id: str, item: JsonObject) -> tuple[ProviderEvent, ...]:
         call_id, name = _id(item, "call_id"), item.text("name")

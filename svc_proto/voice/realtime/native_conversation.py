@@ -471,8 +471,7 @@ class NativeConversation(ConversationBase):
         stops = self.runs.first if isinstance(call, CancelCall) else None
         told, output = self.runs.answer(call, self.now())
         self.out += told
-        # The cancel call came together with the run call, so the
-        if stops is not None and self.floor.state is _S.WORKING:  # called together with the run function
+        if stops is not None and self.floor.state is _S.WORKING:  # the run call came with this cancel call
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
         self.out.append(AnswerCall(call.call_id, output))
