@@ -141,7 +141,7 @@ class Attachment:
 
     @property
     def can_tap(self) -> bool:
-        """Report whether to show a tap-to-download affordance: the fetch waits for a tap, or has failed."""
+        """Report whether to show a tap-to-download affordance: a fetch waits for a tap, or the file is unavailable."""
         waiting = self.state is AttachmentState.LOADING and not self.wants_fetch
         return waiting or self.state is AttachmentState.UNAVAILABLE
 

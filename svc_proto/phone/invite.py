@@ -1,6 +1,6 @@
 """Invite of a phone, from a pairing QR or invite URL: the relay, the code, and the candidates (wire core 3).
 
-Malformed candidates are left out, as clients do, and so are candidates that the user's preferences do not allow:
+Malformed candidates are left out, as clients do. The same applies to those that the user's preferences do not allow:
 "Plain ws:// and http:// routes require explicit user consent in the client" (spec "Client storage").
 """
 

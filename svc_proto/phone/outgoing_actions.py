@@ -3,8 +3,8 @@
 The confirmation and the phone backend both use this parsed form, so that the confirmed action is the executed one. An
 unknown member is refused, not ignored: the backend must not use a member that the user was not shown.
 
-A reference to media is checked for its form and not fetched: a bare token, `MEDIA:<token>`, `<scheme>://<token>`,
-`MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, or a `path`.
+A reference to media is checked for its form and not fetched. Forms: a bare token, `MEDIA:<token>`,
+`<scheme>://<token>`, `MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, a `path`.
 """
 
 from __future__ import annotations

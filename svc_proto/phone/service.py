@@ -15,11 +15,11 @@
 Over TLS the relay's key is pinned at the first connection, for as long as the process runs (`tls.expect`, `tls.seen`:
 computations that the program provides).
 
-Credentials: the first `system/auth` carries both token and code, and the relay tries the token before the code (wire
+Credentials: the first `system/auth` carries token and code, if both are set. The relay tries the token first (wire
 core 1.3), so that a refused token falls back to the code. The first `auth.ok` discards the code, since it is valid
 once; afterwards the phone has the token that `auth.ok` brought.
 
-Every command passes the safety gates (`svc_proto.phone.safety`). They belong to the phone, not to a connection: the
+Every command passes the safety gates (`svc_proto.phone.safety`), which belong to the phone, not to a connection. The
 toggle and the user's trusted actions survive a reconnect; commands that wait for the user do not.
 """
 

@@ -8,7 +8,7 @@
 | OPEN    | `LEAVE` | CLOSED  | ended by the relay or the user; the relay keeps the shell where it has tmux      |
 
 Both close with the connection and are opened again by the next line. A line for the agent waits until the line before
-is answered. Approval requests of the agent are denied here: the phone's gates confirm commands for the phone, and other
+is answered. Approval requests of the agent are denied here. The phone's gates confirm commands for the phone; other
 requests need a user with a screen (the dashboard's chat).
 """
 

@@ -16,8 +16,8 @@ __all__ = ["Principal"]
 class Principal:
     """Client that may use a voice route; `bearer` is kept for an API caller alone, because runs are made with it.
 
-    `until` returns the wall time at which the device's grant or the key expires. It is called anew, since that may
-    change. None means never; infinity means unknown.
+    `until` returns the wall time at which the device's grant or the key expires. It is called again each time,
+    since that may change. None means never; infinity means unknown.
     """
 
     kind: Literal["session", "api"]

@@ -4,8 +4,7 @@
         what, place, files, folder = ...    # and `section`, `providers`, `unsupported_text`, `mode`
 
 At the limit, a session of the same caller without a client is closed, the oldest first: one that never had a client
-before a detached one. A caller whose sessions are all in use gets 503; so does a caller without such a session while
-others use up the limit.
+before a detached one. A caller without such a session gets 503, even if other callers use up the limit.
 """
 
 from __future__ import annotations

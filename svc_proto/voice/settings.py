@@ -73,7 +73,7 @@ def _between(low: int, high: int) -> Rule:
 
 
 def _of(default: T, rule: Rule, **about: object) -> T:
-    """Define a setting: `said` is its name in files and requests, if it differs from the member's.
+    """Define a setting; `said` is its name in files and requests, if it differs from the member's.
 
     `env` is its variable's suffix if that is not the name in capitals; `file_only`: a request cannot change it."""
     return field(default=default, metadata={"rule": rule, **about})

@@ -77,7 +77,7 @@ def parse_options(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return a provider's flat metadata, with values of secret-looking names masked."""
+    """Return the flat members of a provider's metadata, masked where the name looks like a secret's."""
     shown: dict[str, object] = {}
     for name, value in list(metadata.items())[:MAX_METADATA]:
         if any(word in name.lower() for word in MASKED):

@@ -1,9 +1,8 @@
 """Safety gates of the phone around a phone backend (spec "Bridge safety gates", wire bridge 5.2).
 
-The order is the spec's where other phones differ: routes that are always free; the store build; the master toggle;
-accessibility; screen-capture consent; the app in front; the target app; the lock screen, which may cover another app;
-and last, if no gate refuses, the user. After an Allow all gates are checked again, since everything may have changed
-in the meantime.
+The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle;
+accessibility; screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no
+gate refuses, the user decides. After an Allow all gates are checked again, since the state may have changed.
 
 Each command is executed at most once and answered at most once: by `execute`, `decide` or `advance`.
 """
@@ -53,8 +52,8 @@ Answer: TypeAlias = tuple[str, CommandResponse]
 class SafetyGate:
     """Gates of one phone: `flavor` is the build, `sideload` or `googlePlay`; three lists belong to the user.
 
-    These are `blocklist`, `verbs` and `trust`. `wake` turns the display on, dismisses a lock that has no credential and
-    returns whether the phone is usable now; it is called for unattended access alone. `consents` are the system's own,
+    These are `blocklist`, `verbs` and `trust`. `wake` turns the display on and dismisses a lock without credential. It
+    returns whether the phone is usable now, and is called for unattended access alone. `consents` are the system's own,
     if it stores them. All state is volatile except the three lists and `log`, which the owner may store.
     """
 
@@ -118,7 +117,7 @@ class SafetyGate:
         return self._request_confirmation(log_id, command, question, now)
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
-        """Apply the user's answer; return the request id and the command's answer, or None if the id is not open.
+        """Apply the user's answer; return request id and answer of the command, or None if the id is not open.
 
         `remember` trusts the verb or action from now on; it counts on an Allow only.
         """
@@ -177,7 +176,7 @@ class SafetyGate:
         self.connection_lost()
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
-        """Return the reply to a command whose file is uploaded; without `request_id` the log's oldest is meant."""
+        """Return the reply to a command whose file is uploaded; None means the log's oldest upload."""
         reply = self._handset.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:

@@ -27,8 +27,8 @@ class GuardedBackend(PhoneBackend, Protocol):
 class TargetTextSource(Protocol):
     """Phone backend with more information on the target of a command than `text_of` has.
 
-    The documented rule (wire bridge 5.4) does not cover children of a node without a text of its own, the node under a
-    coordinate, or the whole text that `/tap_text` matches in part. With this method the verbs count in its result, too.
+    The documented rule (wire bridge 5.4) does not cover three cases: children of a node without a text of its own, the
+    node under a coordinate, and the whole text that `/tap_text` matches in part. With this method they are covered.
     """
 
     def texts_pressed(self, command: PhoneCommand) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Permissions that the user granted to the client in the system's dialogs and settings.
 
-Accessibility, drawing over other apps and notification access are switches of the system: they stay until the user
+Accessibility, drawing over other apps and notification access are switches of the system. They stay until the user
 withdraws them, and do not change the master toggle (wire bridge 5.1). Screen capture is a consent for one capture
 session, which ends when the master toggle goes off (wire bridge 3.4).
 """

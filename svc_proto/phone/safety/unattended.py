@@ -19,8 +19,8 @@ __all__ = ["UnattendedAccess"]
 class UnattendedAccess:
     """Switch for unattended access.
 
-    `wake` turns the display on, dismisses a lock that has no credential and returns whether the phone is usable now;
-    None if the backend cannot be woken.
+    `wake` turns the display on and dismisses a lock that has no credential; it returns whether the phone is usable now.
+    It is None if the backend cannot be woken.
     """
 
     wake: Callable[[Moment], bool] | None = None

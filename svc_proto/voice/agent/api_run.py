@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiRun", "map_run_event", "fetch_history", "spoken_error", "stop_run"]
 
-CHANGES = {  # other events of a forked server; each counts as a completed tool, like notes
+CHANGES = {  # further events of a forked server; like a memory update, each counts as a completed tool
     "skill.loaded": ("skill", "name"),
     "artifact.created": ("artifact", "path"),
 }
@@ -102,7 +102,7 @@ class ApiRun:
         return session_id
 
     def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
-        """Read the run's events; a stream that ends without an error is complete (wire api 4.5)."""
+        """Read the run's events; a stream that ends without a terminal event is complete (wire api 4.5)."""
         order = self._order
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if self._system:

@@ -141,7 +141,7 @@ class NativeMode(AgentMode):
             self._link.send(order)
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has room; the provider's deadline moves by the time of the wait."""
+        """Wait until the client has room; the turn's deadline moves by the time of the wait."""
         self._waiting_since = since = self.now()
         yield from self.session.wait_writable()
         self._waiting_since = None

@@ -31,7 +31,7 @@ class ConversationBase:
             self._forwarded(confirmation_id, None)
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
-        """Handle the API server's reply to a forwarded answer; `answer` is None if the request was no longer open."""
+        """Handle the API server's reply to a forwarded answer; `answer` is None if it was not accepted."""
         self._forwarded(confirmation_id, answer)
         run = self.runs.live(call_id)
         if run is not None:

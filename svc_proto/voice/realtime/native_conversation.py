@@ -1,7 +1,8 @@
 """Conversation whose provider listens and answers, while a chat run does the work (wire terminal-voice 6.6, 6.9).
 
-It connects three state machines: turn-taking (when the next response may be requested), the runs (from the call to the
-delivery, in the turn or in the background), and playback (which parts of an answer are played, displayed or held back).
+It connects three state machines. Turn-taking decides when the next response may be requested. The runs go from the
+call to the delivery, in the turn or in the background. Playback decides which parts of an answer are played, displayed
+or held back.
 
 Each turn ends with `voice.response.done`, or with `run.promoted` if no spoken text follows. Every state but idle has a
 deadline; a live run has its heartbeat instead. A cancel without a target ends with `voice.response.done`, too. User

@@ -1,9 +1,9 @@
 """All runs of one conversation: the turn's run, background runs, queued runs and undelivered answers.
 
-The state of each run decides its role (`svc_proto.voice.realtime.voice_run`): one run belongs to the turn, as many are
+The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn, as many are
 detached as the policy allows, three more are queued, and at most four answers wait. While a detached run uses the bound
-chat session, a further task runs in a side session. If the background has no room when a run is to be promoted, the
-run is stopped and queued; but not once it has called a tool or begun its answer, since a restart would repeat that.
+chat session, a further task runs in a side session. If the background has no room for a run that is to be promoted, the
+run is stopped and queued. A run that has called a tool or begun its answer stays, since a restart would repeat that.
 
 Each promoted run ends with one event: `run.background_completed`, or `run.cancelled` if it was stopped on request.
 """
