@@ -322,7 +322,7 @@ class VoiceSession:
             self._claim(socket, text)
 
     def heard_binary(self, socket: VoiceConnection) -> None:
-        """Refuse a binary frame."""
+        """Report an error for a binary frame of the owner; refuse a candidate that sent one."""
         if socket is self.socket:
             self.error("only text frames are understood here")
         else:

@@ -136,7 +136,7 @@ class VoiceRuns:
 
     @property
     def undelivered(self) -> list[str]:
-        """The ids of background runs whose answers were not delivered."""
+        """The ids of background runs whose answers were not delivered yet."""
         return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
 
     def has_task(self, text: str) -> bool:
