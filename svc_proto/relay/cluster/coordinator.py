@@ -408,8 +408,7 @@ class ClusterCoordinator(LocalCoordinator):
         """Remove the phones of the node and mark its uploads as orphaned."""
         for number in list(self._numbers.get(node, {}).values()):
             self.relay.remove_phone(number)
-        # A node that has just joined may have missed this loss.
-        unheard = self._joined_at > self.relay.engine.now.mono - LEASE
+        unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # a joining node may have missed this loss
         self.relay.media.uploads.mark_orphaned(node, tell=unheard)
 
     def _number(self, node: str, body: JsonObject) -> int | None:
