@@ -104,7 +104,7 @@ def send_to_node(
 
 
 def response_to_relay(answer: HttpResult | Failure, hop: ForwardRule) -> Response | None:
-    """Return a complete response that `hop` lets back; None for any other answer."""
+    """Return a complete response if `hop` passes its status back; None for any other answer."""
     if isinstance(answer, Failure) or not hop.answers(answer.status):
         return None
     return Response(answer.status, _passed(answer.headers, b"content-length", *hop.kept_back), answer.body)

@@ -17,10 +17,10 @@ sender waits for an answer, or learns that the node is lost.
 | `says`       | one  | the answer to the request of that number                                             |
 | other words  | both | messages of the service                                                              |
 
-A node is lost when it sends `bye`, after `LEASE` seconds without a message, or as soon as Redis reports no subscriber
-of its channel, as for a killed process. All nodes are lost when this node's own connection is. A node that has sent
-`bye` may still send the results of requests that it finishes; these do not make it a member again. An identity is never
-used twice: a process that restarts is another node.
+A node is lost when it sends `bye`, or after `LEASE` seconds without a message. It is also lost as soon as Redis reports
+no subscriber of its channel, as for a killed process. All nodes are lost when this node's own connection is. A node
+that has sent `bye` may still send the results of requests that it finishes; these do not make it a member again. An
+identity is never used twice: a process that restarts is another node.
 """
 
 from __future__ import annotations

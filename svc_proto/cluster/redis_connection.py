@@ -182,7 +182,7 @@ class RedisConnection(Channel):
         self.mark_dirty()
 
     def reads_while_unsent(self) -> bool:
-        """Return True: reading replies is what makes room for commands."""
+        """Return True: only replies make room for more commands."""
         return True
 
     def flush(self) -> None:

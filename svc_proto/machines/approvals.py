@@ -1,8 +1,8 @@
 """Approvals of tool calls that a run waits for: requested, answered once, denied after a timeout (wire api 6.5).
 
-An answer is for one call, which it names by `call_id`. Clients in use send none. Then it allows a call only if no other
-can be meant: one approval is open, and it was open before the user could have answered another. "All" names no call, so
-it cannot allow any. A denial needs no name, since it does no harm: it is for the oldest approval, or for all.
+An answer is for one call, which it names by `call_id`. Clients in use send none. Then it allows a call only if exactly
+one approval is open, and was open before the user could have answered another. "All" names no call, so it cannot allow
+any. A denial needs no name, since it does no harm: it is for the oldest approval, or for all.
 
 | state   | trigger | next      |
 |---------|---------|-----------|

@@ -1,7 +1,7 @@
 """Pending commands to phones and the last hundred records (wire bridge 2 and 4, spec "Bridge command record").
 
-Each command gets exactly one outcome: the phone's answer, or one made here after 30 s, after the loss of the socket, or
-if the frame cannot be written. A later answer, or one from another socket, changes nothing.
+Each command gets exactly one outcome: the phone's answer, or one made here. The latter follows after 30 s, after the
+loss of the socket, or if the frame cannot be written. A later answer, or one from another socket, changes nothing.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class MediaRegistry:
     def evict(self, token: str) -> MediaEntry:
         """Remove an entry before its expiry."""
         entry = self._entries.peek(token)
-        assert entry is not None  # the owner of the file is notified of the entry's end
+        assert entry is not None  # the caller's own table drops a token with its entry
         self._entries.discard(token)
         entry.step(MediaTrigger.EVICT)
         return entry

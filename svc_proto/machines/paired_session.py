@@ -218,9 +218,9 @@ class PairedSession:
     def from_record(cls, record: object) -> PairedSession:
         """Parse a stored session; raise `Refused` 400 for an invalid record, which the caller skips.
 
-        An older record has the `token` itself in place of its hash, and may lack `voice:*` grants: these are taken from
-        `chat`, else from the session (wire core 4.1). It has no pairing terms: the grants at the time of storing count.
-        It has no `knows_key`: usually the QR held the API's main key. In any case, no grant outlives the session.
+        An older record has the `token` itself in place of its hash. Missing `voice:*` grants are taken from `chat`,
+        else from the session (wire core 4.1). It has no pairing terms: the grants at the time of storing count. It has
+        no `knows_key`: usually the QR held the API's main key. In any case, no grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)

@@ -141,9 +141,9 @@ def pairing_url(brand: Brand, text: str) -> str:
 def parse_invite(text: str) -> JsonObject:
     """Parse the payload of a scanned or pasted invite; raise `Refused` 400 `invalid_invite` if there is none.
 
-    Accepted, under either brand: the invite URL, alone or within other text, with the value as `payload`, as `p` or as
-    the path after `pair/`; or the value alone. The value is JSON text (percent-encoded or not), or that in base64 of
-    either alphabet, padded or not.
+    Accepted, under either brand, is the invite URL, alone or within other text, or its value alone. In the URL the
+    value is the member `payload` or `p`, or the path after `pair/`. The value is JSON text (percent-encoded or not), or
+    that in base64 of either alphabet, padded or not.
     """
     if len(text) > MAX_INVITE:
         raise _refusal("the invite is too long")

@@ -3,8 +3,8 @@
 The loop serves all connections with input before it polls again. A thousand unauthenticated connections with the most
 expensive bytes would make one round many seconds long, and delay authenticated ones. So unauthenticated connections
 share a bucket of `at_once` bytes, refilled at `rate`. When it is empty, or others are queued, a connection is queued,
-too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes; with more input it is queued again. Called once in
-a round, `next` lets as many continue as `rate` permits, up to `BURST_SIZE` bytes.
+too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes; with more input it is queued again. In one round,
+`next` returns as many connections as `rate` permits by then, up to `BURST_SIZE` bytes.
 
 Most reads are small, and reading the clock costs as much as such a read. So up to half of `at_once` is taken from the
 bucket in advance as `fast_credit`, which is spent without a call. It is zero while connections are queued. The other

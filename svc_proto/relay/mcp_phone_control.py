@@ -1,7 +1,7 @@
 """Phone control for MCP clients of the relay itself: the Device Control routes without HTTP.
 
-The same rules apply as on the routes: each call needs the grant, arguments are checked, and commands are recorded with
-the session that requested them.
+As on the routes, each call needs the grant, arguments are checked, and commands are recorded with the session that
+requested them.
 """
 
 from __future__ import annotations

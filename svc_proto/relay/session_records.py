@@ -1,7 +1,7 @@
 """Stored records of paired sessions: saved with each change, erased when the session ends.
 
 A session whose record could not be erased is a tombstone (`PairedSessionRegistry.remember_revoked`). It is refused, and
-erased again every minute, at a repeated DELETE and at the stop. Its record would be valid after a restart, so its hash
+erased again every minute, at a repeated DELETE and at the stop. Its record would be valid after a restart. So its hash
 is written to a small file of the service home, which the next start reads beside the records. If that file cannot be
 written either (full or lost disk), the revocation does not survive the process. The log has an error then, and so has
 the answer to the DELETE. Relays that share a home share the file: each adds and removes only its own hashes.

@@ -50,7 +50,7 @@ class ServiceFault(Enum):
     REJECTED = "rejected"  # `auth.fail`: a retry with this credential is useless
     NO_JSON = "no json"
     NO_OBJECT = "no object"  # JSON, but no object
-    SERVER_ERROR = "ill"  # the server responds, but reports no good health
+    SERVER_ERROR = "ill"  # the server responds, but does not report good health
     UNAVAILABLE = "lacking"  # a response without an essential part (`lacks`)
 
 

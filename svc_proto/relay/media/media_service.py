@@ -135,7 +135,7 @@ class MediaService:
         if shared:
             uploads.folder = real.pop()
         roots = len(named.roots)
-        # By name, too: such a path is not even opened. A system tree that contains the user's home is not protected.
+        # By name, too: such a path is not even opened. A system tree that links to the user's home is not protected.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
         self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
         if not self._config.begins:

@@ -1,7 +1,7 @@
 """Settings and sessions of speech output, of the realtime lab and of the realtime agent.
 
-Each of the three modes has the same six routes (wire terminal-voice 4.3 to 4.7, 5, 6.1): show, change, options,
-validate, create a session by POST, and the session's WebSocket, which the answer names. Refusals are text.
+Each of the three modes has the same six routes (wire terminal-voice 4.3 to 4.7, 5, 6.1). They show, change and validate
+settings, list options, create a session by POST, and open its WebSocket, which the answer names. Refusals are text.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | 5    | the API server refuses it, or is down              | 401                                        |
 | 6    | the server has no key, and the caller is remote    | 401                                        |
 
-A connection is safe from a caller on this host, with HTTPS on the relay itself, with `X-Forwarded-Proto: https` as the
-first item from a trusted proxy, or by the setting of `/relay/security`. A caller that a proxy on this host forwards is
-not on this host. The API server beside the relay is not queried about a pairing's own key (`PairingApiKeys`), since its
-answer would be cached.
+A connection is safe if its caller is on this host, or if it uses HTTPS. HTTPS is on the relay itself, or reported by a
+trusted proxy with `X-Forwarded-Proto: https` as its first item. The setting of `/relay/security` makes any connection
+count as safe. A caller that a proxy on this host forwards is not on this host. The API server beside the relay is not
+queried about a pairing's own key (`PairingApiKeys`), since its answer would be cached.
 """
 
 from __future__ import annotations

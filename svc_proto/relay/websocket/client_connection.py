@@ -143,7 +143,7 @@ class ClientConnection:
                 self._too_early()
 
     def on_binary(self, data: bytes) -> None:
-        """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
+        """Skip a binary frame; it does not restart the authentication timer (wire core 1.1)."""
         self._mark_seen()
 
     def on_writable(self) -> None:

@@ -1,7 +1,7 @@
 """Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
 
-A channel that is not served here is answered with `system/error` under the same id, and the socket stays open:
-clients in use send some of them on every connection and ignore the error.
+A channel that is not served here is answered with `system/error` under the same id, and the socket stays open. Clients
+in use send such messages on every connection and ignore the error.
 """
 
 from __future__ import annotations
