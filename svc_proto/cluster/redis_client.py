@@ -142,7 +142,7 @@ class RedisClient:
                 pass  # confirmations of subscriptions, and pushes of later server versions
 
     def _judge(self, greeted: Reply) -> Failure | None:
-        """Return why a server that has answered HELLO cannot be used."""
+        """Return the reason if a server that has answered HELLO cannot be used."""
         match greeted:
             case {b"mode": b"cluster"}:
                 return IS_REDIS_CLUSTER

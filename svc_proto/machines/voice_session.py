@@ -74,7 +74,7 @@ VOICE_TABLE: Table[VoiceState, VoiceTrigger] = {
     (_S.ATTACHED, _T.DETACH): _S.DETACHED,  # the socket was lost, and there is something to resume
     (_S.ATTACHED, _T.RELEASE): _S.FRESH,  # the socket was lost, and there is nothing to resume
     (_S.DETACHED, _T.RESUME): _S.ATTACHED,  # a socket showed the token within the window
-    (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # none did
+    (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # no socket showed the token in time
     **{(state, _T.CLOSE): _S.CLOSED for state in _S},
 }
 

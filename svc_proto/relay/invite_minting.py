@@ -37,7 +37,7 @@ class MintRequest:
 
 
 def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
-    """Read a mint request. Raises `Refused` 400 naming the field."""
+    """Parse a mint request. Raises `Refused` 400 that names the field."""
     given = {name: value for name, value in body.items() if value is not None}
     api = config.webapi
     host = text(given.get("host", api.host), "host").strip()

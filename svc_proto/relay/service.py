@@ -76,7 +76,7 @@ class Relay:
     def __init__(
         self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
     ) -> None:
-        """Create a relay. `keys` are shared with the API server beside it; without, a QR holds the API's main key."""
+        """Create a relay. The API server beside it shares `keys`; without them a QR holds the API's main key."""
         self.config = config
         self.limits = limits
         self.keys = keys

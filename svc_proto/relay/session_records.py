@@ -106,7 +106,7 @@ class SessionRecords:
         except Refused as refused:
             engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
-        if restored is None and token_hash is not None:  # it expired while no relay ran
+        if restored is None and token_hash is not None:  # the session expired while no relay ran
             engine.spawn(self._erase_stored(token_hash))
 
     def _erase_stored(self, token_hash: str) -> Flow[None]:

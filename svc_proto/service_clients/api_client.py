@@ -28,7 +28,7 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(ServiceClient):
-    """Calls to the API server. Each raises `ServiceCallError`."""
+    """Client of the API server. Each call raises `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """Create a session with the given `title` and `profile`; return its id."""

@@ -160,7 +160,7 @@ class RelayPhoneControl:
             if not again:
                 raise ToolError("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
             again = False
-            token = yield from self._get_token(token)  # it was revoked, or has expired
+            token = yield from self._get_token(token)  # the first one was revoked, or has expired
 
     def _is_over(self, token: str) -> Flow[bool]:
         try:

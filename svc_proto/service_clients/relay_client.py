@@ -22,7 +22,7 @@ __all__ = ["RelayClient"]
 
 @define(eq=False)
 class RelayClient(ServiceClient):
-    """Calls to the relay. Each raises `ServiceCallError`."""
+    """Client of the relay. Each call raises `ServiceCallError`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
         """Return the relay's health report, with its version, if it is healthy."""

@@ -196,7 +196,7 @@ class ClientConnection:
         return self.session is not None and self.session.holds(channel, self.relay.engine.now.wall)
 
     def send(self, channel: str, kind: str, payload: dict[str, object], identity: str = "") -> bool:
-        """Send an envelope; False if the socket is closing. A fresh id is made when none is given."""
+        """Send an envelope, with a new id if none is given; return False if the socket is closing."""
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
