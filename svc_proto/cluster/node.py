@@ -4,7 +4,7 @@ Each node subscribes to the channel `all` and to one of its own. For each other 
 message and the number of its last broadcast. Each message carries that number, so a receiver detects a gap. It then
 requests the whole state of that node, and calls `on_messages_missed`. The same happens when this node reconnects, and
 when a node joins: the new node may replace one whose last messages were lost. Messages to one node are not counted: the
-sender waits for an answer, or learns that the node is lost.
+sender waits for an answer, or is notified that the node is lost.
 
 | message     | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
