@@ -1,7 +1,7 @@
-"""The page on which the owner lets an agent elsewhere in, or does not (decision 154): no script, no frame, two forms.
+"""Page on which the owner allows or refuses an OAuth client (decision 154): no script, no frame, two forms.
 
-The relay holds the question. The form that answers it has its ballot, which no other site can know; and whatever an
-agent says of itself is text.
+The relay holds the authorization request. The form that answers it contains its ballot, which no other site has. Names
+that a client gives itself are shown as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["PAGE_FIELDS", "PATH", "routes"]
 
 PATH = "/allow"
 LARGEST = 4_096  # bytes of a form
-MAX_CODE = 16  # characters of a word that is passed on
+MAX_CODE = 16  # characters of a code that is forwarded
 DAY = 86_400  # s
 DAYS = {"1": "a day", "7": "a week", "30": "30 days", "365": "a year"}
 DEFAULT_DAYS = "30"
@@ -40,12 +40,12 @@ SCOPE_LABELS = {
 PAGE_FIELDS = (
     *(field for field in FIELDS if field[0] not in (b"content-security-policy", b"referrer-policy")),
     (b"content-security-policy", POLICY.replace(b"form-action 'none'", b"form-action 'self'")),
-    (b"referrer-policy", b"same-origin"),  # without one a browser gives a form's origin as null
+    (b"referrer-policy", b"same-origin"),  # without a referrer, browsers send a form's origin as null
 )
 
 
 def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
-    """`GET` shows, `POST` answers."""
+    """Return the routes that show and answer a request."""
     desk = _ConsentPage(dashboard, relay)
     return [
         Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.show),
@@ -82,7 +82,7 @@ class _ConsentPage:
         return _page(_result_page(found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
-        """What is wrong, if anything is; and what the relay says."""
+        """Call the relay; return the problem, or "" and the answer."""
         engine, relay = self._dashboard.engine, self._relay
         path = f"/mcp/questions/{encode_segment(code)}"
         answer = yield from relay.result_of(relay.peer.request(engine, method, path, body))

@@ -3,8 +3,8 @@
 | state   | trigger | next    |
 |---------|---------|---------|
 | AWAITED | ATTACH  | READING | the connection is there
-| AWAITED | DROP    | GONE    | no reader connected in time, or the backlog is too large
-| READING | DROP    | GONE    | the connection is closed, or everything is written
+| AWAITED | DETACH  | GONE    | no reader connected in time, or the backlog is too large
+| READING | DETACH  | GONE    | the connection is closed, or everything is written
 
 The backlog is bounded: a run whose reader is behind reads nothing more from its model. Before a reader connects, the
 run does not wait: a stream whose backlog grows too large is dropped, and the run goes on.
