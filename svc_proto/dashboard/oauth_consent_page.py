@@ -78,7 +78,7 @@ class _ConsentPage:
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
             return _page(_ask_for_the_word(problem))
-        self._dashboard.engine.log(Level.INFO, "agent answered by the dashboard", allowed=allow)
+        self._dashboard.engine.log(Level.INFO, "authorization request answered", allowed=allow)
         return _page(_result_page(found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
@@ -98,7 +98,7 @@ def _ask_for_the_word(problem: str = "") -> str:
         f'{told}<form method="get" action="allow"><p><label>The word that the agent’s page shows '  # noqa: RUF001
         '<input name="code" size="8" maxlength="16" autocomplete="off" autocapitalize="characters" required autofocus>'
         '</label></p><p><button class="main">Look</button></p></form>'
-        "<p>Only if you have just connected an agent yourself. A word that somebody has sent you is not yours.</p>"
+        "<p>Only if you have just connected an agent yourself. Enter no word that another person has sent you.</p>"
     )
 
 
@@ -119,8 +119,9 @@ def _question(found: JsonObject) -> str:
         f'<input type="hidden" name="{name}" value="{escape(found.text(name))}">' for name in ("code", "ballot")
     )
     return (
-        f"<p>An agent asks for your phone. It calls itself <strong>{name}</strong>; nobody has checked that.</p>"
-        f"<p>It was asked from <code>{escape(found.text('address'))}</code>. "
+        "<p>An agent requests access to your phone. "
+        f"It calls itself <strong>{name}</strong>; this name is not verified.</p>"
+        f"<p>The request came from <code>{escape(found.text('address'))}</code>. "
         f"The answer goes to <code>{goes_to}</code>{there}.</p>"
         f'<form method="post" action="allow">{hidden}<fieldset><legend>It may</legend>{radios}</fieldset>'
         f'<p><label>For <select name="days">{options}</select></label></p>'
@@ -132,7 +133,7 @@ def _question(found: JsonObject) -> str:
 
 def _result_page(name: str, allowed: bool) -> str:
     shown = escape(name)
-    done = f"{shown} comes in now; it is listed among the devices." if allowed else f"{shown} is told no."
+    done = f"{shown} has access now; it is listed among the devices." if allowed else f"{shown} was refused."
     return f'<p role="status">{done}</p>'
 
 
