@@ -96,7 +96,9 @@ def call_model(
         if isinstance(answer, CompletionAssembler):
             return answer
         if answer.unwanted in asked and answer.unwanted not in needed:
-            engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
+            engine.log(
+                Level.WARNING, "model request repeated without a member", member=answer.unwanted, model=route.model
+            )
             asked = _retold(asked, answer.unwanted)
             continue
         wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
@@ -105,7 +107,7 @@ def call_model(
             why = answer.reason or answer.text
             engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
             return answer
-        engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
+        engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=wanted)
         yield from sleep(engine, wanted)
         pause *= 2
 
