@@ -85,7 +85,7 @@ class ApprovalMemory:
         return not isinstance(known, Failure) and pattern in known
 
     def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
-        """Request an approval from the user, and store it for the chosen scope."""
+        """Request an approval, store it for the chosen scope, and report whether it was given."""
         choice = yield from host.request_approval(asked)
         if choice == "session":
             self._remember(session_id, asked.pattern)

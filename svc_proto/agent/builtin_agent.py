@@ -1,7 +1,7 @@
 """Built-in agent for servers without a model: explains how to connect one, and runs commands with every tool.
 
-It is deterministic and emits its words one by one as a model would, so that streaming, tool events and phone control
-work without a key. It counts words as tokens.
+The agent is deterministic and emits its words one by one as a model would. So streaming, tool events and phone control
+work without a key. Words count as tokens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Assembler of one model answer from the chunks of a chat-completions stream.
 
-Servers differ. Reasoning has three names; a tool call comes whole or in pieces, with or without index and id, with its
-name repeated or not, its arguments as text or as an object; usage comes in a chunk of its own or not at all; an answer
+Servers differ. Reasoning has three names. A tool call comes whole or in pieces, with or without index and id, with its
+name repeated or not, its arguments as text or as an object. Usage comes in a chunk of its own or not at all. An answer
 that was not streamed is one chunk with a `message`. A member of a wrong type counts as absent.
 """
 

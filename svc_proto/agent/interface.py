@@ -204,7 +204,7 @@ class AgentHost(Protocol):
 
     @property
     def reader_behind(self) -> bool:
-        """A reader is behind: the agent must not read more of the answer before `wait_drained` returns."""
+        """Report whether a reader is behind: then the agent must call `wait_drained` before it reads on."""
         ...
 
     @property

@@ -5,7 +5,7 @@
     skills/phone/battery/references/levels.md  a file that belongs to it
 
 A `SKILL.md` may begin with YAML between two lines of `---`: `name`, `description`, `tags`, `related_skills`. A file is
-opened first and then checked by its real path: nothing outside of the skill's own folder is read, by any name or link.
+opened first and then checked by its real path. Nothing outside of the skill's own folder is read, by any name or link.
 Folders are listed for each call, so that a new skill is found at once.
 """
 

@@ -1,7 +1,7 @@
 """Access to the API: API keys, web origins, and the header fields of every answer.
 
-The origin is checked first (wire api 2.4: a page that is not allowed gets 403 for every request), then path and method,
-then the key, then headers that need a key. Nothing of the body has been read by then.
+The origin is checked first: a page that is not allowed gets 403 for every request (wire api 2.4). Path and method
+follow, then the key, then headers that need a key. Nothing of the body has been read by then.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ class ApiAccess(Enum):
 def authorize(
     access: ApiAccess, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
 ) -> AnonymousType | str | None:
-    """Apply an access policy; return `ANONYMOUS` for a remote client without a key. Raises `Refused` 401 or 403.
+    """Apply an access policy; return the principal, or `ANONYMOUS` without one. Raises `Refused` 401 or 403.
 
-    `names` are host names of this host. `device` maps the API key of a pairing to the principal to return.
+    None is the principal of the main key, and of programs of this host. `names` are host names of this host. `device`
+    maps the API key of a pairing to its principal.
     """
     match access:
         case ApiAccess.PUBLIC:

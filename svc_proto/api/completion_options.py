@@ -1,7 +1,7 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
 Options are checked here and forwarded unchanged. An option that the answer could not honour is refused, with 400 and
-the member's name; members that do not change the answer are ignored (wire api 5.3).
+the member's name. Members that do not change the answer are ignored (wire api 5.3).
 """
 
 from __future__ import annotations

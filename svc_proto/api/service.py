@@ -183,9 +183,8 @@ class Api:
         address, engine = request.peer.host, self.engine
         if request.headers.get(b"authorization") is None or not self._mentions.is_due(address, engine.now.mono):
             return
-        if self._replaced and has_bearer(
-            request.headers, self._replaced
-        ):  # not an attack: the client needs the new key
+        # The previous key is no attack: its client has to read the files, or to pair, again.
+        if self._replaced and has_bearer(request.headers, self._replaced):
             engine.log(Level.INFO, "replaced API key refused", address=address, blocked=blocked)
         else:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)

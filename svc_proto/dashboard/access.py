@@ -1,8 +1,8 @@
 """Access to the dashboard, checked for every request, the page's own files included.
 
-Checks in this order. `Host` must be a name of this host; otherwise a page that resolves its own name to this host (DNS
+Checks in this order. `Host` must be a name of this host. Otherwise a page that resolves its own name to this host (DNS
 rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another site. Without a password the
-client must run on this host, as for the relay's loopback-only routes; with one the client must send the password.
+client must run on this host, as for the relay's loopback-only routes. With one the client must send the password.
 """
 
 from __future__ import annotations

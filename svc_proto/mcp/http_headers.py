@@ -56,7 +56,7 @@ STATELESS_VERSION_BYTES: Final = STATELESS_VERSION.encode("ascii")
 WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_VERSIONS)
 USUAL: Final = JSON + b", " + EVENT_STREAM  # the usual value of MCP clients
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # the parameter that `Mcp-Name` repeats
-# Of an error in the stateless mode, or of an invalid request as such; other errors have 200.
+# HTTP status by error code, in the stateless mode and for requests that are invalid as such; other errors have 200.
 STATUSES = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,

@@ -1,7 +1,8 @@
 """MCP sessions over HTTP, which clients resume by session id.
 
-A session ends by request of its client, after a time without use, with the client's credential, or, if no call is
-under way, to make room for another. Event streams are stored for readers that were disconnected, within limits.
+A session ends by request of its client, after a time without use, and with the client's credential. If no call is
+under way, a session may also end to make room for another. Event streams are stored, within limits, for readers that
+were disconnected.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class HttpSessionRegistry:
         return identity in self._sessions
 
     def open(self, caller: str, answers: RequestHandlers) -> HttpSession:
-        """Open a session. Raises `Refused` 429 at the client's limit, 503 at the limit for all, if no session is idle."""
+        """Open a session. Raises `Refused` 429 at the client's limit or 503 at the total limit, if none is idle."""
         mine = [session for session in self._sessions.values() if session.caller == caller]
         if len(mine) >= MAX_PER_PRINCIPAL:
             self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_PER_PRINCIPAL} sessions of yours are busy"))

@@ -262,7 +262,7 @@ class RequestHandlers:
     def _allow(
         self, offered: ServerTool, why: str, arguments: Arguments, asking: ConfirmCallback | None
     ) -> Flow[Arguments]:
-        """Return the arguments after approval, or those that leave approval to the phone. Raises `ToolError` if denied."""
+        """Return the approved arguments, or those that leave approval to the phone. Raises `ToolError` if denied."""
         tool = offered.tool
         bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(arguments))
         if bound is not None:

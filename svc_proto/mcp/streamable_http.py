@@ -1,8 +1,8 @@
 """Streamable HTTP of the Model Context Protocol: POST sends a message, GET reads events, DELETE ends a session.
 
-An answer is JSON, unless another message precedes it (progress, a question) or it takes longer than `STREAM_AFTER`:
-then it is a stream of server-sent events. In the stateless mode (2026-07-28) the end of the connection cancels the
-call; in a session the call goes on, and GET with `Last-Event-ID` resumes its events.
+An answer is JSON. If another message precedes it (progress, a question), or it takes longer than `STREAM_AFTER`, it is
+a stream of server-sent events. In the stateless mode (2026-07-28) the end of the connection cancels the call. In a
+session the call goes on, and GET with `Last-Event-ID` resumes its events.
 
 A session belongs to the request's `credential_id`, which the access policy has set.
 """

@@ -1,6 +1,6 @@
 """Tools of MCP servers as tools of the agent, and conversion of their results to text.
 
-A server's text is foreign content: a tool's description is shortened, cleaned and marked as the server's; a result
+A server's text is foreign content. A tool's description is shortened, cleaned and marked as the server's. A result
 taints the turn like a screen or a web page. Each call needs approval, except tools in the configuration's `auto` and
 read-only tools of a trusted server. An approval "always" holds for one definition of the tool at that server: a
 changed definition needs a new approval.
