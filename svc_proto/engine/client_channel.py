@@ -73,9 +73,8 @@ class ResponseMode(Generic[T_co]):
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that request this kind of response
     handler: WebSocketHandler | None = None  # of the WebSocket, if one is requested
-    reader: Callable[[ClientChannel, ResponseHead], ResponseReader | None] | None = (
-        None  # Makes a reader that receives the body in pieces, if any.
-    )
+    # Makes a reader that receives the body in pieces, if any.
+    reader: Callable[[ClientChannel, ResponseHead], ResponseReader | None] | None = None
 
 
 class ClientChannel(HttpChannel):
