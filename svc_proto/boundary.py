@@ -1,13 +1,13 @@
-"""The boundary between a core and whatever runs it: two methods, no `async`, nothing but values.
+"""The boundary between a core and its runtime: two methods, no `async`, only values.
 
 The contract of a runtime, in six steps:
 
-1. Call `handle(Started(), now)` first and `handle(fact, now)` for each fact, one at a time, in the order they happened.
+1. Call `handle(Started(), now)` first and `handle(fact, now)` for each fact, one at a time, in their order.
 2. Carry out the returned commands in their order before the next call. Never call `handle` while doing so.
 3. After each call read `next_deadline()`; call `handle(None, now)` at or soon after that monotonic time.
 4. Answer every operation exactly once; end every channel with exactly one `Closed`.
-5. Start accepting on `Ready`; on a signal stop accepting and pass `Stopping(grace)`; end the process on `Exit`. Where
-   TLS is served, pass `Reloading()` when a certificate may have changed (SIGHUP), and read it again on `ReloadTls`.
+5. Start accepting on `Ready`; on a signal stop accepting and pass `Stopping(grace)`; end the process on `Exit`. With
+  TLS, pass `Reloading()` when a certificate may have changed (SIGHUP), and read it again on `ReloadTls`.
 6. Add no deadline, no retry and no protocol rule.
 """
 
@@ -23,15 +23,15 @@ __all__ = ["Core"]
 
 
 class Core(Protocol):
-    """A program that decides: facts in, commands out."""
+    """A program without IO: facts in, commands out."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         """Advance time to `now`, then apply `fact` (None: only time has passed). Never raises."""
         ...
 
     def next_deadline(self) -> float | None:
-        """Monotonic seconds at which `handle(None, now)` is due, or None when nothing waits for time.
+        """Return the monotonic seconds at which `handle(None, now)` is due, or None without a deadline.
 
-        It is never late, but may be early: a deadline that was moved is found out by looking, and nothing happens then.
+        The result is never late, but may be early: after a deadline was moved, one call may have no effect.
         """
         ...
