@@ -2,12 +2,12 @@
 
 The contract of a runtime, in six steps:
 
-1. Call `handle(Started(), now)` first and `handle(fact, now)` for each fact, one at a time, in their order.
+1. Call `handle(Started(), now)` first and `handle(fact, now)` for each fact, one at a time, in the order they happened.
 2. Carry out the returned commands in their order before the next call. Never call `handle` while doing so.
 3. After each call read `next_deadline()`; call `handle(None, now)` at or soon after that monotonic time.
 4. Answer every operation exactly once; end every channel with exactly one `Closed`.
-5. Start accepting on `Ready`; on a signal stop accepting and pass `Stopping(grace)`; end the process on `Exit`. With
-  TLS, pass `Reloading()` when a certificate may have changed (SIGHUP), and read it again on `ReloadTls`.
+5. Start accepting on `Ready`; on a signal stop accepting and pass `Stopping(grace)`; end the process on `Exit`. Where
+   TLS is served, pass `Reloading()` when a certificate may have changed (SIGHUP), and read it again on `ReloadTls`.
 6. Add no deadline, no retry and no protocol rule.
 """
 

@@ -114,8 +114,8 @@ class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
 
     With `low_priority` the `Sent` may come together with that of later bytes, if all of them left at once (decision
-    184). It must not come later than after a `CloseWrite`, or before the first fact that comes 0.1 s after it, measured
-    at the moment of the fact before.
+    184). The latest time is after a `CloseWrite`, or before the first fact that comes 0.1 s later, measured at the
+    moment of the fact before.
     """
 
     ch: ChannelId

@@ -29,9 +29,9 @@ class LocalProtocolError(ProtocolError):
 class RemoteProtocolError(ProtocolError):
     """Violation of the protocol by the peer.
 
-    `status` is the HTTP status of the response while one is still possible, `close_code` the WebSocket close code (RFC
-    6455 section 7.4.1) once the connection is a WebSocket. `code` is the error code of the refusal; None: that of the
-    status.
+    `status` is the HTTP status of the response while one is still possible. `close_code` is the WebSocket close code
+    (RFC 6455 section 7.4.1) once the connection is a WebSocket. `code` is the error code of the refusal; None: that of
+    the status.
     """
 
     def __init__(self, message: str, *, status: int = 400, close_code: int = 1002, code: str | None = None) -> None:

@@ -1,6 +1,6 @@
 """Immutable value classes: compared and hashed by their fields, and cheap to create.
 
-A frozen class of attrs refuses assignments at run time, which makes each value two to four times as expensive, and a
+A frozen class of attrs refuses assignments at run time, which makes each value two to four times as expensive. A
 request creates a dozen of them. Here mypy refuses assignments, since it sees `attrs.frozen`. So does any program that
 calls `enforce_immutability`, as all tests do.
 

@@ -1,8 +1,8 @@
 """Server end of an HTTP/2 connection: each of its streams is served like a connection of its own.
 
 A `Http2StreamChannel` is a `ServerChannel` for one request or one WebSocket, with its own phases, deadlines and credit.
-Its output goes through the shared connection. A stalled or broken stream is reset without effect on the others, and a
-handler that does not read holds back its own stream only, by HTTP/2 flow control.
+Its output goes through the shared connection. A stalled or broken stream is reset without effect on the others. By
+HTTP/2 flow control, a handler that does not read holds back its own stream only.
 
 | the connection waits for           | deadline       | at the deadline |
 |------------------------------------|----------------|-----------------|

@@ -1,8 +1,8 @@
 """Base of both ends of an HTTP connection: bytes to events, events to bytes, one flush, an orderly close.
 
 Closing is the same for both ends. Pending output is flushed and a FIN follows. When all of it has left, the peer has
-`linger` seconds to send its own FIN before the channel is cut, so that a reset does not destroy the last response (RFC
-9112 section 9.6). Until then `write_timeout` applies.
+`linger` seconds to send its own FIN before the channel is cut. So a reset does not destroy the last response (RFC 9112
+section 9.6). Until the output has left, `write_timeout` applies.
 """
 
 from __future__ import annotations

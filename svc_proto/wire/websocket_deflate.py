@@ -1,8 +1,8 @@
 """permessage-deflate (RFC 7692) with a limit on the inflated size of a message.
 
-This replaces the extension class of wsproto, which has no such limit, loses the compressed state of a message when a
-control frame comes between its fragments, and lets malformed parameters escape as ValueError. It uses the same public
-hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
+This replaces the extension class of wsproto, which has no such limit. That class also loses the compressed state of a
+message when a control frame comes between its fragments, and lets malformed parameters escape as ValueError. The
+replacement uses the same public hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
 
 Our compression uses a window of 2**12 bytes: 25 KiB of memory per WebSocket instead of 256 KiB, for little loss on
 short JSON. As a server we request the same of the client if its offer permits that.

@@ -1,9 +1,9 @@
 """Reading of WebSocket frames: a fast path for plain frames, wsproto for all others.
 
-wsproto is the reference implementation. A frame is plain if it is a whole message, or a ping or a pong: final, not
-compressed, masked as its direction requires (RFC 6455 section 5.1), its length in the shortest form, within the limit,
-completely received, and UTF-8 if it is text. Such a frame is cut out of the bytes and unmasked at once. wsproto always
-receives a frame from its first byte on:
+wsproto is the reference implementation. A frame is plain if it is a whole message, or a ping or a pong. It is final,
+not compressed, and masked as its direction requires (RFC 6455 section 5.1). Its length has the shortest form and is
+within the limit; it is completely received, and UTF-8 if it is text. Such a frame is cut out of the bytes and unmasked
+at once. wsproto always receives a frame from its first byte on:
 
 | input                                              | reader of the following bytes                              |
 |----------------------------------------------------|------------------------------------------------------------|
