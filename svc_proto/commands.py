@@ -83,7 +83,7 @@ class Ready:
 
 @fast_frozen
 class Exit:
-    """The core has finished: close what is left and end with `code`; `reason` is one line for people, or empty."""
+    """The core has finished: close all channels and end with `code`; `reason` is one line for people, or empty."""
 
     code: int
     reason: str = ""

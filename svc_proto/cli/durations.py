@@ -13,7 +13,7 @@ from svc_proto.machines.grants import CHANNELS
 __all__ = ["NEVER", "parse_preset", "parse_duration", "short_expiry", "duration_label"]
 
 NEVER = 0  # s: on the wire, a duration of 0 never ends (wire core 0.1)
-MINUTE = 60.0  # s by which a remaining time is rounded up to whole hours or days
+MINUTE = 60.0  # s added to a remaining time, so that a new 24 h are shown as 1d, not 23h
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
 _SPAN = re.compile(r"([0-9]{1,12})([smhdwy]?)", re.ASCII | re.IGNORECASE)
 _NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))

@@ -272,7 +272,7 @@ class ShellService(OneShotService[ShellResult]):
         escape = self._order.escape if self._order.person else None
         if not self._attached:
             if CTRL_C in data or (escape is not None and escape in data):
-                self.engine.exit(INTERRUPTED)  # given up while there is no connection
+                self.engine.exit(INTERRUPTED)  # the user gives up while there is no connection
         elif self._exec is not None and self._ends_command(data, escape):
             self._notify("interrupt")
         elif escape is not None and escape in data:

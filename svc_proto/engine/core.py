@@ -71,7 +71,7 @@ class Service(Protocol):
         ...
 
     def on_started(self) -> None:
-        """Load what is needed, then call `engine.emit(Ready())`."""
+        """Load the service's state, then call `engine.emit(Ready())`."""
         ...
 
     def on_accepted(self, fact: Accepted) -> Channel | None:

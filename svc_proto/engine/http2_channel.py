@@ -135,7 +135,7 @@ class Http2Channel(HttpChannel):
             self.end_stream(lane)
         self.close_gracefully()
 
-    # --- for lanes ---
+    # --- for streams ---
 
     @property
     def buffered_bytes(self) -> int:

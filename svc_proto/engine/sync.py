@@ -121,7 +121,7 @@ class Semaphore:
         return self.try_acquire() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
 
     def release(self) -> None:
-        """Pass the slot to the next waiting flow."""
+        """Release the slot; the next waiting flow, if any, acquires it."""
         if not self._queue.notify():
             self._free += 1
 
