@@ -1,4 +1,4 @@
-"""The audits: each room can be gone through, and finds what is not as it should be; what is told is compared whole."""
+"""Tests of the checks: each one passes, finds wrong states, and compares values completely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gone_through(name: str, seed: int) -> ScenarioReport | ScenarioFailure:
     return run_script(Script(seed, generate_script(seed).steps[:SHORT], (name,)))
 
 
-@pytest.mark.full  # the worlds of each suite go through all of them
+@pytest.mark.full  # the simulations of each suite run all of them
 @pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
 def test_a_room_is_as_it_should_be(name: str) -> None:
     outcome = gone_through(name, 1)

@@ -1,4 +1,4 @@
-"""The driver of whole cores: its scripts reach what they should, and each of its rules finds a bug that is planted."""
+"""Tests of the driver of whole cores: its scripts reach all parts, and each rule finds a seeded bug."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_two_ids_of_a_script_are_the_same() -> None:
 
 
 def paired(*, http2: bool = False) -> CoreScriptRun:
-    """A relay with a phone that has a token."""
+    """Return a relay with a paired phone."""
     play = CoreScriptRun(ServiceKind.RELAY)
     play.connect(int(http2), 0)
     play.send_request(0, 0)
@@ -60,10 +60,10 @@ def test_a_phone_gets_in_and_a_command_reaches_it(http2: bool) -> None:
 def test_a_chat_is_answered() -> None:
     play = CoreScriptRun(ServiceKind.API)
     play.connect(0, 0)
-    for what in (0, 1):  # a session, and a turn in it
+    for what in (0, 1):  # a chat session, and a turn in it
         play.send_request(0, what)
         play.answer_all(0, 0)
-    (relay,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]  # which is asked for phones first
+    (relay,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]  # the API requests the phones first
     play.driver.close(relay)
     play.answer_all(0, 0)
     (model,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]
@@ -98,7 +98,7 @@ def test_every_deed_is_in_the_corpus() -> None:
     assert deeds == set(range(len(ACTIONS)))
 
 
-# --- planted bugs -------------------------------------------------------------------------------------------------
+# --- seeded bugs --------------------------------------------------------------------------------------------------
 
 
 def test_a_logged_token_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What the simulation has found, as small as it gets."""
+"""Failures that the simulation has found, minimized."""
 
 from __future__ import annotations
 

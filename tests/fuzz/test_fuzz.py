@@ -1,4 +1,4 @@
-"""The fuzzers: seeds hold, a burst finds nothing and repeats itself, a broken oracle is noticed and saved."""
+"""Tests of the fuzzers: seeds pass, a short run finds nothing and is reproducible, failures are detected and saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzz.random_driver import fuzz_for, fuzz_inputs
 from fuzz.targets import TARGETS
 
 SEEDS = [(name, path) for name in TARGETS for path in sorted(corpus(name).iterdir())]
-INPUTS = 30  # of each target in the burst
+INPUTS = 30  # of each target in the short run
 
 
 @pytest.mark.parametrize(("name", "path"), SEEDS, ids=lambda each: getattr(each, "name", each))
@@ -105,7 +105,7 @@ def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_guided_runs_are_children_that_share_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A stand-in for libFuzzer, which is not needed to run the suite: it says what it was called with.
+    # A substitute for libFuzzer, which the suite does not need: it prints its arguments.
     script = tmp_path / "libfuzzer"
     script.write_text(
         "import sys\n"

@@ -1,4 +1,4 @@
-"""The grammar of traffic that is nearly plain: what it reaches, and how a difference is told."""
+"""Tests of the generated traffic that is nearly plain: its coverage, and the report of a difference."""
 
 from __future__ import annotations
 

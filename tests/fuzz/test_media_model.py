@@ -1,4 +1,4 @@
-"""What the model of media says is over, what must live, and what it leaves open."""
+"""Tests of the media model: expired files, files that must live, and uncertain cases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_least_recently_used_goes() -> None:
     assert shelf.end_reason(first, 6.0)
     assert not shelf.end_reason(first, 4.5)
     assert not shelf.must_live(first, 6.0, 7.0)
-    shelf.use(first, 3.1).told = 3.5  # it was used before the last one came
+    shelf.use(first, 3.1).told = 3.5  # used before the last file was registered
     assert not shelf.end_reason(first, 6.0)
     assert shelf.must_live(first, 6.0, 7.0)
 

@@ -1,4 +1,4 @@
-"""Mutants: which there are, which are drawn, and what becomes of them in a tiny tree, which stays as it is."""
+"""Tests of mutants: their kinds, the sample, and their outcomes in a tiny tree, which stays unchanged."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FILES = {
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
-    for name in MEASURING:  # what the tiny tree covers proves nothing
+    for name in MEASURING:  # the coverage of the tiny tree proves nothing
         monkeypatch.delenv(name, raising=False)
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +131,13 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: SourceTree
     assert sample == tiny.sample(6, 1) == tiny.sample(100, 1)[:6]
     assert sample != tiny.sample(6, 2)
     assert [each.module.split(".")[0] for each in sample[:2]] == ["shop", "street"]
-    assert len({each.kind for each in sample if each.module.startswith("shop")}) == 4  # all that it has
+    assert len({each.kind for each in sample if each.module.startswith("shop")}) == 4  # all kinds that it has
     assert len(tiny.sample(100, 1)) == sum(len(tiny.mutants(module)) for module in tiny.modules())
 
 
 @pytest.mark.timeout(300)  # twenty-odd processes, one after another on a busy machine
 def test_what_becomes_of_them(tiny: SourceTree) -> None:
-    """One survives: nothing tries the limit itself. The tree is as before."""
+    """Check all outcomes: one mutant survives, since no test uses the limit itself. The tree is unchanged."""
     before = everything(tiny.root)
     result = run(tiny, "--count", "100", "--jobs", "2")
     assert result.exit_code == 1
@@ -229,7 +229,7 @@ def test_second(three):
 def test_what_was_called_before_a_test_is_missed_by_it_too(
     tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whether a test file was imported, an earlier test filled a cache, or several have a fixture in common."""
+    """Check three cases: import of a test file, a cache filled by an earlier test, and a shared fixture."""
     (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
     (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")

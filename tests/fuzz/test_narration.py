@@ -1,4 +1,4 @@
-"""The story of a world is one that a reader can follow."""
+"""Tests of the narration: its texts are readable and have no secrets."""
 
 from __future__ import annotations
 

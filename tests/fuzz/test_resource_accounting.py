@@ -1,4 +1,4 @@
-"""The books: what they find wrong, and what they let pass."""
+"""Tests of the resource accounting: wrong states are found, and right states pass."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_is_left_when_all_have_gone_is_found(world: Deployment) -> None:
     rest = LeakCheck(world)
     rest.check()
     relay: Relay = world.relay_service
-    relay.sessions.create(relay.engine.now, bytes)  # is kept, and says so
+    relay.sessions.create(relay.engine.now, bytes)  # permitted, with a reason in `KEPT`
     rest.check()
     relay.profiles.append({})
     with pytest.raises(Violation, match=r"'Relay\.profiles': 1"):
@@ -131,7 +131,7 @@ def test_a_record_and_a_file_without_an_owner_are_found(world: Deployment) -> No
 @pytest.mark.parametrize("place", KEPT)
 def test_every_table_that_is_kept_is_one(place: str) -> None:
     kind, _, attribute = place.partition(".")
-    kinds = [kind]  # and those that it is made of
+    kinds = [kind]  # and its base classes
     for each in kinds:
         for text in texts():
             found = re.search(rf"^class {each}\b(?:\(([^)]*)\))?.*?(?=^\S)", text + "#", IN_LINES)
@@ -143,5 +143,5 @@ def test_every_table_that_is_kept_is_one(place: str) -> None:
 
 @cache
 def texts() -> list[str]:
-    """The files of the core: the modules that are loaded late, too."""
+    """Return the sources of the core, including modules that are loaded late."""
     return [path.read_text() for path in Path(svc_proto.__path__[0]).rglob("*.py")]

@@ -1,4 +1,4 @@
-"""The list of seeded bugs: each is noticed by the test, the world or the storm that it names."""
+"""Tests of the list of seeded bugs: each is found by the test or the seed that it names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fuzz.simulation.invariants import Invariant
 
 RULES = read_rules()
 NAMES = [rule.name for rule in RULES]
-TRIED = {  # by `make test`: one for each way to notice; with --full all are
-    "a page opens /ws",  # by a test, and by a world
+TRIED = {  # by `make test`: one for each kind of entry; with --full all are tried
+    "a page opens /ws",  # by a test, and by a simulation
     "a session gives itself a withheld channel",  # by a test
-    "a notification stays at its node",  # by a storm
+    "a notification stays at its node",  # by a cluster run
 }
 EXAMPLE = """\
 [["svc_proto.version"]]
@@ -50,7 +50,7 @@ def test_each_names_what_notices() -> None:
 
 def test_each_invariant_has_a_bug_that_a_world_finds() -> None:
     found = {rule.breaks for rule in RULES if rule.world is not None}
-    found.add("GRANT_HELD")  # no seed of a world that reports it first is known
+    found.add("GRANT_HELD")  # no seed is known that reports this invariant first
     assert [invariant.name for invariant in Invariant if invariant.name not in found] == []
 
 

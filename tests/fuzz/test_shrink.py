@@ -1,4 +1,4 @@
-"""A script that fails is made small in every way there is, and in bounded time."""
+"""Tests of the minimization: a failing script is made smaller in all ways, in bounded time."""
 
 from __future__ import annotations
 

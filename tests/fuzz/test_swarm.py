@@ -1,4 +1,4 @@
-"""Each world leaves some kinds of events out and overdoes others; over many worlds nothing is missing."""
+"""Tests of swarm configurations: each script leaves out some kinds of steps and overdoes others."""
 
 from __future__ import annotations
 

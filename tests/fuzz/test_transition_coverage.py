@@ -1,4 +1,4 @@
-"""Rows of tables are counted in the processes that are asked to, and in no other."""
+"""Tests of transition coverage: rows are counted only in processes that request this."""
 
 from __future__ import annotations
 
