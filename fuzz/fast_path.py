@@ -185,7 +185,7 @@ def compare_server(seed: int) -> int:
 
 
 def compare_client(seed: int) -> int:
-    """Compare the client sides on one call; return whether the fast path handled it alone."""
+    """Compare the client sides on one call; return whether the fast path handled the call alone."""
     rng = Random(seed)
     return compare_calls(_response(rng), rng)
 

@@ -166,7 +166,7 @@ class RenewGrants(Step):
 @kind("ignore")
 @frozen
 class IgnoreClose(Step):
-    """Socket {socket} ignores the close, and goes on sending; its session ends in manner {ending}."""
+    """Socket {socket} ignores the close, and continues to send; its session ends in manner {ending}."""
 
     socket: int = index()
     ending: int = choice()

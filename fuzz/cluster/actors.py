@@ -38,16 +38,16 @@ class ClusterPhone:
 
     @property
     def device(self) -> str:
-        """Return its device id."""
+        """Return the device id."""
         return f"device-{self.name}"
 
     @property
     def is_authenticated(self) -> bool:
-        """Report whether a node has authenticated it, and it is connected."""
+        """Report whether the phone is connected and authenticated."""
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
-        """Handle a message of its node."""
+        """Handle a message of the node."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":

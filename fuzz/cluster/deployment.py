@@ -1,14 +1,13 @@
 """Several relay nodes that share a Redis and a store, with phones and clients at any of them.
 
-    world = ClusterWorld(seed=7)
-    code = world.code(node=0)
-    phone = world.phone("P", node=1, code=code)
-    call = world.command(node=2, token=phone.token)
-    world.run(lambda: call.over)
+    world = ClusterDeployment(seed=7)
+    world.start()
+    phone = world.pair_phone("P", 1)
+    call = world.send_command(2, phone.token)
+    world.run(lambda: call.is_closed)
 
-`fuzz.cluster.actors` records what happens, and `fuzz.cluster.invariants` checks it. Nodes
-may lose Redis, the store and each other, and have clocks that are wrong or run slow; the bucket of
-their uploads may be unreachable, or return wrong answers.
+`fuzz.cluster.actors` records the events, and `fuzz.cluster.invariants` checks them. Nodes may lose Redis, the store and
+each other, and have clocks that are wrong or run slow. The bucket of their uploads may be unreachable, or fail.
 """
 
 from __future__ import annotations
@@ -301,7 +300,7 @@ class ClusterDeployment:
 
     @property
     def is_fault_free(self) -> bool:
-        """Report whether there is no fault, and none ended just now."""
+        """Report whether no fault is active, and none has ended just now."""
         return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
     # --- clients ---
@@ -469,7 +468,7 @@ class ClusterDeployment:
         return self.request(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
     def try_drive(self, n: int, token: str) -> None:
-        """Try to drive a phone; a node must refuse this after the session or its bridge grant was revoked."""
+        """Try to drive a phone, which a node must refuse to a session without the bridge grant."""
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:
@@ -478,7 +477,7 @@ class ClusterDeployment:
         self.request(n, "GET", "/ping?device=nobody", token=token, done=over)
 
     def has_bridge_grant(self, pocket: ClusterPhone) -> bool:
-        """Report whether no client has tried to revoke its bridge grant."""
+        """Report whether no client has tried to revoke the bridge grant of a phone."""
         return not self.law.held[pocket.token].bereft
 
     def check_invariants(self) -> None:

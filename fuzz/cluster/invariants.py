@@ -122,7 +122,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"a command is performed {now - errand.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: RequestClient, errand: PendingCommand) -> None:
-        """Check that a command has exactly one outcome, its own, and that no ended session gets through."""
+        """Check that a command has one outcome, its own, and that a revoked session has no access."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
         errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"
         if status == 200:

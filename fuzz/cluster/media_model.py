@@ -142,7 +142,7 @@ class ClusterMediaModel:
             raise ClusterViolation("a node does not have the bucket's files, and the bucket is well")
 
     def _must_exist(self, file: UploadedFile) -> bool:
-        """Report whether the file must be available: a node has learned of it, and it has not expired."""
+        """Report whether a file must be available: it has not expired, and a live node has learned of it."""
         return bool(file.knows) and self._world.sim.now - file.told_at < UPLOADS_LIVE - MARGIN
 
     def refresh(self) -> None:

@@ -464,7 +464,7 @@ def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str,
 @click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
 @click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
 def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
-    """Run storms, one after another; exit code 1 when an invariant fails."""
+    """Run clusters with faults, one after another; exit code 1 when an invariant fails."""
     began, total, failed = time.monotonic(), dict[str, int](), 0
     for seed in range(first, first + seeds):
         try:

@@ -231,7 +231,7 @@ class _ServerPlugin:
             self._called |= before
 
     def _serve(self, session: pytest.Session, connection: Connection) -> None:
-        """Execute one order in a fork, which is killed after its answer, at the limit, or when the client has gone."""
+        """Execute one order in a fork, which is killed after its answer, at the limit, or when the client disconnects."""
         order: _Try = connection.recv()
         ours, theirs = multiprocessing.Pipe(duplex=False)
         child = os.fork()
@@ -290,7 +290,7 @@ class _ServerPlugin:
         return None if whole else UNABLE
 
     def _change(self, module: str, text: bytes) -> bool:
-        """Install the mutant's code in the existing functions; return whether these are all of its changes."""
+        """Install the mutant's code in the existing functions; return whether no other change is needed."""
         whole = f"{self._tree.package}.{module}" in sys.modules
         for lineage in _changes(self._tree.path(module), text):
             changed, _ = lineage[-1]

@@ -73,7 +73,7 @@ class Mutant:
 
 
 def mutants_of(module: str, source: bytes) -> list[Mutant]:
-    """Every mutant of a module, in the order of its lines."""
+    """Return every mutant of a module, in the order of its lines."""
     finder = _Finder(module, source)
     finder.visit(ast.parse(source))
     return sorted(finder.found, key=lambda each: (each.start, each.end, each.kind))

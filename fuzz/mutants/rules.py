@@ -52,12 +52,12 @@ class Rule:
 
     @property
     def tree(self) -> SourceTree:
-        """Return the source tree of its package."""
+        """Return the source tree of the module's package."""
         return SourceTree(ROOT, self.module.partition(".")[0])
 
     @property
     def below(self) -> str:
-        """Return the module's name below its package."""
+        """Return the module's name within its package."""
         return self.module.partition(".")[2]
 
     def text(self) -> bytes:

@@ -85,7 +85,7 @@ class SourceTree:
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:
-        """Return all of these tests."""
+        """Return the tests of all modules, and those of whole programs."""
         rooms = {_room(module) for module in self.modules()}
         return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.scenario_tests()
 

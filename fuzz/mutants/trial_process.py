@@ -59,7 +59,7 @@ def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool
 
 
 def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
-    """Run `target` in a process of its own, and return what it sends on the connection that is its first argument."""
+    """Run `target` in a process of its own; return what it sends on the connection, its first argument."""
     ours, theirs = FORKSERVER.Pipe(duplex=False)
     process = FORKSERVER.Process(target=target, args=(theirs, *arguments), daemon=True)
     process.start()

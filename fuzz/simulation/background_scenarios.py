@@ -195,7 +195,7 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _unwatched(seed: int, others: list[Step]) -> list[Step]:
-    """Return a run with a long answer that has no reader for some minutes."""
+    """Return a step that starts a run with a long answer, without a reader for some minutes."""
     rng = Random(f"unwatched {seed}")
     if rng.random() < WATCHED:
         return []
@@ -267,7 +267,7 @@ def _hiccups(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
-    """Return a run that is queued behind a turn of its chat, and is stopped before it starts."""
+    """Return steps of a run that is queued behind a turn of its chat, and is stopped before its start."""
     rng = Random(f"line {seed}")
     if rng.random() < IN_ORDER:
         return []
@@ -281,7 +281,7 @@ def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _impatience(seed: int, others: list[Step]) -> list[Step]:
-    """Return clients that disconnect before their response: at once, or while the request is processed."""
+    """Return steps of clients that disconnect before their response, at once or during the processing."""
     rng = Random(f"impatience {seed}")
     asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
     if rng.random() < PATIENT or not asking:

@@ -90,7 +90,7 @@ UNSTORED = ("session not stored", "session not erased")  # log events of a relay
 ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
 MODERN = 0.5  # share of hosts that use HTTP/2
 ERASE_TIMEOUT = 20.0  # s from the end of a session to that of its record
-LOOKED_AT = 5.0  # s in which what is due by a timer is detected
+LOOKED_AT = 5.0  # s in which a due timer has run
 SETTLE_AFTER_FAULT = 20.0  # s after a fault within which its effects may last
 UNTIL_DROPPED = 55.0  # s after which a relay has closed a socket that hangs, with a margin
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media

@@ -127,7 +127,7 @@ class LeakCheck:
         return table_sizes(process.core)
 
     def _check_store(self) -> None:
-        """Check that each stored session exists, or that the relay goes on erasing it."""
+        """Check that each stored session exists, or that the relay continues to erase it."""
         world = self._world
         sessions = world.relay_service.sessions
         for token_hash, record in world.home.store.sessions.items():

@@ -73,7 +73,7 @@ class McpClientSession:
         self.subscribed: dict[str, float | None] = {}  # by URI; when the end of the subscription was acknowledged
         self.watching: dict[str, float] = {}  # when the subscription was acknowledged
         self.updates: list[tuple[float, str]] = []  # that were received
-        self._heard = 0  # number of the last of them
+        self._heard = 0  # number of the last update
 
     def request(
         self,
@@ -142,7 +142,7 @@ class McpClientSession:
         self.request(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
 
     def end(self) -> None:
-        """End the session, and check that it does not answer any more."""
+        """End the session, and check that the server refuses its id afterwards."""
         self.ending = True
 
         def done(caller: RequestClient) -> None:
@@ -267,7 +267,7 @@ class McpClientSession:
 
 
 class SimMcpClient:
-    """MCP client with sessions at one endpoint. With `elicits` it supports elicitation."""
+    """MCP client with sessions at one endpoint. `elicits` adds the capability of elicitation."""
 
     def __init__(self, world: Deployment, place: McpEndpoint, *, elicits: bool = False) -> None:
         self.world = world
@@ -276,7 +276,7 @@ class SimMcpClient:
         self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
     def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
-        """Initialize a session, and call `then` with it."""
+        """Initialize a session, and pass the session to `then`."""
         about = {
             "protocolVersion": VERSION,
             "capabilities": self._capabilities,

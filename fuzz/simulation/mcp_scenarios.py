@@ -36,7 +36,7 @@ def mcp_scenarios(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _watched(seed: int, others: list[Step]) -> list[Step]:
-    """Return a notification listener that is disconnected and unsubscribes, in some of the other scripts.
+    """Return steps of a notification listener that reconnects and unsubscribes, in some of the other scripts.
 
     Then the owner refuses an agent, and tool servers crash.
     """
@@ -63,7 +63,7 @@ def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, f
 
 
 def _let_in(rng: Random, at: float) -> list[Step]:
-    """Return OAuth agents whose tokens are renewed, replaced, reused and revoked."""
+    """Return steps of OAuth agents whose tokens are renewed, replaced, reused and revoked."""
     few = [(AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
     few += [
         (AuthorizeAgent, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))
@@ -72,7 +72,7 @@ def _let_in(rng: Random, at: float) -> list[Step]:
 
 
 def _begun(rng: Random, at: float, guest: int) -> list[Step]:
-    """Return the pairing of a phone, and two authorized agents."""
+    """Return steps that pair a phone, and authorize two agents."""
     deeds = [
         (RegisterCode, 0, 0),
         (PairDevice, 3 * rng.randrange(16), -1),
@@ -86,7 +86,7 @@ def _begun(rng: Random, at: float, guest: int) -> list[Step]:
 
 
 def _driven(rng: Random, at: float) -> list[Step]:
-    """Return a phone that agents drive, until the grant of one of them may end."""
+    """Return steps of a phone that agents drive, until one of the grants may end."""
     guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
     steps = _begun(rng, at, guest)
     drivers = (who, who, who + 1, rng.randrange(64))

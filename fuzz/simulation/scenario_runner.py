@@ -184,7 +184,7 @@ class _ScenarioRunner:
 
     @property
     def elapsed(self) -> float:
-        """Virtual seconds since the script began."""
+        """Return the virtual seconds since the script began."""
         return self.world.sim.now - self._start
 
     def position(self) -> str:
@@ -303,7 +303,7 @@ class _ScenarioRunner:
             violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
     def expire_by_clock_change(self, seconds: float) -> None:
-        """Set the clock while a socket is open whose session expires by that; the relay detects this within an hour."""
+        """Let the session of an open socket expire by a clock step, which the relay detects within an hour."""
         code = self.pairing.register(ttl=seconds / 2)
         self.wait_until(lambda: code.told is not None, WAIT_TIMEOUT, "a code cannot be registered")
         talker = self.pairing.pair(self.world.devices[0], code)

@@ -34,7 +34,7 @@ def split_input(data: bytes) -> list[bytes]:
 
 
 def check_chunking_invariance(hear: Callable[[list[bytes]], T], data: bytes) -> T:
-    """Check that whole and split input have the same result, and return it."""
+    """Return the result of the input, and check that the split input has the same result."""
     whole = hear([data])
     assert hear(split_input(data)) == whole, "chunking changed what is heard"
     return whole

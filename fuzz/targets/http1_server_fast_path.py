@@ -173,7 +173,7 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
             self.stream = event.stream
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
-        """Receive bytes as one whole request by the fast path; return whether it was one."""
+        """Receive bytes by the fast path; return whether the fast path parsed them as one whole request."""
         taken = self.lane.receive_simple_request(data)
         if taken is None:
             self.feed(data)
@@ -193,7 +193,7 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         return True
 
     def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
-        """Send a whole response, by the fast path if possible; return whether it was."""
+        """Send a whole response; return whether the fast path accepted it."""
         bodiless = status in BODILESS
         size = () if bodiless else ((b"content-length", b"%d" % len(body)),)
         events: list[Event] = [ResponseHead(stream, status, Headers(((b"date", DATE), *fields, *size)))]

@@ -1,6 +1,6 @@
 """Test harness of a whole core in memory, with the host and the operations of `runtimes.sim`.
 
-    book = RelayBook()                        # a `CoreHarness` with a service in it
+    book = RelayHarness()                     # a `CoreHarness` with a service in it
     book.feed(Stopping(5.0))                  # post a fact, and run until idle
     book.after(30.0)                          # time passes, with a call of the cores at each deadline
 
@@ -82,7 +82,7 @@ class InstantSimulation:
 
 
 class CoreHarness:
-    """See the module. `node` is the core that is looked at: its commands, logs and operations."""
+    """Test harness of one core, `node`, whose commands, logs and operations it records."""
 
     def __init__(
         self,

@@ -261,7 +261,7 @@ class HttpHarness(CoreHarness):
         host: bytes | None = None,
         tls: bool = False,
     ) -> HttpCall:
-        """Send a request on a fresh connection. A body of bytes is sent as it is, any other as JSON."""
+        """Send a request on a fresh connection. A body of bytes is sent unchanged, any other as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
         if token:

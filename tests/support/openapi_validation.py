@@ -1,6 +1,6 @@
 """Validation of responses against a server's OpenAPI document, including unknown members.
 
-    documented = Documented.of(book.request("GET", "/openapi.json").body)
+    documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
     documented.check("GET /health", answer)
 
 Documents leave objects open, so that members can be added. Here a member that a document does not name is a mistake.
@@ -52,7 +52,7 @@ class OpenApiValidator:
 
     @property
     def operations(self) -> dict[str, Any]:
-        """Return the operation of each route, by its label."""
+        """Return the operations of the document by route label."""
         return {
             f"{method.upper()} {path}": operation
             for path, item in self.document["paths"].items()

@@ -172,7 +172,7 @@ class Playbook:
         return self
 
     def act(self, call: Callable[[], object]) -> Self:
-        """Call a function inside `handle` of the engine; its commands are checked next."""
+        """Call a function inside `handle` of the engine; the next `<<` checks its commands."""
         self._require_checked()
         cast("Engine", self.core).timers.timer(lambda: _ignore_result(call())).set(self.now.mono)
         self._step(None)

@@ -241,7 +241,7 @@ def _kind_of_annotation(annotation: ast.expr) -> str:
 def _scan_scope(
     owner: ast.Module | ast.ClassDef | Function, body: Iterable[ast.AST], outer: _Sets
 ) -> Iterator[tuple[int, str]]:
-    """Yield the breaches of one function, class body or module, and of those inside it."""
+    """Yield the breaches of one function, class body or module, and of its inner scopes."""
     own: list[ast.AST] = []
     _collect_scope(body, own)
     sets = outer.inside(_bindings(owner, own, outer))

@@ -3,15 +3,13 @@
 `make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
 `FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
 
-What can differ between loops runs on each of them: sockets that half-close, break, back up or never read; TLS;
-descriptors, children, signals, threads and files. What the core alone decides is the same bytes in and the same bytes
-out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
-On loops that are named by `--loop` everything runs on each.
+Tests whose result can differ between loops run on each loop: sockets that half-close, break, back up or never read;
+TLS; descriptors, children, signals, threads and files. Tests of decisions of the core run once, in the simulator, since
+the core maps equal bytes to equal bytes on every loop. Other tests need a real host, and run on one loop. With `--loop`,
+all tests run on each named loop.
 
-Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`),
-except for the rows of `NODES`.
-
-`threads` is the host without a loop, on a bare selector, for what its eight commands alone could change.
+Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`), except for the rows
+of `NODES`. `threads` is the host without a loop, on a bare selector, for tests of its eight commands.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ NODES = _rows("Of three nodes", AsNodes)
 
 
 def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
-    """Return the row of a test; None for one that is not planned, which runs wherever it can."""
+    """Return the row of a test; None for an unplanned test, which runs in every possible environment."""
     return _first(PLAN, module, test)
 
 

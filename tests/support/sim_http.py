@@ -111,7 +111,7 @@ class TcpClient:
     # --- as the owner of an end ---
 
     def on_sent(self, n: int) -> None:
-        """Ignore what was sent."""
+        """Ignore the number of sent bytes."""
 
     def on_readable(self) -> None:
         """Read all that has arrived."""
@@ -188,13 +188,13 @@ class HttpClientConnection(TcpClient):
         return self.http2 is not None and self.http2.is_ready and not self.is_closed and not self.slow
 
     def open_stream(self, client: StreamClient) -> StreamId:
-        """Give a client the next stream."""
+        """Open the next stream for a client, and return its id."""
         stream = self._codec.open_stream()
         self._clients[stream] = client
         return stream
 
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
-        """End a stream: at once with `reset`, else behind what was sent. Over HTTP/1.1 the connection ends with it."""
+        """End a stream: at once with `reset`, else after its sent bytes. Over HTTP/1.1, end the connection."""
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
         if self.is_closed:
@@ -221,7 +221,7 @@ class HttpClientConnection(TcpClient):
         return True
 
     def flush(self) -> None:
-        """Write what the codec has queued."""
+        """Write the bytes that the codec has queued."""
         if data := self._codec.data_to_send():
             self.write(data)
 
@@ -311,7 +311,7 @@ class StreamClient:
         return self.carrier.has_connection
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """End the stream: at once, or behind what was sent."""
+        """End the stream: at once with `reset`, else after its sent bytes."""
         if not self.is_closed:
             self.is_closed = True
             self.carrier.close_stream(self.stream, reset=reset)
@@ -441,7 +441,7 @@ class WebSocketClient(StreamClient):
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake; the end comes with its answer."""
+        """Begin the closing handshake; the answer of the server ends the stream."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:
@@ -474,7 +474,7 @@ class WebSocketClient(StreamClient):
 
 
 def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> Callable[[], None]:
-    """Listen at a port of a host; return what closes the listener."""
+    """Listen at a port of a host; return a function that closes the listener."""
     network, listener = host.world.network, _Listener(on_connection)
     network.listen(host, port, listener)
     return lambda: network.unlisten(host, port, listener)
@@ -525,7 +525,7 @@ class ServerSideConnection:
         return self.head.stream
 
     def on_sent(self, n: int) -> None:
-        """Ignore what was sent."""
+        """Ignore the number of sent bytes."""
 
     def on_closed(self, why: str) -> None:
         """Handle the loss of the connection."""

@@ -142,16 +142,16 @@ class ActorContext:
             violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
 
     def must_be_alive(self, session: SessionModel) -> bool:
-        """Report whether its token must be accepted."""
+        """Report whether the relay must accept the token of a session."""
         session.stored = session.stored and self.world.is_stored(session.prefix)
         return session.surely_lives(self.world.wall.highest(self.now))
 
     def must_have_grant(self, session: SessionModel, grant: str) -> bool:
-        """Report whether its requests must be accepted where that grant is required."""
+        """Report whether the relay must accept requests of a session that require this grant."""
         return self.must_be_alive(session) and session.surely_holds(grant, self.world.wall.highest(self.now))
 
     def must_have_had_grant(self, session: SessionModel, grant: str) -> bool:
-        """Report whether it must have had that grant since it was created."""
+        """Report whether a session must have had this grant since its pairing."""
         return self.must_be_alive(session) and session.surely_held(grant, self.world.wall.highest(self.now))
 
     def latest_end(self, session: SessionModel) -> float | None:

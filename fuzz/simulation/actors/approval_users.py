@@ -26,7 +26,7 @@ SAID = ("once", "deny", "session", "once")  # answers by call id, in turn
 LAPSES = 55.0  # s for which a request certainly waits for its answer
 EVENT_TIMEOUT = 5.0  # s from an accepted answer to its event
 SETTLED = 2.5  # s after a request in which an answer for all may not include it
-ROUNDS = 3  # of model calls, in a run without a fault
+ROUNDS = 3  # model calls of a run without a fault
 
 
 @define(eq=False)

@@ -78,7 +78,7 @@ class ChatClients:
         self.request("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
     def pick(self, who: int) -> ChatModel | None:
-        """Return one of the chats that are not being deleted; create one for some numbers."""
+        """Return one of the chats that are not being deleted; for some numbers, also create a chat."""
         if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]

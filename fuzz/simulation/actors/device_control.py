@@ -155,7 +155,7 @@ class DeviceControlActors:
             self.phones.refused(command, status, str(answer.get("code")) if isinstance(answer, dict) else "")
             return
         if not isinstance(answer, dict) or "echo" not in answer:
-            return  # of the reference phone, which returns no marks
+            return  # a response of the reference phone, which returns no marks
         who = str(answer.get("by"))
         if answer["echo"] != command.mark or who not in command.answered:
             violated(Invariant.OWN_ANSWER, f"{command.mark} was answered {answer!r:.200}")

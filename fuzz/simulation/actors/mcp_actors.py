@@ -1,4 +1,4 @@
-"""MCP actors of the simulation, except the pingers (`mcp_pingers.py`), which are older."""
+"""MCP actors of the simulation, except the pingers (`mcp_pingers.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fuzz.steps import Step
 
 
 class McpActors:
-    """All of these MCP actors."""
+    """OAuth clients, drivers, chat clients and tool users, with their steps."""
 
     def __init__(
         self,

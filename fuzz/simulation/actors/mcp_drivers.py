@@ -94,7 +94,7 @@ class McpDrivers:
             self._act(driver, talks[step.action // WAYS % len(talks)], step)
 
     def _driver(self, who: int) -> _Driver | None:
-        """Return an agent with an OAuth grant, if there is one; every third agent has a device's token."""
+        """Return a driver: an OAuth client, if one is authorized; every third driver has a device's token."""
         inside = self._guests.inside
         guest = inside[who // 3 % len(inside)] if inside and who % 3 else None
         if guest is None and not self.crowd.sessions:
@@ -184,7 +184,7 @@ class McpDrivers:
     # --- results of a call ---
 
     def _on_command(self, device: SignedInDevice, payload: dict[str, Any]) -> bool:
-        """Handle a command at a phone; return whether it belongs to one of these calls."""
+        """Handle a command at a phone; return whether the command belongs to a call of a driver."""
         body = payload.get("body") or {}
         call = self._calls.get(str(body.get("text") or body.get("number")))
         if call is None:

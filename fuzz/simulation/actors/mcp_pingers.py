@@ -110,7 +110,7 @@ class McpPingers:
                     violated(Invariant.RESOLVED, f"{session.prefix} listens by MCP {since}")
 
     def is_able(self, session: SessionModel) -> bool:
-        """Report whether it certainly may have MCP sessions, and always could."""
+        """Report whether a session certainly has, and always had, the grant for MCP."""
         highest = self.world.wall.highest(self.crowd.now)
         return self.crowd.must_be_alive(session) and session.surely_held("bridge", highest)
 
@@ -146,6 +146,6 @@ class McpPingers:
             violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
 
     def _is_there(self, session: SessionModel, talk: McpClientSession, since: float) -> bool:
-        """Report whether the MCP session certainly exists."""
+        """Report whether an MCP session certainly exists."""
         there = talk.server is self.world.relay and self.world.is_relay_up and since < talk.used + IDLE
         return there and not talk.ending and self.is_able(session)

@@ -63,7 +63,7 @@ class OAuthClientModel:
 
     @property
     def state(self) -> str:
-        """Return the `state` of its authorization request."""
+        """Return the `state` of the authorization request."""
         return f"state of {self.name}"
 
 
@@ -83,7 +83,7 @@ class OAuthClients:
         return [guest for guest in self.guests if guest.session is not None]
 
     def is_sure(self, guest: OAuthClientModel) -> bool:
-        """Report whether its access token must be accepted."""
+        """Report whether the relay must accept the access token of a client."""
         session = guest.session
         return (
             session is not None
@@ -162,7 +162,7 @@ class OAuthClients:
         self.crowd.request_as_operator("GET", f"/oauth/{guest.ticket}", None, done)
 
     def _question(self, guest: OAuthClientModel, word: str, way: int, step: AuthorizeAgent) -> None:
-        """Let the owner read the request and answer; or ignore it."""
+        """Let the owner read the authorization request, and answer or ignore the request."""
         if way == 7:
             return
         path = f"/mcp/questions/{word}"
@@ -229,7 +229,7 @@ class OAuthClients:
     # --- codes and tokens ---
 
     def _trade(self, guest: OAuthClientModel, verifier: str, ttl: int | None = None) -> None:
-        """Exchange the code, with its verifier, or with the wrong one of another client."""
+        """Exchange the code for tokens, with its verifier, or with that of another client."""
         form = {"grant_type": "authorization_code", "code": guest.code, "redirect_uri": REDIRECT}
         again, wrong = guest.session is not None, verifier != guest.verifier
         guest.under_way += 1

@@ -34,11 +34,11 @@ class PhonePresence:
             self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
 
     def connected(self, since: float) -> list[SignedInDevice]:
-        """Return the phones that have certainly been connected since then."""
+        """Return the phones that have certainly been connected since `since`."""
         return [device for device in self.crowd.open if self.is_connected(device, since)]
 
     def is_connected(self, device: SignedInDevice, since: float) -> bool:
-        """Report whether a device certainly has been the connected phone since then."""
+        """Report whether a device has certainly been a connected phone since `since`."""
         crowd, mine = self.crowd, device.sign_in
         if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
             return False

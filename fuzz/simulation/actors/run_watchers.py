@@ -25,7 +25,7 @@ CLOSED = b": stream closed\n\n"
 
 @define(eq=False)
 class _WatchedRun:
-    """Run and the requests for its events. The turn is as one watcher observed it."""
+    """Run, the requests for its events, and the turn as one watcher observed it."""
 
     turn: TurnModel
     sent: float  # time of the request

@@ -1,4 +1,4 @@
-"""Phones that report, and operators that read the inspectors: these must show what was reported and what happened.
+"""Phones that report, and operators that read the inspectors, which must show all reports and events.
 
 A status is the newest of its phone. Notifications are complete and unchanged. The decision in the activity log is
 consistent with phone and caller. Numbers agree with lists.
@@ -108,7 +108,7 @@ class StatusReporters:
         self.crowd.request_as_operator("GET", path, None, done)
 
     def _is_there(self, told: _SentReport, before: float) -> bool:
-        """Report whether the relay certainly had received it by then, and keeps it."""
+        """Report whether the relay had certainly received a report by `before`, and still has it."""
         device, world = told.device, self.world
         return (
             told.sent + LATE < before
@@ -164,7 +164,7 @@ class StatusReporters:
                 self._active = _DefaultPhone(active, device, sent, caller.ended)
 
     def _is_meant_since(self, before: _DefaultPhone, sent: float, told: float) -> bool:
-        """Report whether it is still connected, and no phone was selected since the first of two requests."""
+        """Report whether the default phone is still connected, and no phone was selected since the first request."""
         chosen = any(before.sent <= when <= told for when in self._control.choices)
         return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
 

@@ -109,7 +109,7 @@ class VoiceSessionClient:
         return talker is not None and talker.accepted and not talker.is_closed and not self._closing
 
     def surely_there(self, since: float) -> bool:
-        """Report whether the relay must have had the session since `since`."""
+        """Report whether the relay must have had this session since `since`."""
         session, talker, world = self.who.session, self._talker, self.world
         if session is not None and not self.crowd.must_have_had_grant(session, self.grant):
             return False
@@ -188,7 +188,7 @@ class VoiceSessionClient:
             violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
 
     def takes_room_of(self, other: VoiceSessionClient) -> bool:
-        """Report whether this is a newer session of the same caller and family."""
+        """Report whether this session is newer than another one of the same caller and family."""
         return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
 
     def _ended(self, talker: WebSocketClient, *, again: bool) -> None:
@@ -387,7 +387,7 @@ class VoiceSessionClient:
             violated(Invariant.VOICE_GRANT, f"{self.name} of {session.prefix} {what}, which holds no {self.grant}")
 
     def check_open(self, since: float) -> None:
-        """Check that the WebSocket was closed if its session or grant ended before `since`."""
+        """Check that the WebSocket was closed if the paired session or grant ended before `since`."""
         session, talker = self.who.session, self._talker
         if session is None or talker is None or talker.began > since:
             return

@@ -345,5 +345,5 @@ class VoiceUsers:
 
 
 def _chance(step: ReadAloud | TalkToAgent) -> float:
-    """Return a random number that depends on the step only, so that later random numbers do not change."""
+    """Return a random number that depends on the step only, so other random numbers do not change."""
     return Random(f"{step.at} {step.speaker} {step.manner}").random()

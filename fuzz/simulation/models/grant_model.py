@@ -54,7 +54,7 @@ class WallClockModel:
         return max(offset for _, offset in self.steps) + now
 
     def was_set(self, since: float) -> bool:
-        """Report whether the clock was set since then."""
+        """Report whether the clock was set after `since`."""
         return any(when >= since for when, _ in self.steps[1:])
 
     def over_since(self, expiry: float, now: float) -> float | None:
@@ -95,7 +95,7 @@ class RequestedTerms:
         return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
 
     def or_else(self, other: RequestedTerms) -> RequestedTerms:
-        """Return each requested item of this, else of the other."""
+        """Return these terms, completed by those of another request."""
         return RequestedTerms(
             other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants
         )
@@ -116,7 +116,7 @@ class GrantTerms:
         return min(self.expires_at, self.grants.get(channel, -inf))
 
     def is_within(self, other: GrantTerms) -> bool:
-        """Report whether no part lasts longer than in the other terms."""
+        """Report whether session and grants end no later than in the other terms."""
         return self.expires_at <= other.expires_at and all(
             end <= other.until(channel) for channel, end in self.grants.items()
         )
@@ -147,7 +147,7 @@ def patched(
 def refusal(
     before: GrantTerms, withheld: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
 ) -> str:
-    """Return the error code when a session may not change its own terms so; empty if it may.
+    """Return the error code of a session's change of its own terms; empty if the change is permitted.
 
     `withheld` are the channels that only the operator grants. The operator is never refused.
     """

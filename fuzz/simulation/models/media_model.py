@@ -1,7 +1,7 @@
 """Expected life of registered media (wire core 6.5), by the requests of their clients.
 
 The model reads no server state. A request whose response was lost may have been executed at any later time, or never.
-Results hold whatever happened to such requests. Times are monotonic seconds.
+Results hold in all these cases. Times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MediaModel:
     outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which drop all media
 
     def is_running_since(self, when: float) -> bool:
-        """Report whether the relay has run since then."""
+        """Report whether the relay has run without a stop since `when`."""
         return all(came < when for _, came in self.outages)
 
     def add(self, data: bytes, now: float, path: str = "") -> MediaFileModel:

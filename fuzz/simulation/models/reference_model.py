@@ -119,7 +119,7 @@ class SessionModel:
         return GrantTerms(end_of(expires_at), {channel: end_of(expiry) for channel, expiry in grants.items()})
 
     def ended(self, wall: WallClockModel, now: float) -> float | None:
-        """Return the time from which on its token was invalid until `now`; None when it may be valid."""
+        """Return since when the token has been invalid until `now`; None when the token may be valid."""
         ends = [end for end in (self.revoked, self.suspended) if end is not None]
         expiries = [inf if terms is None else terms.expires_at for terms in self.terms]
         if expiries and (latest := max(expiries)) < inf and (over := wall.over_since(latest, now)) is not None:
@@ -127,14 +127,14 @@ class SessionModel:
         return min(ends, default=None)
 
     def is_dead(self, wall: WallClockModel, since: float, until: float) -> bool:
-        """Report whether its token was invalid during the whole span."""
+        """Report whether the token was invalid during the whole span."""
         if any(end is not None and end <= since for end in (self.revoked, self.suspended)):
             return True
         earliest = wall.earliest(since, until)
         return all(terms is not None and terms.expires_at < earliest for terms in self.terms)
 
     def lacks(self, channel: str, wall: WallClockModel, since: float, until: float) -> bool:
-        """Report whether it could not have a live grant at any time of the span."""
+        """Report whether the session cannot have had a live grant at any time of the span."""
         if self.is_dead(wall, since, until):
             return True
         earliest = wall.earliest(since, until)
@@ -142,7 +142,7 @@ class SessionModel:
         return all(terms is not None and terms.until(channel) < earliest for terms in possible)
 
     def surely_lives(self, latest_wall: float) -> bool:
-        """Report whether its token must be accepted."""
+        """Report whether the relay must accept the token."""
         return (
             self.stored
             and not self.revoking
@@ -150,11 +150,11 @@ class SessionModel:
         )
 
     def surely_holds(self, channel: str, latest_wall: float) -> bool:
-        """Report whether it must be accepted where that grant is required."""
+        """Report whether the relay must accept the token where this grant is required."""
         return self.surely_lives(latest_wall) and _all_reach(self.terms, channel, latest_wall)
 
     def surely_held(self, channel: str, latest_wall: float) -> bool:
-        """Report whether it must have been accepted there since it was created."""
+        """Report whether the session must have had this grant since its pairing."""
         return self.surely_lives(latest_wall) and _all_reach(self.past, channel, latest_wall)
 
 
@@ -180,7 +180,7 @@ class CommandModel:
     selector: str = ""  # the selected phone: the name of its host
     secret: str = ""
     reached: dict[str, float] = field(factory=dict)  # name of the phone, when
-    answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer went out
+    answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer was sent
     request_id: str = ""
     outcome: tuple[float, str] | None = None  # when its caller got the response, and which decision it is
     reference: bool = False  # the reference phone was online when it was sent
@@ -281,7 +281,7 @@ class TurnModel:
 
     @property
     def ended_well(self) -> bool:
-        """Report whether its stream was read to the end, and the store had accepted all records by then."""
+        """Report whether the stream was read to its end, and the store had accepted all records before."""
         return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
 
 

@@ -117,7 +117,7 @@ class ToolCallBehavior:
         """Do not answer."""
 
     def crash(self) -> None:
-        """Crash."""
+        """End the server."""
         self._way.crash()
 
     def fail(self) -> None:

@@ -1,6 +1,6 @@
 """Realtime server for tests, as OpenAI and xAI document theirs: scripted turns, faults, and recorded requests.
 
-    peer = OpenAiPeer(turns=[Called("svc_run_task", {"text": "df"}), Said("62 percent.")])
+    peer = OpenAiRealtimeServer(turns=[FunctionCallTurn("svc_run_task", {"text": "df"}), SpokenTurn("62 percent.")])
 
 Each `response.create` takes the next turn, and each commit is transcribed as `HEARD`. The events are those of
 the generally available protocol, in its order.

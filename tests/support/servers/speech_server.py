@@ -1,10 +1,10 @@
 """Scripted speech vendor for tests: one answer for each request over HTTP, in order.
 
-    vendor = ElevenLabsPeer([Sound(pcm), Refusal(429, retry_after="7")])
+    vendor = ElevenLabsServer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` are the requests. Nothing waits by itself: a pause is part of an answer. Vendors with WebSockets
-are in `tests.support.servers.realtime_server`.
+`seen` are the requests. Nothing waits by itself: a pause is part of an answer. Vendors with WebSockets are in
+`tests.support.servers.realtime_server`.
 """
 
 from __future__ import annotations
