@@ -231,7 +231,7 @@ class _ServerPlugin:
             self._called |= before
 
     def _serve(self, session: pytest.Session, connection: Connection) -> None:
-        """Execute one order in a fork, which is killed after its answer, at the limit, or when the client disconnects."""
+        """Execute one order in a fork, killed after its answer, at the limit, or when the client disconnects."""
         order: _Try = connection.recv()
         ours, theirs = multiprocessing.Pipe(duplex=False)
         child = os.fork()

@@ -89,7 +89,7 @@ def test_any_bytes_are_a_script() -> None:
         assert run_core_script(data).driver.exits
 
 
-def test_every_deed_is_in_the_corpus() -> None:
+def test_corpus_has_every_action() -> None:
     deeds = {
         data[at] % len(ACTIONS)
         for data in (path.read_bytes() for path in corpus("core").iterdir())
@@ -159,7 +159,7 @@ def test_nonsense_for_a_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
         play.drain(0, 255)
 
 
-def test_what_piles_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_unsent_bytes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def order(engine: Engine, commands: list[Any], fact: Any) -> None:
         if isinstance(fact, Accepted):
             commands += [Send(fact.ch, bytes(100_000)) for _ in range(3)]
@@ -186,7 +186,7 @@ def test_a_process_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch)
 # --- the driver ---------------------------------------------------------------------------------------------------
 
 
-def test_what_fails_is_told_once() -> None:
+def test_failed_operation_is_answered_once() -> None:
     play = CoreScriptRun(ServiceKind.RELAY)
     play.connect(0, 0)
     play.send_request(0, 0)
@@ -198,7 +198,7 @@ def test_what_fails_is_told_once() -> None:
     play.driver.finish()
 
 
-def test_nobody_comes_when_it_is_full_or_over() -> None:
+def test_full_or_stopped_core_accepts_no_connection() -> None:
     play = CoreScriptRun(ServiceKind.RELAY)
     for _ in range(20):
         play.connect(0, 0)

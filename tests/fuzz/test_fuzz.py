@@ -64,7 +64,7 @@ def test_chunks_are_the_same_bytes() -> None:
     assert all(pieces)
 
 
-def test_a_target_has_the_same_inputs_whoever_else_has_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_a_target_are_independent_of_other_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setitem(TARGETS, "qr", seen.append)
     fuzz_inputs(["qr"], 10, 7, tmp_path)
@@ -86,7 +86,7 @@ def test_a_broken_oracle_is_saved_and_can_be_replayed(tmp_path: Path, monkeypatc
     assert isinstance(result.exception, AssertionError)
 
 
-def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_prints_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["--plain", "--seconds", "0.1", "--target", "qr", "--crashes", str(tmp_path)]
     result = CliRunner().invoke(main, [*arguments, "--seed", "3"])
     assert result.exit_code == 0

@@ -91,7 +91,7 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     assert said[0] == said[1]
 
 
-def test_every_deed_is_drawn() -> None:
+def test_scripts_have_every_kind_of_step() -> None:
     drawn = {type(step) for seed in range(200) for step in generate_script(seed).steps}
     assert drawn == set(STEP_KINDS.values())
 
@@ -126,7 +126,7 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
     assert CliRunner().invoke(main, ["--script", str(saved), "--tries", "0", "--crashes", str(tmp_path)]).exit_code == 1
 
 
-def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_and_progress_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.simulation.run.PROGRESS_INTERVAL", 0.0)
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0

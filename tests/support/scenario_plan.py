@@ -5,8 +5,8 @@
 
 Tests whose result can differ between loops run on each loop: sockets that half-close, break, back up or never read;
 TLS; descriptors, children, signals, threads and files. Tests of decisions of the core run once, in the simulator, since
-the core maps equal bytes to equal bytes on every loop. Other tests need a real host, and run on one loop. With `--loop`,
-all tests run on each named loop.
+the core maps equal bytes to equal bytes on every loop. Other tests need a real host, and run on one loop. With
+`--loop`, all tests run on each named loop.
 
 Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`), except for the rows
 of `NODES`. `threads` is the host without a loop, on a bare selector, for tests of its eight commands.
