@@ -33,10 +33,7 @@ def amount() -> Any:
 
 @frozen
 class Step:
-    """Action at `at` seconds from the start.
-
-    `fuzz.simulation.narration` fills the docstring of its class with the numbers.
-    """
+    """Action at `at` seconds from the start; `fuzz.simulation.narration` puts its numbers into the docstring."""
 
     name: ClassVar[str]
     at: float

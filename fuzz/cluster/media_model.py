@@ -44,10 +44,7 @@ class UploadedFile:
 
 
 class ClusterMediaModel:
-    """Expected state of all uploads.
-
-    `waits` is called with each pending request, `over` with each finished one.
-    """
+    """Expected state of all uploads. `waits` is called with each pending request, `over` with each finished one."""
 
     def __init__(
         self,

@@ -75,10 +75,7 @@ class SecretCheckingLog(Logs):
 
 
 class CoreDriver(CoreHarness):
-    """Harness of one core from its start.
-
-    Calls that do not apply are ignored, so any sequence of calls is valid.
-    """
+    """Harness of one core from its start. Calls that do not apply are ignored, so any sequence of calls is valid."""
 
     def __init__(self, service: Service, secrets: tuple[str, ...] = ()) -> None:
         super().__init__(service)

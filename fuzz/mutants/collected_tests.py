@@ -104,10 +104,7 @@ class CollectedTests:
             connection.close()
 
     def run_trial(self, request: TrialRequest) -> str | None:
-        """Return the name of a test that fails, or None.
-
-        Raise `NeedsFreshProcessError` if the mutant needs a fresh process.
-        """
+        """Return the name of a failing test, or None; raise `NeedsFreshProcessError` if a fork is not enough."""
         assert request.text is not None
         changes = _changes(self._tree.path(request.module), request.text)
         asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))

@@ -41,10 +41,7 @@ class MutationKind(StrEnum):
 
 @frozen
 class Mutant:
-    """Change of a module.
-
-    Its key stays the same when lines move.
-    """
+    """Change of a module. Its key stays the same when lines move."""
 
     module: str  # below the package: "relay.access"
     name: str  # of the function or class, qualified; empty between them

@@ -75,10 +75,7 @@ def read_rules(folder: Path = RULES) -> list[Rule]:
 
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
-    """Insert the bug; return what has failed, or None if an expected failure is missing.
-
-    `compiled` is a folder for compiled files.
-    """
+    """Insert the bug; return the failed test or seed, None if a failure is missing. `compiled`: folder for bytecode."""
     found = []
     if rule.test:
         request = TrialRequest(rule.below, rule.text(), [rule.test], limit=LIMIT)

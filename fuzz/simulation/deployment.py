@@ -484,10 +484,7 @@ class Deployment:
         return sum(run.ended is None for run in self.api_service.runs._runs.values())
 
     def note_registrations(self) -> None:
-        """Record registrations from the relay's log, which clear the rate limiter.
-
-        A code that a program made for itself clears nothing.
-        """
+        """Record from the log the registrations that clear the rate limiter; a program's code for itself does not."""
         log = self.relay.logs
         if self._registered[0] is not self.relay:
             self._registered = (self.relay, 0, self.sim.now)

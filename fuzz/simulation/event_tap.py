@@ -11,7 +11,7 @@ from svc_proto.facts import Fact
 
 
 class EventTap:
-    """Core whose `Notify` commands go to listeners (program and phone's user): they may have secrets, unlike logs."""
+    """Core whose `Notify` commands, which may contain secrets, go to listeners instead of the runtime."""
 
     def __init__(self, core: Core, listeners: list[Callable[[Notify], None]]) -> None:
         self._core = core

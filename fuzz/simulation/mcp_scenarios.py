@@ -17,8 +17,8 @@ MCP_ACTIONS = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # onl
 SHARE = 1 / 4  # share of all scripts
 MOST = 3  # scenarios of one script at most
 WATCHED = 1 / 16  # share of the other scripts
-REFUSED = 6  # `other` of an agent that the owner refuses
-CRASH = 54 * BEHAVIORS.index("crash")  # `other` of a call that ends its server
+REFUSED = 6  # `choice` of an agent that the owner refuses
+CRASH = 54 * BEHAVIORS.index("crash")  # `choice` of a call that ends its server
 ROOM = 1 << 16
 OVER = 0.6  # share of driven phones whose owner revokes the grant
 

@@ -72,7 +72,7 @@ def mistake_of_family(family: MetricFamily) -> str:
 
 
 def hold_sentences() -> None:
-    """Raise AssertionError where the core makes an error, log record or metric that breaks the rules."""
+    """Patch errors, logs and metrics so that a text of the core against the rules raises AssertionError."""
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
         kind.__init__ = _checked_init(kind.__init__)  # type: ignore[method-assign] # of all errors
     Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines

@@ -64,7 +64,7 @@ UPGRADE = {
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 WAYS = (
-    _AttackRoute("proxy", {"host": "evil.example:8767"}),  # a host name that was bound to this address
+    _AttackRoute("proxy", {"host": "evil.example:8767"}),  # a name that resolves to this address (DNS rebinding)
     _AttackRoute("local_page", {"origin": "https://evil.example"}),
     _AttackRoute("proxy", {"x-forwarded-for": "203.0.113.9"}),
     _AttackRoute("proxy", {"forwarded": "for=203.0.113.9"}),

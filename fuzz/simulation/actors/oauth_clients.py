@@ -27,7 +27,7 @@ from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 ACT, READ = "bridge", "bridge:read"
-WAYS = 16  # of `other`: actions of authorized clients, and variants of registration
+WAYS = 16  # of `choice`: actions of authorized clients, and variants of registration
 LASTS = (None, None, 300, 45)  # s of the grant
 SLACK = 600.0  # s of an access token's hour that no check relies on
 WORD = re.compile(r'class="word">(\w+)<')

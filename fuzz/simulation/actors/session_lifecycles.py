@@ -51,10 +51,7 @@ SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Steps with several acts.
-
-    `others`: the steps of terminals and gateways; `lines`: the voice sessions.
-    """
+    """Steps with several acts. `others`: steps of terminals and gateways; `lines`: the voice sessions."""
 
     def __init__(
         self,
@@ -254,7 +251,7 @@ class SessionLifecycles:
                 code = self._pairing.register()
                 world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.session % len(world.devices)], code))
         later = STORE_FAULT_DURATION + 0.5 + step.seconds
-        if step.request // 8 % 2:  # without a restart: its last response counts until the next start
+        if step.request // 8 % 2:  # without a restart: the relay's response counts until its next start
             return
         world.sim.after(later, lambda: world.stop_program("relay", 0.2, kill=step.request // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))

@@ -14,7 +14,7 @@ from tests.support.sim_http import RequestClient
 NOT_CHANGED = (400, 401, 403, 404, 409)
 LASTS = "the relay goes on trying"  # without `PASSES` in the text, a revocation that the store refused is lasting
 PASSES = "a restart before that"
-KEPT = 40  # value of `other` from which a change of grants keeps the lifetime
+KEPT = 40  # value of `grants` from which a change of grants keeps the lifetime
 
 
 class SessionOwners:

@@ -127,10 +127,7 @@ class VoiceSessionClient:
     # --- the socket ---
 
     def open(self, *, again: bool = False, over: str = "") -> None:
-        """Open the WebSocket, or resume with `again`.
-
-        `over` is the reason why the session ended: then an accepted WebSocket is a violation.
-        """
+        """Open the WebSocket, or resume with `again`. With `over`, the session has ended: acceptance is a violation."""
         world, who = self.world, self.who
         self.ears.open()
         self._closing = False

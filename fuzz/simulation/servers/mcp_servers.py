@@ -35,10 +35,7 @@ ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act
 
 
 class SimMcpServers:
-    """All simulated MCP servers.
-
-    `heard` is called for each call, with the model's name of its tool.
-    """
+    """All simulated MCP servers. `heard` is called for each call, with the model's name of its tool."""
 
     def __init__(self, world: Deployment, heard: Callable[[str, str, str], None]) -> None:
         self.world = world

@@ -53,10 +53,7 @@ CALLS = (ModelBehavior.TOOL, ModelBehavior.ASK, ModelBehavior.LOSE)
 
 
 class SimModelServer:
-    """Listener of the simulated model.
-
-    `trouble`, while set, is the behavior of all answers; else the question selects it.
-    """
+    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer."""
 
     def __init__(self, host: SimHost) -> None:
         self.host = host

@@ -30,10 +30,7 @@ def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
 
 
 class ScriptedApi(ScriptedService):
-    """Scripted API service.
-
-    `turns` are the next answers, `seen` the requests; a `held` turn waits for `release`.
-    """
+    """Scripted API service. `turns` are the next answers, `seen` the requests; a `held` turn waits for `release`."""
 
     def __init__(self, key: str = "") -> None:
         self.key = key

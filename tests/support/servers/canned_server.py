@@ -16,10 +16,7 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
 
 
 class CannedServer(IdleService):
-    """Service with a canned answer.
-
-    With `closes` the connection ends after the bytes; `heard` is the received data.
-    """
+    """Service with a canned answer. With `closes` the connection ends after the bytes; `heard` is the received data."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
         self.answer = answer
