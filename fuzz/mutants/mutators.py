@@ -1,8 +1,8 @@
 """Mutants of a module: every permitted change, as an edit of its text.
 
 An edit changes a few bytes only, so lines and comments stay in place. Code that no test can check is not changed:
-types, imports, docstrings, `__all__`, assertions (our invariants), and formatted strings, since Python 3.11 does not
-report the positions of their parts.
+types, imports, docstrings, `__all__`, and assertions (our invariants). Formatted strings are not changed either, since
+Python 3.11 does not report the positions of their parts.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A row is an access policy with its routes, a column is a client kind. A cell is the result: `in` (the route is reached),
 or the status of the refusal. A route without a row fails a test. A message channel of the WebSocket is a row of
-messages: `auth` accepts `system/auth` only, `grant` reports a missing grant, and a status means that no socket is
-opened.
+messages: `auth` accepts `system/auth` only, `grant` reports a missing grant, and a status refuses the socket.
+
 On voice routes, a token that is none of the relay's may be a key of the API. Such a key must not arrive from another
 host without TLS: 403.
 """

@@ -4,8 +4,9 @@ Most of the time of a thousand starts is spent in imports, half a second each. T
 arguments, environment, folder and streams, and optionally a session and terminal of its own. The requesting process is
 its parent, as with `subprocess`, whose interface this module has: `Popen`, `run`, and `ForkedTerminal` instead of
 `pexpect.spawn`.
-A new interpreter is started where its start would differ: other options than `-W error -m`, variables that Python
-reads, code that runs before the program, a system without adoption of orphans. Tests of the start itself use new
+
+A new interpreter is started where a fork would differ: with other options than `-W error -m`, other variables that
+Python reads, code before the program, or a system without adoption of orphans. Tests of the start itself use new
 interpreters (tests/clients/commands/test_startup_cost.py). With `FORKSERVER=0` all programs do.
 """
 

@@ -2,11 +2,11 @@
 
     book = Playbook(engine)
     book >> Accepted(CH, PEER, LOCAL) << []
-    book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [sends(CH, startswith=b"HTTP/1.1 200")]
+    book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [SendMatcher(CH, b"HTTP/1.1 200")]
     book.after(30.0) << [Abort(CH)]
 
-Every step must be checked: a `>>` whose commands were not compared by `<<` (or taken with `.take()`) fails the next
-step and the end of the `with` block. Time moves only by `after`.
+Every step must be checked, by `<<` or `drain_commands`: unchecked commands fail the next step, and the end of the
+`with` block. Time moves only by `after`.
 """
 
 from __future__ import annotations

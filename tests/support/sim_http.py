@@ -226,7 +226,7 @@ class HttpClientConnection(TcpClient):
             self.write(data)
 
     def read_all(self, stream: StreamId) -> None:
-        """Grant the window that a slow client has kept shut."""
+        """Grant the window that a slow client has withheld."""
         if kept := self._unconsumed.pop(stream, 0):
             self._codec.consume(stream, kept)
             self.flush()

@@ -226,7 +226,7 @@ class DeviceControlActors:
         self.world.sim.after(delay, answer)
 
     def _stray(self, step: AnswerForeignCommand) -> None:
-        """Let another socket answer the next command first, and now the last command of a phone."""
+        """Answer the last command of a phone from another socket, and the next command likewise."""
         self._strays.append(step.socket)
         others = [device for device in self.crowd.open if device.sent]
         if others:
