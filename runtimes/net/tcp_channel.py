@@ -23,7 +23,7 @@ from svc_proto.facts import ChannelId, ReadClosed, Received
 
 __all__ = ["READ_SIZE", "TcpChannel"]
 
-READ_SIZE = 64 * 1024  # bytes asked for in one read
+READ_SIZE = 64 * 1024  # most bytes of one read
 COALESCE_DELAY = 0.0003  # s after a write in which a further small one waits until the end of the loop's iteration
 COALESCE_SIZE = 16 * 1024  # largest `Send`, in bytes, that is joined with others
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST

@@ -182,7 +182,7 @@ class ChildChannel:
             self.pump.loop.watch_write(self._input)
             return
         except (OSError, termios.error):
-            pass  # it has exited
+            pass  # the child has exited
         self._deaf = True
 
     # --- ends ----------------------------------------------------------------------------------------------------

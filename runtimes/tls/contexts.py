@@ -160,7 +160,7 @@ def _common(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _check_readable(path: str | Path) -> None:
-    """Raise an error with the path, which OpenSSL leaves out. A path that is not a file, such as a pipe, cannot block."""
+    """Raise `TlsFileError` with the path, which OpenSSL leaves out. A path that is no file (a pipe) cannot block."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
