@@ -1,4 +1,4 @@
-"""`svc doctor`: does what should run on this host run, and what does a stranger get who calls it from outside?"""
+"""`svc doctor`: check the servers of this host, and the access of unauthenticated clients from outside."""
 
 from __future__ import annotations
 

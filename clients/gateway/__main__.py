@@ -1,4 +1,4 @@
-"""The agent gateway as a program: JSON-RPC lines on standard input and output, the API server behind it."""
+"""Command line of the gateway: JSON-RPC lines on standard input and output, requests to the API server."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class CallbackLoop:
             self._loop.remove_writer(source.sock.fileno())
 
     def call_soon(self, source: Source) -> None:
-        """Implement `Loop.call_soon` without polling: a socket is nearly always writable, and a poll costs two calls."""
+        """Implement `Loop.call_soon` without polling: a socket is nearly always writable, a poll costs two calls."""
         self._loop.call_soon(self._write, source)
 
     def close(self, source: Source) -> None:
