@@ -172,7 +172,7 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
 def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
-    """Talk with the agent by microphone and loudspeaker, or by typing."""
+    """Converse with the agent by voice, or by typing."""
     from svc_proto.cli.desktop_sessions import find_relay
     from svc_proto.cli.voice_chat import RECORDER_RATE, VoiceChatRequest, VoiceChatService
 

@@ -1,7 +1,7 @@
 """Backups of a service home: an archive of all durable files, made while servers run, and its restore.
 
 An archive is a gzipped tar. It holds the files of the home under `home/`, the database as of one instant as `svc.db`,
-and last `backup.json` with the SHA-256 of each, so that a truncated or changed archive is detected. Both directions are
+and last `backup.json` with the SHA-256 of each. A truncated or changed archive is therefore detected. Both directions are
 atomic: an archive gets its name once it is on the disk, and a home is replaced once a whole archive was read and
 verified. The replaced files are kept beside the new ones.
 """
@@ -154,7 +154,7 @@ class _NoFileError(Exception):
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
-    """Add a file as it is now, and return its SHA-256.
+    """Add a file with its present contents, and return its SHA-256.
 
     Files of a home are replaced as a whole or grow, so an open file keeps the bytes that it had.
     """

@@ -64,7 +64,7 @@ class ComputeService:
 
 def load_yaml(text: str) -> dict[str, object]:
     """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text."""
-    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted: start-up is a user's time
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     try:
         loaded = yaml.safe_load(text)
@@ -82,8 +82,8 @@ def load_yaml(text: str) -> dict[str, object]:
 
 def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
     """Set members of a YAML document, nested mappings member by member; comments and order stay."""
-    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - the same
+    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first needed
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - loaded when first needed
 
     wanted = load_yaml(text)
     _merge(wanted, changes, str)
@@ -156,7 +156,7 @@ def release_memory() -> None:
 
 def qr_rows(text: str) -> list[str]:
     """Return a text as a QR code without margin: one row of 0 and 1 (dark) for each line of modules."""
-    import segno  # noqa: PLC0415, RUF100 - loaded when first wanted
+    import segno  # noqa: PLC0415, RUF100 - loaded when first needed
 
     try:
         code = segno.make(text, error="l", micro=False)
@@ -193,8 +193,8 @@ def _merge(target: MutableMapping[str, Any], changes: Mapping[str, object], scal
 
 def _scalar(text: str) -> object:
     """Return text as the editor should write it: quoted if a YAML 1.1 reader could parse another value."""
-    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - the same
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - loaded when first needed
 
     try:
         plain = yaml.safe_load(text) == text

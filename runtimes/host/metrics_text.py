@@ -18,8 +18,8 @@ EDGES = (*map(str, HISTOGRAM_BOUNDS), "+Inf")
 
 def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
     """Return the metrics as text; on Linux with memory, processor time and descriptors of this process."""
-    from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - the same
+    from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first needed
+    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - loaded when first needed
 
     registry = CollectorRegistry(auto_describe=False)
     if of_process:
@@ -40,7 +40,7 @@ class _ValueCollector:
 
 
 def _metric(family: MetricFamily) -> Metric:
-    from prometheus_client.core import (  # noqa: PLC0415, RUF100 - the same
+    from prometheus_client.core import (  # noqa: PLC0415, RUF100 - loaded when first needed
         CounterMetricFamily,
         GaugeMetricFamily,
         HistogramMetricFamily,

@@ -277,7 +277,7 @@ class Pump:
             for command in handle(fact, now):
                 if type(command) is Send:  # the usual case, handled without the table
                     channel = channels.get(command.ch)
-                    if channel is not None:  # else closed: `Closed` is queued for the core
+                    if channel is not None:  # otherwise closed: `Closed` is queued for the core
                         self._patient = command.low_priority
                         channel.send(command.data)
                         self._patient = False

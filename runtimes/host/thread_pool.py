@@ -46,7 +46,7 @@ class ThreadCall:
             return
         try:
             self._result = self.work()
-        except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
+        except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive any exception
             self._error = error
 
     def set_result(self, result: object) -> None:

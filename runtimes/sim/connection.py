@@ -185,7 +185,7 @@ class SimEnd:
     # --- for the connection --------------------------------------------------------------------------------------
 
     def after_handshake(self, when: float) -> None:
-        """Let no bytes of this end arrive before `when`."""
+        """Delay all bytes of this end until `when`."""
         self._last = when
 
     def adopt(self, owner: SimEndHandler) -> None:
@@ -353,7 +353,7 @@ class SimConnection:
             self.world.at(self.world.now + self.delay(), partial(end.finish, "the connection was cut"))
 
     def hang(self) -> None:
-        """Become a black hole: nothing arrives until `heal`."""
+        """Stop delivery in both directions until `heal`."""
         self.hung = True
 
     def heal(self) -> None:

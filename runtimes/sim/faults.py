@@ -26,7 +26,7 @@ class Faults:
     NONE: ClassVar[Faults]
 
     cut: float = 0.0  # per segment: the connection breaks, both ends get `Closed`
-    hang: float = 0.0  # per segment: the connection becomes a black hole
+    hang: float = 0.0  # per segment: the connection delivers nothing more
     spike: float = 0.0  # per segment: lost and sent again, so late by `SPIKE`
     store: float = 0.0  # per store request: fails without effect
     file: float = 0.0  # per file operation: input/output error

@@ -38,7 +38,7 @@ def find_speech_programs() -> dict[str, object]:
 def encode_mp3(pcm: bytes, rate: int) -> bytes:
     """Encode PCM of one channel as an MP3 file. Raises `HostError` without lameenc."""
     try:
-        import lameenc  # noqa: PLC0415, RUF100 - loaded when first wanted
+        import lameenc  # noqa: PLC0415, RUF100 - loaded when first needed
     except ImportError:
         raise HostError(FailureKind.UNSUPPORTED, "lameenc is not installed") from None
     encoder = lameenc.Encoder()

@@ -89,7 +89,7 @@ def decode_audio(data: bytes) -> bytes:
     if kind == "wav":
         check_wav(data)
     try:
-        import av  # noqa: PLC0415, RUF100 - loaded when first wanted
+        import av  # noqa: PLC0415, RUF100 - loaded when first needed
     except ImportError:
         if kind != "wav":
             raise RecordingError("only WAV can be decoded here: PyAV is not installed") from None
@@ -134,7 +134,7 @@ def transcribe(pcm: bytes, model: str) -> str:
         return ""
     os.environ["HF_HUB_OFFLINE"] = "1"  # use only local files
     try:
-        from faster_whisper import WhisperModel  # noqa: PLC0415, RUF100 - loaded when first wanted
+        from faster_whisper import WhisperModel  # noqa: PLC0415, RUF100 - loaded when first needed
 
         threads = min(THREADS, os.cpu_count() or 1)
         whisper = WhisperModel(model, device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True)
@@ -152,7 +152,7 @@ def transcribe(pcm: bytes, model: str) -> str:
 
 def recognize(pcm: bytes) -> str:
     """Return the words in PCM at `RATE`, by pocketsphinx."""
-    from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first needed
 
     decoder = Decoder(samprate=float(RATE), loglevel="FATAL")
     said: list[str] = []
@@ -172,7 +172,7 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
     if len(pcm) <= 2 * RATE * WHOLE:
         yield pcm
         return
-    from pocketsphinx import Segmenter  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from pocketsphinx import Segmenter  # noqa: PLC0415, RUF100 - loaded when first needed
 
     for segment in Segmenter(sample_rate=RATE).segment(BytesIO(pcm)):
         yield segment.pcm

@@ -159,7 +159,7 @@ class _SessionCounts:
         return self._known.get(kind)
 
     def store(self, kind: Hashable, count: int) -> None:
-        """Cache the number of sessions that was counted."""
+        """Store the number of sessions that was counted."""
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
 

@@ -17,7 +17,7 @@ def new_chat_search(connection: Connection) -> ChatSearch:
 
         return Fts5Search()
     if kind == "postgresql" and any(index["name"] == "chat_search" for index in there.get_indexes("chat_messages")):
-        from runtimes.store.search_postgresql import TsvectorSearch  # noqa: PLC0415, RUF100 - the same
+        from runtimes.store.search_postgresql import TsvectorSearch  # noqa: PLC0415, RUF100 - one kind, not both
 
         return TsvectorSearch()
     return PortableSearch()

@@ -113,8 +113,8 @@ class SqlStore:
 
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
-            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - nor this
-            from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - only for chats
+            from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay needs neither
 
             with self._reader.begin() as connection:
                 quick, self._others = chat_handlers(new_chat_search(connection))

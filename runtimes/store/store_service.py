@@ -85,5 +85,5 @@ def outcome_of(store: Store, request: StoreRequest[Any]) -> object:
     """Return the answer to a request, or the exception."""
     try:
         return store.execute(request)
-    except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, it is the answer to this request
+    except Exception as error:  # noqa: BLE001, RUF100 - any exception is the answer to this request
         return error
