@@ -25,7 +25,7 @@ TOKEN_FILE = "mcp-relay.json"  # in the service home
 
 
 def mcp_program(url: str, token: str) -> Program:
-    """Build a server for the phones of the relay at `url`; with an empty token it pairs with the local secret."""
+    """Build a server for the phones of the relay at `url`; with an empty token it pairs as a local program."""
     try:
         usable = parse_url(url).scheme in ("http", "https")
     except RemoteProtocolError:

@@ -1,9 +1,10 @@
 """Backups of a service home: an archive of all durable files, made while servers run, and its restore.
 
 An archive is a gzipped tar. It holds the files of the home under `home/`, the database as of one instant as `svc.db`,
-and last `backup.json` with the SHA-256 of each. A truncated or changed archive is therefore detected. Both directions are
-atomic: an archive gets its name once it is on the disk, and a home is replaced once a whole archive was read and
-verified. The replaced files are kept beside the new ones.
+and last `backup.json` with the SHA-256 of each. A truncated or changed archive is therefore detected.
+
+Both directions are atomic. An archive gets its name once it is on the disk, and a home is replaced once a whole archive
+was read and verified. The replaced files are kept beside the new ones.
 """
 
 from __future__ import annotations

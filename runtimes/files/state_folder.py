@@ -95,7 +95,7 @@ class StateService:
 
 
 class StateFolder:
-    """Files by plain name, or by absolute path in a room. All calls block; they raise `OSError`, `HostError`."""
+    """Files by plain name, or by absolute path in `rooms`. All calls block; they raise `OSError`, `HostError`."""
 
     def __init__(self, root: Path, rooms: Sequence[Path] = ()) -> None:
         self._root = root

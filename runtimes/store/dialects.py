@@ -12,7 +12,7 @@ __all__ = ["advance_sequence", "open_engine", "read_only_engine", "repeatable_re
 
 STATEMENT_TIMEOUT = 20_000  # ms for one statement of PostgreSQL
 CONNECT_TIMEOUT = 5  # s for a connection to PostgreSQL
-CONNECTIONS = 4  # to a database server: a store uses one at a time, a command up to two more
+CONNECTIONS = 4  # to a database server: requests take turns; more than two are for other work of a command
 
 _READS = "svc_reads"
 _POSTGRESQL = ("postgres", "postgresql")  # common spellings without the name of a driver
