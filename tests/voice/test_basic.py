@@ -1,4 +1,4 @@
-"""Which engine speaks and listens. The routes: tests/relay/routes/test_voice_basic.py."""
+"""Engines for speech and transcription; the routes are in tests/relay/routes/test_voice_basic.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_what_cannot_be_spoken(value: object) -> None:
 
 
 def told(root: object, *calls: Callable[[BasicVoice], Flow[Any]], work: object = None) -> list[Any]:
-    """What each of these comes to: its answer, or why there is none."""
+    """Return the result of each call, or the text of its refusal."""
 
     rig = VoiceHarness({"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
     found = []

@@ -1,4 +1,4 @@
-"""Files that grow beside a conversation, and that it never waits for."""
+"""Event log files, written without delaying the conversation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_write_at_a_time(rig: VoiceHarness) -> None:
     rig.after(59.0)
     assert rig.writes == 1
     rig.within(file.close)
-    rig.after(2.0)  # the first write was given up, and the file with it
+    rig.after(2.0)  # the first write was cancelled, and the file with it
     assert file.given_up
     assert not rig.disk.exists("/runs/a")
 

@@ -39,7 +39,7 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
     assert first != refreshed({"GROK_API_KEY": "a"}, None).fingerprint()
 
 
-# --- the access to a vendor ---
+# --- credentials of a vendor ---
 
 
 @pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")

@@ -1,4 +1,4 @@
-"""The option object. What vendors offer, and how long it is kept: tests/relay/routes/test_voice_settings.py."""
+"""The option object; discovery and its cache are in tests/relay/routes/test_voice_settings.py."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def answer_discovery(rig: VoiceHarness) -> list[str]:
 
 
 def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
-    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
+    """Check that a catalogue is cached for 600 s, separately for each key (wire terminal-voice 4.4)."""
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options, told = ProviderCatalogs(rig.voice), list[object]()
     for pause in (0.0, 0.0, 599.0, 1.0):
@@ -100,7 +100,7 @@ def test_changed_key_makes_the_vendor_be_asked_again(rig: VoiceHarness) -> None:
         assert len(asked) == count
 
 
-# --- whether a choice would work ---
+# --- checks of a choice ---
 
 CHECKS = """
 {} -> {}
@@ -115,7 +115,7 @@ CHECKS = """
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
-    """The checks of the first of everything, but for these."""
+    """Return the checks for a choice of all first values, except for these changes."""
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
     choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row

@@ -1,4 +1,4 @@
-"""The table of wire terminal-voice 4.2, and the names that people use for its rows."""
+"""The provider table of wire terminal-voice 4.2, and the aliases of its rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_table() -> None:
 
 
 def test_what_they_are_for() -> None:
-    """Who talks with the agent by itself, whose voice it may borrow, and who turns text into speech."""
+    """Check which providers converse themselves, which are rendered, and which turn text into speech."""
     for id_, info in PROVIDERS.items():
         native, rendered = id_ in ("openai_realtime", "xai_realtime"), id_ in ("local", "stub")
         assert (info.native, info.rendered, is_renderer(info)) == (native, rendered, not native), id_

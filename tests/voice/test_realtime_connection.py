@@ -1,4 +1,4 @@
-"""The socket to a realtime provider: said, heard, waited for, and given up."""
+"""The socket to a realtime provider: send, receive, wait and close."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 
 
 class Provider:
-    """Takes the place of `fetch` for a WebSocket, and of the `WebSocketConnection` that it gives."""
+    """Replacement for `fetch` of a WebSocket, and for the `WebSocketConnection` that it returns."""
 
     def __init__(self) -> None:
         self.deliver_texts: list[str] = []
@@ -53,7 +53,7 @@ class Provider:
         headers: tuple[tuple[bytes, bytes], ...],
         within: float,
     ) -> Flow[WebSocketConnection | HttpResult | Failure]:
-        """See `svc_proto.engine.http_client`."""
+        """Replace `svc_proto.engine.http_client.fetch`."""
         yield from ()
         if self.refusal is not None:
             return self.refusal
@@ -63,16 +63,16 @@ class Provider:
         return socket
 
     def send_text(self, text: str) -> bool:
-        """Hear something."""
+        """Implement `WebSocketConnection.send_text`."""
         self.deliver_texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Be let go of."""
+        """Implement `WebSocketConnection.close`."""
         self.closed.append(code)
 
     def set_ping_interval(self, seconds: float) -> None:
-        """Be pinged."""
+        """Implement `WebSocketConnection.set_ping_interval`."""
         self.pings_every = seconds
 
 
@@ -84,7 +84,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 
 
 class Taker:
-    """A flow that takes an event."""
+    """Flow that waits for one event of a connection."""
 
     def __init__(self, rig: VoiceHarness, link: RealtimeConnection) -> None:
         self.events: list[ProviderEvent] = []

@@ -1,4 +1,4 @@
-"""A text on its way through a renderer: what is told, and what stops it."""
+"""Rendering of a text: the events, and what stops it."""
 
 from __future__ import annotations
 

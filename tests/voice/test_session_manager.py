@@ -1,4 +1,4 @@
-"""What the families of voice sessions share: who gets a session of which voice, who may open it, and who has to go."""
+"""Session manager: which voice a session gets, which caller may open it, and which session is evicted."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ another token of the device that is accepted no more
 
 class Stage(DialogueRun):
     def attended(self, count: str) -> None:
-        """So many sessions to which somebody listens."""
+        """Create this number of sessions, each with a client."""
         for _ in range(int(count)):
             self.create("provider=openai_tts")
             self.rig.attach(self.family, self.answer)
 
     def known(self, state: str) -> None:
-        """The newest session is there, the one that had to go is known, and another is not."""
+        """Check the state of the newest session; the evicted id is known, another one is not."""
         table = self.family
         newest = table.sessions()[-1]
         assert (newest.life.state.value, newest.id) == (state, self.answer["session_id"])

@@ -72,7 +72,7 @@ def test_what_of_a_file_can_be_used() -> None:
     assert usable_values(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
 
 
-# --- what a session picks ---
+# --- choices of a session ---
 
 CHOICES = """
 {} -> [xai_tts, xai-tts, eve, 24000, en]
@@ -103,7 +103,7 @@ VOICES = """
 
 @pytest.mark.parametrize(("body", "voice"), rows(VOICES))
 def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
-    """Unless it speaks that one already."""
+    """Check that a voice of this host selects its language unless the settings name it already."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
     assert apply_choice(settings, body).voice == voice
 

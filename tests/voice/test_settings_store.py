@@ -1,4 +1,4 @@
-"""The settings as they are stored, and what follows from what is not said (wire terminal-voice 3.2).
+"""The stored settings and their defaults (wire terminal-voice 3.2).
 
 How routes show and change them is in tests/relay/routes/test_voice_settings.py.
 """
@@ -81,7 +81,7 @@ PROFILES = """
 
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
 def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
-    """A provider of `tts:` counts if it is a renderer of ours."""
+    """Check that a provider of `tts:` counts if it is a renderer of this project."""
     profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
@@ -103,7 +103,7 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """A model, a voice and a rate belong to their provider; a voice of this host, which may speak, is a language."""
+    """Check that model, voice and rate belong to their provider; a voice of this host is a language."""
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
@@ -202,7 +202,7 @@ def test_a_profile_that_is_not_there() -> None:
 
 
 def refused(found: bytes | None, profile: str | None = None) -> Refused:
-    """Why a change is, of the relay's own file, which may be denied, or a profile's."""
+    """Return the refusal of a change to the relay's own file, which may be unreadable, or to a profile's."""
 
     def speaks() -> Flow[bool]:
         raise AssertionError("nobody wants to know")

@@ -1,4 +1,4 @@
-"""Which providers each family can be set to, and shows. The answers: tests/relay/routes/test_voice_settings.py."""
+"""Providers that each settings section accepts and shows; the routes: tests/relay/routes/test_voice_settings.py."""
 
 from __future__ import annotations
 

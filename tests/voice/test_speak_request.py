@@ -1,4 +1,4 @@
-"""What clients ask for, what is let through to a provider, and what is measured."""
+"""Speech requests: validation, what reaches the provider, and measurements."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_how_fast_sound_came() -> None:
     metrics = SpeechMetrics(10.0)
     silent = metrics.report(DONE, now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
-    for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each piece lasts a second; the third comes just in time
+    for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each chunk lasts a second; the third arrives just in time
         metrics.piece(48_000, 24_000, now)
     told = metrics.report(DONE, now=16.0)
     names = ("first_audio_ms", "audio_chunk_gap_ms", "audio_underruns", "response_done_ms")

@@ -1,4 +1,4 @@
-"""Speech output and the lab, as a client and the event log see them, and who may come back to a lost socket."""
+"""Speech output and the lab as a client and the event log see them, and the resume after a lost socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svc_proto.voice.speech_sessions import SENTENCE
 from tests.voice.dialogue import DialogueRun, dialogues, play
 from tests.voice.harness import SOUND, VoiceHarness, queue_samples, spoken
 
-# --- the golden session: all members of what is told ----------------------------------------------------------------
+# --- the golden session: all members of all events
+# -------------------------------------------------------------------
 
 VOICE = "provider: stub, model: stub-tone, voice: sine"
 SESSION = f"{VOICE}, session_id: $id, sample_rate: 24000, event_log_path: $log, profile: null, config_scope: relay"
@@ -277,10 +278,10 @@ a provider of the settings that there is not
 
 
 class Stage(DialogueRun):
-    """With what only speech leaves behind."""
+    """Dialogue run with comparisons for speech sessions."""
 
     def answered(self, *words: str) -> None:
-        """What whoever made the session was told."""
+        """Compare members of the answer to the creation of the session."""
         for name, value in self._fields(words).items():
             assert self.answer.get(name) == value, name
 
@@ -294,11 +295,11 @@ class Stage(DialogueRun):
         assert warnings == [("old voice runs not deleted", "no_space"), *[("voice file given up", "no_space")] * 2]
 
     def first_sound(self, at: str) -> None:
-        """When that was heard, as the last event tells it."""
+        """Compare the time of the first audio, as the last event reports it."""
         assert self.heard[-1]["metrics"]["first_audio_ms"] == json.loads(at)
 
     def copied(self, frames: str, number: str = "") -> None:
-        """How much sound is in the file of a response."""
+        """Compare the number of frames in the file of a response."""
         path = self.answer["event_log_path"].replace(".jsonl", f"{number}.wav")
         with wave.open(BytesIO(self.rig.disk.get(path))) as copy:
             assert copy.getnframes() == int(frames)

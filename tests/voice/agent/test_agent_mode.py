@@ -1,4 +1,4 @@
-"""What both kinds of session share: the fields that every event of a kind carries, and sound in pieces."""
+"""Behaviour shared by both agent modes: the fields that every event of a kind carries, and audio in chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The family of sessions: who gets one, and when it is taken away."""
+"""Agent session manager: which caller gets a session, and when the session is ended."""
 
 from __future__ import annotations
 

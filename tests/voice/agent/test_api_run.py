@@ -1,4 +1,4 @@
-"""Chat runs against an API server that says what a test wants: how they begin, fail, end and are stopped."""
+"""Chat runs against a scripted API server: how they begin, fail, end and are stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORDER = StartRun(call_id="k1", text="hi")
 
 
 class Bench(VoiceHarness):
-    """A caller beside an API server."""
+    """Voice harness with a scripted API server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Bench(VoiceHarness):
         return ApiClient("the API server", f"http://127.0.0.1:{port}", "k")
 
     def flow(self, flow: Flow[Any]) -> Any:
-        """What it returns, or raises; what it has begun goes on for a minute."""
+        """Run a flow; return its result or its error after one more minute for the work that it spawned."""
         ends: list[Any] = []
         self.within(lambda: self.engine.spawn(flow, on_done=ends.append, on_error=ends.append))
         self.after(60.0)
@@ -151,7 +151,7 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_it_is_stopped(bench: Bench, named: bool) -> None:
-    """Before it has a name, its first event gives it one."""
+    """Stop a run; a run without an id yet is stopped when its first event brings the id."""
     stopped: list[bool] = []
 
     def tell(event: VoiceRunEvent) -> None:
@@ -197,7 +197,7 @@ def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: li
         return True
 
     run = ApiRun(cast("Engine", None), ORDER, lambda event: None, word="svc", drafts=drafts)
-    assert not run._store_draft(kind, text)  # it has no name yet
+    assert not run._store_draft(kind, text)  # the run has no id yet
     run.run_id = "n1"
     assert run._store_draft(kind, text) is bool(kept)
     run.stop()
@@ -219,7 +219,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(JsonObject(id="m1"))),
         ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(JsonObject(id="m2"))),
         ("assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),
-        ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # under a brand
+        ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # with the prefix of the brand
         ("assistant.delta", {"delta": ""}, None),
         ("assistant.delta", {"delta": 7}, None),
         ("tool.progress", THINKS, events.ToolProgress(**THINKS)),
@@ -240,7 +240,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ),
         ("tool.failed", {**CALL, "error": "no"}, ("t1", "terminal", events.ToolFailed(**CALL, error="no"))),
         ("tool.failed", CALL, ("t1", "terminal", events.ToolFailed(**CALL, error="no reason given"))),
-        ("memory.updated", {"target": "user", "call_id": "c"}, None),  # that call ends by itself
+        ("memory.updated", {"target": "user", "call_id": "c"}, None),  # the call ends by an event of its own
         ("memory.updated", {"target": "user"}, ("memory", "memory", events.ToolCompleted(result_preview="user"))),
         ("skill.loaded", {"id": "s"}, ("s", "skill", events.ToolCompleted())),
         ("artifact.created", {"path": "/x"}, ("artifact", "artifact", events.ToolCompleted(result_preview="/x"))),

@@ -1,4 +1,4 @@
-"""Native sessions in a simulated world: what a client says, and what reaches the provider and the API server."""
+"""Native sessions in a simulated world: client messages, and what reaches the provider and the API server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def audio(data: bytes = SOUND) -> str:
 
 
 def logged(agent: RealtimeAgentSetup, kind: str) -> list[dict[str, Any]]:
-    """Lines of the event log so far."""
+    """Return the events of this kind in the event log so far."""
     assert isinstance(agent.world, SimulatedEnvironment)
     agent.world.pass_time(2.0)
     lines = agent.world.contents(agent.answer["event_log_path"]).splitlines()
@@ -59,9 +59,9 @@ def test_the_microphone(world: SimulatedEnvironment) -> None:
     assert [event["input_chunk_id"] for event in heard] == [1, 1, 3, None]
     client.send("input_audio.commit")
     play(client, ends)
-    assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's rate
+    assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's sample rate
     client.send("input_audio.append", audio_base64=audio(b"\1\0"))
-    client.send("input_audio.commit")  # too short to be anything
+    client.send("input_audio.commit")  # too short to be committed
     events = play(client, ends)
     assert of(events, "voice.input_transcript.final")["text"] == ""
     for forgets in ("input_audio.clear", "response.cancel"):
@@ -133,7 +133,7 @@ def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
 
 
 def test_a_chat_that_goes_on(world: SimulatedEnvironment) -> None:
-    """What was said in it is the context, and the run goes on there."""
+    """Continue a chat session: its history becomes the context, and the run continues there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
@@ -182,7 +182,7 @@ def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
 
 
 def slow_ending(api: ScriptedApi) -> None:
-    """Turns that begin, and then take a minute."""
+    """Let the scripted turns take a minute after their last event."""
 
     def chat(request: Any) -> Any:
         body = api._note(request)
@@ -213,7 +213,7 @@ def test_an_answer_that_the_provider_does_not_speak(world: SimulatedEnvironment,
     events = play(agent.start_turn("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
-    assert len(agent.peer.sessions) == 2  # it was to be spoken outside of the conversation
+    assert len(agent.peer.sessions) == 2  # the answer was requested outside of the conversation
     assert ("metrics" in done) is (delivery == "fallback")
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
@@ -291,7 +291,7 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Simulat
 
 @pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
 def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
-    """Whatever a client says in whatever order, the relay goes on, and so does the session."""
+    """Send random messages in random order; neither the relay nor the session ends."""
     chance = Random(provider)
     kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
     kinds += " svc.confirm hermes.confirm svc.result.respeak client.ack session.start nothing"
@@ -315,7 +315,7 @@ def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
 
 
 def test_the_other_vendor(world: SimulatedEnvironment) -> None:
-    """xAI reads a result aloud without inference: what was asked for is what is said."""
+    """Check that xAI reads a result aloud without inference: the requested text is the spoken text."""
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
@@ -353,7 +353,7 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment
     channels = relay.channel_count
     world.pass_time(15.0)
     assert len(api.seen) == 2
-    assert relay.channel_count == channels - 1  # nobody listens for its name any more
+    assert relay.channel_count == channels - 1  # no flow waits for the run id any more
 
 
 def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironment) -> None:
@@ -362,7 +362,7 @@ def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironme
     client = agent.start_turn("tell me a story")
     client.until("voice.output_audio.delta")
     client.break_off()
-    world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
+    world.pass_time(100.0)  # the ring buffer is half full: the provider is not read any further, and stays connected
     again = VoiceClient(world, agent.token, agent.answer)
     again.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
     assert play(again, ends)[-1].get("cancelled") is None

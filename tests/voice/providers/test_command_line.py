@@ -1,4 +1,4 @@
-"""Commands of the operator's own, scripted in the simulated world. A real one: tests/loops/test_voice.py."""
+"""Command providers of the operator, scripted in the simulated world; tests/loops/test_voice.py runs a real one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def listen(studio: ProviderHarness, own: CommandTemplate) -> str:
         assert studio.host.disk.paths(studio.host.spool) == [path], "files are left"
 
 
-# --- what a section says ---
+# --- settings of a section ---
 
 
 NONE = """
@@ -75,11 +75,11 @@ def test_what_is_no_command(said: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(("row", "words", "filled"), rows(FILLED))
 def test_what_takes_the_place_of_a_placeholder(row: dict[str, object], words: str, filled: list[str]) -> None:
-    """Each stays within its word: no shell reads it."""
+    """Check that each value stays within its word, since no shell parses the command."""
     assert line(words, **row).filled() == (PROGRAM, *filled)
 
 
-# --- speaking ---
+# --- speech ---
 
 
 @pytest.mark.parametrize(("kind", "type_"), command_line.TYPES.items())
@@ -161,7 +161,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
     assert str(told) == "no file could be made for mine: no_space"
 
 
-# --- listening ---
+# --- transcription ---
 
 
 @pytest.mark.parametrize(

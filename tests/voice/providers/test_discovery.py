@@ -1,4 +1,4 @@
-"""What vendors offer now."""
+"""Discovery of the models and voices that vendors offer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a vendor, in words that may be shown."""
+"""Errors of vendors, in texts that may be shown to a user."""
 
 from __future__ import annotations
 

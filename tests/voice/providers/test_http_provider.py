@@ -1,4 +1,4 @@
-"""An answer of a vendor over HTTP: how it is passed on, and what may go wrong with it, told in words."""
+"""HTTP answers of a vendor: how audio is passed on, and the error texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Plain, Refusal, Reply, Sound
 from tests.voice.providers.provider_harness import ProviderHarness, problem
 
-RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample another
+RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample different
 
 
 def rendered(reply: Reply, **request: Any) -> ProviderHarness:
@@ -27,7 +27,7 @@ def test_sound_is_passed_on_as_it_comes() -> None:
     assert studio.sink.pcm == RAMP
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {24_000}
     assert all(len(chunk.data) % 2 == 0 and len(chunk.data) <= 4_097 for chunk in studio.sink.chunks)
-    assert studio.sink.at[-1] - studio.sink.at[0] > 2.5  # not saved up
+    assert studio.sink.at[-1] - studio.sink.at[0] > 2.5  # chunks are passed on as they arrive
 
 
 def test_a_slow_listener_holds_the_vendor_back() -> None:
@@ -37,7 +37,7 @@ def test_a_slow_listener_holds_the_vendor_back() -> None:
     studio.sim.after(5.0, lambda: written.append(4_000 * peer.written - len(studio.sink.pcm)))
     studio.render("openai_tts")
     assert len(studio.sink.pcm) == 2_000_000
-    assert 0 < written[0] < 700_000  # of the two million; the rest waits at the vendor
+    assert 0 < written[0] < 700_000  # backpressure: the rest of the two million waits at the vendor
 
 
 def test_another_rate_than_the_vendors() -> None:
@@ -46,7 +46,7 @@ def test_another_rate_than_the_vendors() -> None:
     done = studio.render("openai_tts", sample_rate=48_000)
     assert done == RenderResult(provider="openai_tts", model="gpt-4o-mini-tts", voice="alloy", metadata=metadata)
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {48_000}
-    assert len(studio.sink.pcm) == 2 * len(RAMP) - 4  # up to the last sample
+    assert len(studio.sink.pcm) == 2 * len(RAMP) - 4  # without the incomplete sample
 
 
 def test_half_samples_wait_for_their_other_half() -> None:
@@ -75,7 +75,7 @@ def test_whoever_stops_listening_hangs_up() -> None:
     assert peer.channels[0].gone
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 MOVED = "OpenAI answered 302: redirects are not followed, since the key would go along"
 FAULTS: list[tuple[Reply, str]] = [

@@ -1,4 +1,4 @@
-"""The host's own engines, scripted in the simulated world. The real ones are tried in tests/loops."""
+"""The host's own engines, scripted in the simulated world; tests/loops runs the real ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = wav_head(0x7FFF0000, 24_000)
 def installed(
     speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
 ) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
-    """A host that has these, and the program that it starts."""
+    """Return a host with these engines, and the list of the programs that it starts."""
     studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
@@ -50,7 +50,7 @@ def hearing(says: bytes = b'{"text": "turn on the light"}\n', after: float = 2.0
     return installed(hears={"says": says, "after": after})[0]
 
 
-# --- speaking -----------------------------------------------------------------------------------------------------
+# --- speech -------------------------------------------------------------------------------------------------------
 
 
 def test_it_says_the_text_in_a_voice() -> None:
@@ -59,7 +59,7 @@ def test_it_says_the_text_in_a_voice() -> None:
     assert studio.sink.pcm == SOUND
     assert (done.provider, done.model, done.voice) == ("local", "espeak-ng", "en-us+f3")
     (speaker,) = started
-    assert speaker.heard == "Grüße -v ssml".encode()  # on its input: no text can be an option
+    assert speaker.heard == "Grüße -v ssml".encode()  # the text is standard input, so that it cannot be an option
     assert speaker.child.argv == (SPEAKER, "--stdin", "-v", "en-us+f3", "-s", "160", "-p", "50")
 
 
@@ -98,7 +98,7 @@ def test_the_first_sound_does_not_wait_for_the_last() -> None:
     studio, started = speaking(status=None)
     assert str(problem(lambda: studio.render("local"))) == "espeak-ng fell silent"
     assert studio.sink.pcm == SOUND
-    assert not started[0].child.alive  # nor is it left behind
+    assert not started[0].child.alive  # the program was killed
 
 
 def test_a_slow_listener_holds_the_engine_back() -> None:
@@ -167,7 +167,7 @@ def test_a_file_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(problem(lambda: speaking()[0].speak("local"))) == "the text is too long for one file"
 
 
-# --- listening ----------------------------------------------------------------------------------------------------
+# --- transcription ------------------------------------------------------------------------------------------------
 
 
 def test_what_it_hears() -> None:
@@ -195,8 +195,9 @@ def test_why_nothing_is_heard(does: dict[str, Any], language: str, words: str) -
 
 
 def crowd(studio: ProviderHarness, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
-    """So many recordings at once, some given up in the middle: how many are heard, what is said of the others, and how
-    many are listened to at the same time.
+    """Transcribe `size` recordings at once and cancel some of them.
+
+    Return the number of transcripts, the error texts of the others, and the highest number at the same time.
     """
     heard, problems, most = list[str](), list[str](), 0
 
@@ -235,14 +236,14 @@ def test_a_turn_that_does_not_come() -> None:
 
 
 def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
-    """One that was listened to, one that has its place since just now, and one that waits."""
+    """Cancel a running transcription, one that has just got its slot, and one in the queue."""
     studio = hearing()
     heard, problems, _ = crowd(studio, MAX_LISTENERS + 3, gives_up=[0, MAX_LISTENERS, -1])
     assert (heard, problems) == (MAX_LISTENERS, [])
     assert studio.transcribe("local") == "turn on the light"
 
 
-# --- what there is ------------------------------------------------------------------------------------------------
+# --- available engines --------------------------------------------------------------------------------------------
 
 
 def test_what_is_installed() -> None:

@@ -1,4 +1,4 @@
-"""A realtime provider that only speaks, against a peer that speaks its protocol."""
+"""A realtime provider that only renders speech, against a server of its protocol."""
 
 from __future__ import annotations
 

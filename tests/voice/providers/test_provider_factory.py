@@ -1,4 +1,4 @@
-"""The providers by their ids."""
+"""Provider factory: the providers by their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The realtime languages: what we say, what their events mean, and what a stranger may send."""
+"""Realtime dialects: messages to the provider, parsing of its events, and invalid input."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_setup(make: Any, session: str, rate: int) -> None:
     told = make(BARE).setup()["session"]
     assert not told.keys() & {"tools", "tool_choice"}
     assert told["audio"]["input"].get("transcription") is None
-    assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI has no other
+    assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI supports no other rate
 
 
 def test_openai_has_one_rate_whatever_the_session_has() -> None:
@@ -141,11 +141,11 @@ def test_xai_tells_all_that_it_heard_so_far() -> None:
     assert heard("updated", "turn") == (TranscriptDelta("turn"),)
     assert heard("updated", "turn on") == (TranscriptDelta(" on"),)
     assert heard("updated", "turn on") == ()
-    assert heard("updated", "learn on it") == ()  # it thought better of it: the final text says all
+    assert heard("updated", "learn on it") == ()  # the transcript was revised: the final text replaces it
     assert heard("completed", "learn on it") == (TranscriptFinal("learn on it"),)
 
 
-# --- what is heard ------------------------------------------------------------------------------------------------
+# --- parsing ---
 
 PCM = array("h", [1, 2, 3]).tobytes()
 CALL = {"type": "function_call", "id": "i1", "call_id": "c1", "name": "run", "arguments": "{}"}
@@ -156,7 +156,7 @@ IDLE, NOT_ACTIVE = "The session timed out due to inactivity.", "Cancellation fai
 
 
 def sound(response: str, data: bytes) -> dict[str, Any]:
-    """The members of a piece of it."""
+    """Return the members of an audio event."""
     return {"response_id": response, "delta": b64encode(data).decode()}
 
 
@@ -227,7 +227,7 @@ def test_a_call_is_told_once_whatever_tells_it_first() -> None:
     start, end = (ResponseStarted("r"),), (ResponseDone("r"),)
     dialect = openai()
     assert [dialect.parse(event) for event in (added, added, arguments, done, over)] == [start, (), (RUN,), (), end]
-    dialect = openai()  # one that missed the beginning
+    dialect = openai()  # a dialect that missed the start
     assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (RUN,), end]
     assert openai().parse({**arguments, "call_id": "c1", "name": "run"}) == (RUN,)
 

@@ -1,4 +1,4 @@
-"""Orders are values: comparable, and without sound in what is logged of them."""
+"""Conversation actions are values: comparable, and their log form contains no audio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the answer of a run reaches the ear, what interrupts it, and progress that is spoken; as dialogues of `book`."""
+"""Delivery of a run's answer, its interruption, and progress as speech, in dialogues of `book`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What both kinds of conversation do with a question of a run; who asks what: `test_conversation`, `test_rendered`."""
+"""Confirmations of a run in both kinds of conversation.
+
+The requests themselves are tested in `test_native_conversation` and `test_rendered_conversation`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The four functions: schemas, calls with good and bad arguments, and what is told in return: summaries are short,
-and no id is where a model would read it aloud.
+"""The four functions: schemas, calls with valid and invalid arguments, and their results.
+
+Summaries are short, and no id is in a text that a model would read aloud.
 """
 
 from __future__ import annotations

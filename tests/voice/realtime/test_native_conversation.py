@@ -1,6 +1,6 @@
-"""Whole turns of the broker as dialogues, and what ends them before their time. How one is read: `book`.
+"""Whole turns of a native conversation as dialogues of `book`, and their early ends.
 
-Runs in the background are in `test_conversation_background`, how an answer reaches the ear in `test_delivery`.
+Background runs are in `test_native_conversation_background`, the delivery of answers in `test_answer_delivery`.
 """
 
 from __future__ import annotations

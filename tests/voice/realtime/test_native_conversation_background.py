@@ -1,4 +1,4 @@
-"""Runs that a turn does not wait for, as dialogues: promoted, queued, answered later, heard again (wire 6.9)."""
+"""Background runs as dialogues: promoted, queued, answered later, repeated (wire terminal-voice 6.9)."""
 
 from __future__ import annotations
 

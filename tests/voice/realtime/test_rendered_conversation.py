@@ -1,4 +1,4 @@
-"""Sessions that render after the chat, in a simulated world: `stub`, and `local` with engines of a test."""
+"""Rendered sessions in a simulated world: the provider `stub`, and `local` with scripted engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.servers.api_server import ScriptedApi, hello
 
 
 class Engines:
-    """Takes the place of the host's engines."""
+    """Replacement for the host's speech engines."""
 
     def __init__(self, hears: str | Exception = " what time is it ", *, mute: bool = False) -> None:
         self.hears = hears
@@ -54,7 +54,7 @@ class Engines:
 
 
 def local(world: SimulatedEnvironment, engines: Engines, api: ScriptedApi) -> tuple[RealtimeAgentSetup, VoiceClient]:
-    """A session whose provider is `local`."""
+    """Open a session whose provider is `local`."""
     agent = RealtimeAgentSetup(world, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines
@@ -83,7 +83,7 @@ def test_an_utterance_is_understood_and_answered(world: SimulatedEnvironment) ->
     assert engines.heard == wav_head(12_800, 16_000) + SOUND * 2
     assert events[-1]["final_text"] == "It is noon."
     assert events[-1]["metrics"]["provider"] == "local"
-    assert not engines.disk.exists(recording.path)  # nothing is left behind
+    assert not engines.disk.exists(recording.path)  # the upload was deleted
     client.send("response.create", text="and now?")
     client.until("voice.response.done")
     assert client.ws.close(1000).code == 1000
