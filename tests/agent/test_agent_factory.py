@@ -1,4 +1,4 @@
-"""An agent, put together."""
+"""Construction of an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_it_does_nothing_by_itself() -> None:
         assert agent is not None
         return engine.flow_count
 
-    assert AgentHarness().run(plan) == 1  # this plan
+    assert AgentHarness().run(plan) == 1  # the flow of this plan
 
 
 def test_a_model_answers_where_there_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Who has allowed what, and for how long that is remembered."""
+"""Stored approvals: whose they are and how long they last."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_long_pattern_is_cut_and_told_apart() -> None:
 
 
 def test_people_are_shown_all_of_it() -> None:
-    """What the tool is given, and nothing that would look like something else."""
+    """Show users the exact arguments, in an unambiguous form."""
     asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
     assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
     room = MAX_SHOWN - len('phone_call {"number":""}')
@@ -144,7 +144,7 @@ def test_people_are_shown_all_of_it() -> None:
 
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
 def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object]) -> None:
-    """Secrets are told to nobody, so a call that has some cannot be allowed."""
+    """Refuse calls with secrets: secrets are never shown, so the user cannot approve such a call."""
     with pytest.raises(ToolError, match="password, token, secret, otp, bearer would not be shown"):
         about(**given)
     deep: object = "x"
@@ -169,7 +169,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for session, number in (("a", 3), ("b", 1), ("c", 1)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
         yield from gather(engine, [known.request("d", about(number=number), world.host) for number in (7, 8, 9)])
-        yield from known._write("phone_call 9")  # it is there already
+        yield from known._write("phone_call 9")  # stored already
         return found
 
     assert world.run(plan) == [False, True, True]

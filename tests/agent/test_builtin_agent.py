@@ -1,4 +1,4 @@
-"""The built-in agent: what a newcomer sees without a model."""
+"""The built-in agent, which answers without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the built-in agent: what was typed, what it means."""
+"""Commands of the built-in agent: parsing of the typed line."""
 
 from __future__ import annotations
 

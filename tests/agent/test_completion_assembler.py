@@ -1,4 +1,4 @@
-"""Chunks of every kind of server, and what they come to."""
+"""Assembly of completion chunks from every kind of server."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_usage_so_far_grows() -> None:
             [fragment("", name="tap", identity="a", index=0), fragment('{"x"', index=0), fragment(":1}", index=0)],
             [("a", "tap", '{"x":1}')],
         ),
-        # two, their pieces mixed
+        # two calls, their pieces mixed
         (
             [
                 fragment(name="tap", identity="a", index=0),
@@ -118,14 +118,14 @@ def test_usage_so_far_grows() -> None:
             ],
             [("a", "tap", "0"), ("b", "type", "1")],
         ),
-        # no ids at all
+        # without ids
         ([fragment("{}", name="tap", index=0), fragment("{}", name="tap", index=1)], [("", "tap", "{}")] * 2),
-        # no index: whole calls, told apart by their ids
+        # no index: whole calls, separated by their ids
         (
             [fragment("{}", name="tap", identity="a"), fragment("{}", name="tap", identity="b")],
             [("a", "tap", "{}"), ("b", "tap", "{}")],
         ),
-        # neither: a name begins a call
+        # neither index nor id: a name begins a call
         ([fragment("{}", name="tap"), fragment("[]", name="type")], [("", "tap", "{}"), ("", "type", "[]")]),
         # neither, in pieces
         ([fragment(name="tap"), fragment("{"), fragment("}")], [("", "tap", "{}")]),
@@ -134,24 +134,24 @@ def test_usage_so_far_grows() -> None:
             [fragment("{}", name="tap"), fragment("[]", name="type", identity="b")],
             [("", "tap", "{}"), ("b", "type", "[]")],
         ),
-        # all with the index 0, told apart by their ids
+        # all with the index 0, separated by their ids
         (
             [fragment("{}", name="tap", identity="a", index=0), fragment("[]", name="type", identity="b", index=0)],
             [("a", "tap", "{}"), ("b", "type", "[]")],
         ),
-        # the id repeated with each piece, and the name too
+        # the id, and also the name, repeated with each piece
         (
             [fragment("{", name="tap", identity="a"), fragment("}", name="tap", identity="a")],
             [("a", "tap", "{}")],
         ),
         ([fragment(name="tap", index=0), fragment("{}", name="tap", index=0)], [("", "tap", "{}")]),
-        # the id late
+        # the id arrives late
         ([fragment(name="tap", index=0), fragment("{}", identity="a", index=0)], [("a", "tap", "{}")]),
         # the name in pieces
         ([fragment(name="phone", index=0), fragment("{}", name="_tap", index=0)], [("", "phone_tap", "{}")]),
         # arguments as an object
         ([fragment({"x": 1}, name="tap", identity="a")], [("a", "tap", '{"x":1}')]),
-        # nonsense
+        # invalid input
         ([delta(tool_calls=[5, {"function": 6, "id": 7}])], [("", "", "")]),
         ([fragment(8, name="tap")], [("", "tap", "")]),
     ],
@@ -245,11 +245,11 @@ def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer
     assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
 
 
-# --- chunks that differ in their words alone ---
+# --- chunks that differ only in their text ---
 
 AROUND = ('{"id":"c","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}')
 ODD_AROUND = (
-    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first is not the words
+    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first `content` is not the text
     ('{"choices":[{"delta":{"content":"', '"}}],"usage":null,"content":"a"}'),
     ('{"choices": [{"delta": {"content": "', '"}}]}'),
     ('{"choices":[{"delta":{"content" : "', '"}}]}'),
@@ -261,7 +261,7 @@ WORDS = ("a", "", "word ", "content", '\\"', "\\n", "\\u00e9", "é", "\\ud83d\\u
 
 
 def same_as_parsed(chunks: list[str]) -> list[object]:
-    """What comes of chunks, which is what comes of them if each is parsed."""
+    """Return the result of the chunks; require that the fast path and full parsing agree."""
     told = []
     for lessons in (8, 0):
         assembly, found = CompletionAssembler(), list[object]()

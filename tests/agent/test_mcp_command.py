@@ -11,7 +11,7 @@ from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, 
 
 
 def said(world: AgentHarness, *lines: str, found: dict[str, object] | None = None) -> list[str]:
-    """What is answered to each line, with a model as without one."""
+    """Return the answer to each line, alternately without and with a model."""
     answers: list[str] = []
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:

@@ -1,4 +1,4 @@
-"""`mcp_servers` as people write it: what is taken, and what is said of the rest."""
+"""`mcp_servers` as users write it: accepted values, and the report about the others."""
 
 from __future__ import annotations
 

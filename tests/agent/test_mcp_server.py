@@ -1,4 +1,4 @@
-"""A server through the whole agent: a scripted model calls its tools, and it does what no server should."""
+"""An MCP server behind the whole agent: a scripted model calls its tools, and the server misbehaves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READING: dict[str, Any] = {"auto": ["read"]}
 
 
 class Kept(AgentHarness):
-    """Whose agent has a server `shop`; it lives on between the turns of one plan."""
+    """Agent harness with a server `shop`, which lives on between the turns of one plan."""
 
     def __init__(self, kind: type[McpProgram] = McpProgram, *, model: Any = (), **given: Any) -> None:
         super().__init__(model=model)
@@ -34,7 +34,7 @@ class Kept(AgentHarness):
         self.found = {"shop": {"command": "/bin/shop", **given}}
 
     def once(self, route: ModelEndpoint = ROUTE) -> str:
-        """One turn; what was said."""
+        """Run one turn and return its text."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
             parts.use_servers(self.found)
@@ -46,7 +46,7 @@ class Kept(AgentHarness):
         return self.host.text
 
     def servers(self, parts: AgentParts) -> Flow[McpServers]:
-        """Those of the agent, once they are there."""
+        """Return the agent's servers once they are ready."""
         parts.use_servers(self.found)
         assert parts.servers is not None
         yield from parts.servers.ready()
@@ -54,7 +54,7 @@ class Kept(AgentHarness):
 
     @property
     def offered(self) -> dict[str, str]:
-        """The tools of servers that the model was told of in its first request, with descriptions."""
+        """Return the servers' tools in the first request to the model, with their descriptions."""
         rows = [row["function"] for row in self.model.seen[0].get("tools", [])]
         return {row["name"]: row["description"] for row in rows if row["name"].startswith("mcp_")}
 
@@ -84,7 +84,7 @@ def test_a_turn_with_a_tool() -> None:
     }
     assert "mcp_" in world.model.seen[-1]["messages"][0]["content"]
     assert world.host.asked == []
-    assert world.shops[0].child.status == 0  # it ends with the agent
+    assert world.shops[0].child.status == 0  # the server ends with the agent
 
 
 def test_a_tool_that_may_write_asks_first() -> None:
@@ -177,7 +177,7 @@ def test_a_server_is_started_again_after_longer_and_longer_pauses() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         servers = yield from world.servers(parts)
         begun = engine.now.mono
-        yield from servers.ready()  # nobody waits for one that has failed
+        yield from servers.ready()  # a failed server is not waited for
         assert engine.now.mono == begun
         yield from sleep(engine, 1_000.0)
         rows = servers.report()
@@ -206,7 +206,7 @@ def test_a_crash_between_turns() -> None:
 
     world.run(plan)
     results = [event.output for event in world.host.finished]
-    assert results[0] == results[2] == results[3] == results[4] == "read {}"  # whose last pause was short again
+    assert results[0] == results[2] == results[3] == results[4] == "read {}"  # the last pause was short
     assert results[1] == "error: the MCP server shop is not there: it has exited with status 1"
     assert len(world.shops) == 4
 
@@ -274,9 +274,9 @@ def test_a_server_that_starts_slowly_is_waited_for_once() -> None:
         begun = engine.now.mono
         yield from world.turn(parts, "Buy")
         waited = engine.now.mono - begun
-        parts.use_servers(dict(world.found))  # says the same
+        parts.use_servers(dict(world.found))  # an equal configuration
         assert parts.servers is not None
-        parts.servers._servers["shop"].start()  # nothing new
+        parts.servers._servers["shop"].start()  # no effect
         yield from sleep(engine, 15.0)
         yield from world.turn(parts, "Buy")
         parts.stop()
@@ -290,7 +290,7 @@ def test_a_server_that_starts_slowly_is_waited_for_once() -> None:
 def test_a_server_that_is_stopped_while_it_starts_is_not_heard_of_again() -> None:
     class Silent(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
-            """It never answers."""
+            """Never answer."""
 
     world = Kept(Silent)
 

@@ -1,4 +1,4 @@
-"""All servers: what a change of the configuration leaves alone, bounds over all, toolsets, and the report."""
+"""All MCP servers: unchanged entries of a new configuration, common limits, toolsets, and the report."""
 
 from __future__ import annotations
 

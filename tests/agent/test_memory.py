@@ -1,4 +1,4 @@
-"""Notes: what is added, replaced and removed, what is refused, and what is on disk."""
+"""Memory notes: additions, replacements, removals, refusals, and the files."""
 
 from __future__ import annotations
 
@@ -154,11 +154,11 @@ def test_usage() -> None:
 
 
 def test_what_has_become_of_the_notes() -> None:
-    """What there is to undo, and that it can be undone though one entry is a part of another."""
+    """Report each change so that it can be undone, even where one entry contains another."""
     world = world_with("Tea\n§\nTea and milk\n§\nHoney")
     change = with_memory(world, lambda memory: memory.replace("memory", "Honey", "Sugar"))
     assert change.note == MemoryChange(target="memory", count=3, added="Sugar", removed="Honey")
-    change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which is there already
+    change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which exists already
     assert change.note == MemoryChange(target="memory", count=2, removed="Sugar")
     change = with_memory(world, lambda memory: memory.replace("memory", "Tea", "Tea"))
     assert (change.status, change.note) == (200, None)

@@ -1,4 +1,4 @@
-"""The model's agent: answers, tools, rounds, limits, and being stopped."""
+"""The model's agent: answers, tools, rounds, limits, and cancellation."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
     world.answer("Hi", history=(row('{"a": 1}', "{", "[]"), odd))
     assert world.model.seen[0]["messages"][1:3] == [row('{"a": 1}', "{}", "{}"), odd]
     (finished,) = world.host.finished
-    assert finished.call.id != "call_0"  # which the conversation has already
+    assert finished.call.id != "call_0"  # the conversation has this id already
 
 
 def test_memory_and_skills_are_in_the_prompt() -> None:
@@ -204,7 +204,7 @@ def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
     assert finished.error.startswith(error)
     messages = world.model.seen[1]["messages"]
     assert messages[-1]["content"].startswith("error: " + error)
-    json.loads(messages[-2]["tool_calls"][0]["function"]["arguments"])  # whatever the model wrote
+    json.loads(messages[-2]["tool_calls"][0]["function"]["arguments"])  # valid JSON in any case
 
 
 def test_calls_without_ids_or_with_the_same_get_some() -> None:
@@ -281,7 +281,7 @@ def test_a_text_that_is_too_long_is_cut() -> None:
     assert world.answer("Write") == TurnOutcome(finish="length")
     assert len(world.host.text) == MAX_TEXT
     world.sim.run_for(1.0)
-    assert world.model.channels[0].gone  # the rest is not waited for
+    assert world.model.channels[0].gone  # the agent does not wait for the rest
 
 
 def test_a_reader_that_is_behind_stops_the_model() -> None:
@@ -295,7 +295,7 @@ def test_a_reader_that_is_behind_stops_the_model() -> None:
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
         task = engine.spawn(world.turn(parts, "Write"))
-        yield from sleep(engine, 0.9)  # one batch was told of, and is being read
+        yield from sleep(engine, 0.9)  # one batch was emitted and is being read
         task.cancel()
         return world.model.written
 

@@ -1,4 +1,4 @@
-"""One call of a model: what goes wrong, what is tried again, and what nobody gets to see."""
+"""A single model call: errors, retries, and what is never shown."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_no_head_in_time() -> None:
     assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
-    assert [event for event, _ in world.logs if event == "model request retried"] == []  # it was given its time
+    assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
 
 
 def test_an_answer_that_is_too_large() -> None:
@@ -186,7 +186,7 @@ def test_an_error_in_the_middle(member: object) -> None:
     assert outcome.error == "the model's server failed: boom with [redacted]"
     assert outcome.code == "upstream_error"
     assert world.host.text == "Hello"
-    assert len(world.model.seen) == 1  # what was told cannot be taken back
+    assert len(world.model.seen) == 1  # emitted text cannot be taken back
 
 
 def test_an_error_before_the_first_word_is_tried_again() -> None:

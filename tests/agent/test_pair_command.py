@@ -1,4 +1,4 @@
-"""`/svc-relay-pair`: a code for the operator, a word for everybody else."""
+"""`/svc-relay-pair`: a code for the operator, a refusal for other users."""
 
 from __future__ import annotations
 

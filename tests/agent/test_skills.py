@@ -1,4 +1,4 @@
-"""Skills: what is found, what is read, and what is out of reach."""
+"""Skills: discovery, reading, and files out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures that tools of MCP servers return: what a model's server is sent, and what is left when it refuses."""
+"""Images that tools of MCP servers return: requests to the model's server, and the fallback after a refusal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Camera(McpProgram):
 
 
 def behind_results(request: Any) -> list[Any]:
-    """What the model is told behind the results of tools."""
+    """Return the messages to the model that follow the results of tools."""
     rows = request["messages"]
     return [row["content"] for place, row in enumerate(rows) if row["role"] == "user" and place > 1]
 
@@ -35,7 +35,7 @@ def test_the_model_is_shown_what_a_server_returned() -> None:
     row = [{"type": "text", "text": f"{ABOUT}\nmcp_shop_read:"}, {"type": "image_url", "image_url": {"url": URL}}]
     assert behind_results(world.model.seen[1]) == [row, row]
     assert [one["role"] for one in world.model.seen[1]["messages"][-4:]] == ["tool", "tool", "user", "user"]
-    assert PNG not in str(world.host.rows)  # what is stored names it
+    assert PNG not in str(world.host.rows)  # the stored row only names the image
 
 
 @pytest.mark.parametrize("status", [400, 415, 422])

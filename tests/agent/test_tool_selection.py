@@ -62,7 +62,7 @@ def test_a_small_context_has_a_few_in_short_words() -> None:
         "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
     }
     size = len(strict_json.dumps(offer.rows))
-    assert size < 3_500  # characters: some 900 tokens
+    assert size < 3_500  # characters: about 900 tokens
     assert size * 4 < len(strict_json.dumps(whole.rows))
     more = cast("dict[str, Any]", offer.rows[-1]["function"])
     assert more["parameters"]["properties"]["group"]["enum"] == [group for group in GROUPS if group != "mcp"]
@@ -117,4 +117,4 @@ def test_an_operator_names_toolsets() -> None:
         world = AgentHarness(model=[plain("Ok")], tools=ToolPolicy(only=only))
         world.answer("Hi")
         assert names(world.model.seen[0].get("tools", [])) == told
-        assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # nobody wants one
+        assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # no tool needs a phone

@@ -1,4 +1,4 @@
-"""Running calls: order, events, limits, bugs."""
+"""Execution of tool calls: order, events, limits, bugs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
 def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
-    """Run calls of tools that take a second each; those that are True act in order."""
+    """Run calls of tools that take a second each; tools with True run in order."""
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
         world.host.engine = engine

@@ -1,4 +1,4 @@
-"""The bearer, the session headers, and web pages (wire api 2.2, 2.4)."""
+"""Access: the bearer key, the session headers, and web pages (wire api 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_branded_headers_are_read_in_both_spellings() -> None:
     assert find_branded_header(Headers([]), SESSION_KEY) is None
 
 
-# --- names that point here ----------------------------------------------------------------------------------------
+# --- DNS rebinding ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_local_names_without_a_key(host: bytes) -> None:
 
 @pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8642", b"127.0.0.1.evil.example", b"evil.example."])
 def test_a_rebound_name_gets_nothing_without_a_key(host: bytes) -> None:
-    for peer in (PEER, REMOTE):  # a page may have made its name point to any address of this host
+    for peer in (PEER, REMOTE):  # rebinding can point to any address of this host
         answer = ApiHarness(NO_KEY).request("GET", "/api/sessions", host=host, peer=peer)
         assert answer.status == 403
         assert answer.json["error"]["code"] == "host_not_allowed"
@@ -127,7 +127,7 @@ def test_http_1_0_has_no_host() -> None:
     assert call.result.status == 200
 
 
-# --- pages --------------------------------------------------------------------------------------------------------
+# --- web pages ----------------------------------------------------------------------------------------------------
 
 
 def origin(name: bytes) -> list[tuple[bytes, bytes]]:
@@ -230,7 +230,7 @@ def test_streams_have_them_too() -> None:
 
 
 def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
-    """As wrong codes: five within a minute block an address for five minutes."""
+    """Block an address for five minutes after five wrong keys within a minute, as for pairing codes."""
     book = ApiHarness()
 
     def ask(key: str, peer: Address = PEER) -> int:
@@ -243,9 +243,9 @@ def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
     assert refused.json["error"]["type"] == "rate_limit_error"
     assert refused.json["error"]["code"] == "rate_limit_exceeded"
     assert refused.headers.get(b"retry-after") == b"300"
-    assert (ask(KEY), ask("wrong")) == (200, 429)  # it gets in, and the block stays
+    assert (ask(KEY), ask("wrong")) == (200, 429)  # the right key is accepted, and the block stays
     assert ask("wrong", REMOTE) == 401  # another address
-    assert ask("") == 401  # who shows none does not guess
+    assert ask("") == 401  # a request without a key is not a guess
     book.after(300.0)
     assert ask("wrong") == 401
 

@@ -1,4 +1,4 @@
-"""What the agent is configured to be: the environment over the file, and keys that go only where they belong."""
+"""Settings of the agent: environment over file, and keys that are sent only to their own server."""
 
 from __future__ import annotations
 
@@ -261,11 +261,11 @@ def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | Non
         ("modle", {"modle": "model"}),
         ("Model", {"Model": "model"}),
         ("models", {"models": "model"}),
-        ("models model", {}),  # the one is there: the other is somebody else's
+        ("models model", {}),  # the unknown key belongs to another program
         ("gatway voice-output", {"gatway": "gateway", "voice-output": "voice_output"}),
         ("mcp_server", {"mcp_server": "mcp_servers"}),
         (" ".join(FILE_MEMBERS), {}),
-        # What agents of today keep in the same file.
+        # Sections of the same file that belong to other agents in use.
         ("approvals auxiliary browser checkpoints command_allowlist compression cron custom_providers dashboard", {}),
         ("delegation discord file_read_max_chars group_sessions_per_user honcho human_delay kanban logging", {}),
         ("memory network onboarding personalities prefill_messages_file privacy provider_routing providers", {}),

@@ -1,4 +1,4 @@
-"""A key that was replaced in the files: the server takes it when it is told, and what the old one let in ends."""
+"""A replaced key in the files: a reload accepts the new key and ends what the old one had opened."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stream(there: ApiHarness, key: str = KEY) -> ApiCall:
 
 def test_the_old_key_is_refused_at_once() -> None:
     there = book(env=f"API_SERVER_KEY={NEW}\n", yaml=YAML)
-    assert (ask(there, KEY), ask(there, NEW)) == (200, 401)  # nothing is taken before somebody says so
+    assert (ask(there, KEY), ask(there, NEW)) == (200, 401)  # a new file has no effect before the reload
     assert reload(there) == (200, {"ok": True, "changed": True})
     assert (ask(there, KEY), ask(there, NEW)) == (401, 200)
     assert reload(there)[0] == 401
@@ -75,7 +75,7 @@ def test_what_the_old_key_let_in_ends() -> None:
     assert [event for event, _ in streamed.named_events()][-1] != "done"
     assert waiting.result.status == 401
     there.after(2.0)
-    assert there.api.runs.outcomes["cancelled"] == 2  # nor does the agent go on
+    assert there.api.runs.outcomes["cancelled"] == 2  # the agent stops, too
     after = stream(there, NEW)
     there.after(120.0)
     assert [event for event, _ in after.named_events()][-1] == "done"
@@ -101,10 +101,10 @@ def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
     there.after(1.5)
     assert reload(there)[0] == 200
     assert (streamed.gone, mine.gone) == (False, True)
-    assert keys.replaced == 1  # which the relay beside it looks at
+    assert keys.replaced == 1  # read by the relay on the same host
     there.after(200.0)
     assert [event for event, _ in streamed.named_events()][-1] == "done"
-    assert there.engine.next_deadline() is None  # and nobody looks while there is nothing to end
+    assert there.engine.next_deadline() is None  # no timer while there is nothing to end
 
 
 @pytest.mark.parametrize(

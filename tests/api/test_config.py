@@ -122,7 +122,7 @@ def test_other_hosts_may_not_guess_at_a_short_key(host: str) -> None:
         parse_api_config({"API_SERVER_KEY": "fifteen-letters"}, {"host": host})
     assert "fifteen" not in str(caught.value)
     assert parse_api_config({"API_SERVER_KEY": "sixteen--letters"}, {"host": host}).key == "sixteen--letters"
-    assert parse_api_config({}, {"host": host}).key == ""  # whoever wants none has said so
+    assert parse_api_config({}, {"host": host}).key == ""  # an empty key is an explicit choice
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])

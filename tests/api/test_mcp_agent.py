@@ -1,4 +1,4 @@
-"""`/mcp` of the API: a turn by `ask`, its words as progress, chats as resources, and who may."""
+"""The API's `/mcp`: a turn by the tool `ask`, deltas as progress, chats as resources, and access."""
 
 from __future__ import annotations
 

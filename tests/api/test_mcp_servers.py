@@ -1,4 +1,4 @@
-"""`mcp_servers` of the configuration file, through the API: what is read, shown, begun anew, and ended."""
+"""`mcp_servers` of the configuration file through the API: parsed, shown, restarted, and ended."""
 
 from __future__ import annotations
 

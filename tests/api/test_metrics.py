@@ -1,4 +1,4 @@
-"""What the API shows a monitor of its turns."""
+"""Metrics of the API's turns."""
 
 from __future__ import annotations
 

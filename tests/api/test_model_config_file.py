@@ -1,4 +1,4 @@
-"""Changing the configuration file (wire api 8.1): what may be changed, what stays, and what fails."""
+"""Changes of the configuration file (wire api 8.1): allowed changes, preserved text, and errors."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_what_is_in_force_is_answered() -> None:
     assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})
 
 
-# --- keys stay where they belong ----------------------------------------------------------------------------------
+# --- keys stay with their server ----------------------------------------------------------------------------------
 
 
 def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
@@ -114,7 +114,7 @@ def test_the_key_of_the_environment_stays_too() -> None:
     assert not book.leaks()
 
 
-# --- one at a time, and what goes wrong ---------------------------------------------------------------------------
+# --- concurrent changes and errors --------------------------------------------------------------------------------
 
 
 def test_two_changes_at_once_are_both_kept() -> None:

@@ -1,4 +1,4 @@
-"""A member more of an event is a line in one file: added there, whoever writes, reads or documents the event has it."""
+"""A new member of an event is one line in one file: every writer, reader and document of the event then has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key of one pairing at the API: as good as the main key, and what it let in ends with it."""
+"""The API key of one pairing: valid like the main key, and its end ends what it had opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAM = {"message": "/count 500"}
 
 
 class Beside:
-    """An API, and what the relay beside it does to its keys."""
+    """API beside a relay that changes its pairing keys."""
 
     def __init__(self) -> None:
         self.keys = PairingApiKeys()
@@ -50,7 +50,7 @@ def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
     assert (beside.ask(), beside.ask(KEY), beside.ask("sk-wrong"), beside.ask(beside.key_hash)) == (200, 200, 401, 401)
     for path in ("/v1/models", "/api/memory", "/api/config", "/api/skills"):
         assert beside.book.request("GET", path, key=beside.key).status == 200
-    named = [(b"x-svc-session-id", b"s-1")]  # what only callers with a key may say
+    named = [(b"x-svc-session-id", b"s-1")]  # a header that requires a key
     assert beside.book.request("GET", "/api/sessions", key=beside.key, headers=named).status == 200
     session = beside.pair()
     assert beside.ask() == 200
@@ -94,7 +94,7 @@ def test_it_counts_as_the_right_key(beside: Beside) -> None:
     assert [beside.ask("sk-wrong") for _ in range(6)] == [401] * 5 + [429]
     assert beside.ask() == 200
     beside.keys.codes.consume(CODE, beside.book.now)
-    assert beside.ask() == 429  # now it is a wrong one
+    assert beside.ask() == 429  # now it counts as wrong
 
 
 # --- the end --------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> 
     assert not others.gone
     assert [event for event, _ in mine.named_events()][
         -1
-    ] != "done"  # cut, which no end in good order could be taken for
+    ] != "done"  # cut off, so that no client takes it for an orderly end
     beside.book.after(120.0)
     assert [event for event, _ in others.named_events()][-1] == "done"
 
@@ -196,7 +196,7 @@ def test_a_body_that_took_its_time_is_judged_again(beside: Beside) -> None:
 
 
 def test_nobody_looks_while_there_is_nothing_to_end(beside: Beside) -> None:
-    """Where the main key alone is used, or nothing is under way, the API sleeps."""
+    """Check that no timer runs while only the main key is used or nothing is in progress."""
 
     def sleeps(key: str) -> bool:
         beside.ask(key)

@@ -1,4 +1,4 @@
-"""The life of the API server: start, connections, the store, stop."""
+"""Life of the API server: start, connections, store, stop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_store_that_does_not_answer() -> None:
 
 
 def test_the_stop() -> None:
-    """What is under way is answered, and then it is over."""
+    """Stop: requests in progress are answered first."""
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
@@ -84,7 +84,7 @@ def test_a_turn_that_comes_too_late() -> None:
 
 
 def test_what_changes_nothing_takes_no_body() -> None:
-    """Nor does what anybody may call; everything else asks who it is before a byte of a body is read."""
+    """Give bodies only to routes that change something and that check access before they read."""
     routes = ApiHarness().api.router.routes
     assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
     assert {route.body_limit for route in routes if route.access is ApiAccess.PUBLIC} == {0}

@@ -1,4 +1,4 @@
-"""Who may call a route, asked before anything else of the request is judged."""
+"""Access to the routes, checked before the rest of a request."""
 
 from __future__ import annotations
 
@@ -85,9 +85,7 @@ def test_another_sites_page_opens_no_websocket_and_blocks_nobody() -> None:
             answer = book.open_websocket(path, peer=PEER, headers=[header]).result
             assert (answer.status, answer.json["code"]) == (403, "origin_not_allowed")
     assert book.open_websocket(peer=PEER).is_open
-    assert book.open_websocket(
-        headers=[(b"origin", b"http://127.0.0.1:8767")]
-    ).is_open  # as some libraries say by themselves
+    assert book.open_websocket(headers=[(b"origin", b"http://127.0.0.1:8767")]).is_open  # as some libraries set it
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)

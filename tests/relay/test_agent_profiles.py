@@ -70,7 +70,7 @@ def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
     book = RelayHarness()
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
-    assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
+    assert phone.envelopes() == desktop.envelopes() == []  # unchanged
     book.disk.put(PATH, b"model: {default: m-2}")
     book.after(30.0)
     for client in (phone, desktop):

@@ -1,4 +1,4 @@
-"""What the API server says of a bearer. What follows from it is in test_voice_access.py."""
+"""Verification of bearer tokens by the API server; the consequences are in tests/relay/voice/test_access.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def guarded(asked: UpstreamRequest) -> Reply:
 
 
 def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
-    """Ask about each, None about nobody, and wait."""
+    """Return a flow that verifies each bearer and then pauses; None checks whether a key is required."""
 
     def flow(engine: Engine) -> Flow[list[bool]]:
         probe, found = ApiBearerVerifier(engine, URL), []
@@ -37,7 +37,7 @@ def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
 
 
 def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tuple[list[bool], list[bytes | None]]:
-    """What was said, and what the API server was shown."""
+    """Return the results, and the credentials that the API server received."""
     world = OneShotHarness(plan(bearers, pause), http=answer)
     found = world.run()
     return found, [request.headers.get(b"authorization") for request in world.asked]

@@ -218,7 +218,7 @@ def test_a_secret_that_fails_leaves_it_unsigned() -> None:
     assert book.events(Level.WARNING) == ["QR payload not signed"]
 
 
-# --- the chain of the API key ---------------------------------------------------------------------------------------
+# --- sources of the API key -----------------------------------------------------------------------------------------
 
 EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"
 OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
@@ -242,7 +242,7 @@ def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> 
     book = RelayHarness(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected
     book = RelayHarness(config(api_key="from-environment", key_in_environment=True), files=files)
-    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself has it
+    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself reads it
 
 
 @pytest.mark.parametrize(("given", "expected"), [("given", "given"), ("", ""), (None, "")])

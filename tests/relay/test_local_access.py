@@ -1,4 +1,4 @@
-"""The door for programs on the relay's own host: whether being there is enough, and who has to show the secret."""
+"""Access for programs on the relay's own host: by address alone, or with the local secret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def door_book(**config: object) -> RelayHarness:
 
 
 def secret(book: RelayHarness) -> str:
-    """What is in the file."""
+    """Return the content of the secret file."""
     return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 
@@ -97,7 +97,7 @@ def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: st
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
     restarted = RelayHarness(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
     assert is_locked(restarted)
-    assert secret(restarted) != first  # whoever got hold of the old one has nothing
+    assert secret(restarted) != first  # an old secret is worthless
     told = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
     assert not is_locked(told)
     assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200

@@ -1,4 +1,4 @@
-"""The phones for MCP clients of the relay: what the routes do, without them."""
+"""Phones for MCP clients of the relay: the same effects as the routes, without HTTP."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarnes
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     book.after(11.0)
     agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
-    assert len(changed()) == 4  # the grant has run out
+    assert len(changed()) == 4  # the grant has expired
 
 
 def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
@@ -173,11 +173,11 @@ def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
     for _ in range(10):
         book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
     book.after(5.0)
-    assert len(events(listening)) == 2  # at once, and a second later
+    assert len(events(listening)) == 2  # at once and a second later
 
 
 def test_who_may_only_look_reaches_no_route_that_acts(book: RelayHarness) -> None:
-    """Whatever the tools say of themselves."""
+    """Refuse acting routes for the read-only scope, whatever the tools declare."""
     guest = OAuthTestClient(book).authorize(scope="bridge:read")
     session = book.relay.sessions.find_by_access_token(guest.access, book.now)
     assert session is not None

@@ -1,4 +1,4 @@
-"""What the relay shows a monitor of its phones, sockets, commands and codes."""
+"""Metrics of the relay: phones, sockets, commands and codes."""
 
 from __future__ import annotations
 

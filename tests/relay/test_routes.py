@@ -66,7 +66,7 @@ SPEC_RELAY = {
     ("POST", "/pairing/approve"): RelayAccess.LOOPBACK,
     ("GET", "/sessions"): RelayAccess.LOOPBACK_OR_BEARER,
     ("DELETE", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,
-    ("PATCH", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,  # the operator gives what was withheld
+    ("PATCH", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,  # the operator may grant what was withheld
     ("GET", "/bridge/status"): RelayAccess.LOOPBACK,
     ("GET", "/relay/security"): RelayAccess.LOOPBACK,
     ("PATCH", "/relay/security"): RelayAccess.LOOPBACK,
@@ -146,7 +146,7 @@ def test_no_row_is_there_twice() -> None:
     assert len(rows) == len(dict.fromkeys(rows))
 
 
-# --- what is common to every route ----------------------------------------------------------------------------------
+# --- properties of every route --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/sessions/a/b", "/pairing/other", "/media/", "/%", "/a%zz"])

@@ -1,4 +1,4 @@
-"""The relay as a whole: start and stop, the limiter, what happens when sessions end."""
+"""The relay as a whole: start and stop, the authentication rate limiter, and the end of sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER = Address("203.0.113.8", 50_000)
 
 
 def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str:
-    """One bad attempt; the kind of the answer."""
+    """Fail one authentication and return the type of the answer."""
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
 
@@ -241,11 +241,11 @@ def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
         reason = phone.auth(pairing_code="Q7M2ZK")["payload"]["reason"]
         assert "rate" in reason
         assert "limit" in reason
-    assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # it was not used up
+    assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # the code is still unused
 
 
 def test_a_block_refuses_codes_and_never_a_good_token() -> None:
-    """Whoever is near can start a block: a page on the phone itself, another device of the same IPv6 network."""
+    """Accept a valid token during a block, since any neighbour of the phone's address can cause the block."""
     book = RelayHarness()
     paired = book.pair()
     stock = book.websocket()
@@ -256,7 +256,7 @@ def test_a_block_refuses_codes_and_never_a_good_token() -> None:
         assert book.open_websocket(headers=wrong).result.status == 429
     assert book.websocket(headers=shown).auth(session_token=paired.token)["type"] == "auth.ok"
     assert stock.auth(session_token=paired.token)["type"] == "auth.ok"
-    code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a good token make guesses of codes
+    code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a valid token allow guesses of codes
     assert "rate limited" in code["payload"]["reason"]
     assert book.open_websocket().result.status == 429
     book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -265,7 +265,7 @@ def test_a_block_refuses_codes_and_never_a_good_token() -> None:
 
 @pytest.mark.parametrize(("proxies", "trust"), [((), False), (("127.0.0.0/8",), False), ((f"{REMOTE.host}/24",), True)])
 def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust: bool) -> None:
-    """Whoever could invent an address for each guess could guess for ever: only a named proxy is believed."""
+    """Accept forwarded addresses only from a named proxy, since invented addresses would allow endless guesses."""
     book = RelayHarness(RelayConfig(trusted_proxies=proxies))
     for n in range(5):
         fail_once(book, x_forwarded_for=f"10.0.0.{n}, 198.51.100.9")
@@ -343,7 +343,7 @@ def test_the_store_sees_changes_in_order() -> None:
     orders = [command.request for command in book.commands if isinstance(command, Query)]
     assert [type(order) for order in orders[-2:]] == [SaveSession, DeleteSession]
     book.release()
-    assert (patch.result.status, deletion.result.status) == (401, 200)  # its session ended while it waited
+    assert (patch.result.status, deletion.result.status) == (401, 200)  # its session ended while the request waited
     assert book.store == {}
 
 
@@ -352,7 +352,7 @@ HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nCo
 
 
 def half_sent(book: RelayHarness, token: str) -> HttpCall:
-    """A text message on its way, but for the last byte."""
+    """Send a text message without its last byte."""
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 

@@ -20,7 +20,7 @@ def restarted(book: RelayHarness) -> RelayHarness:
 
 
 def revoked(book: RelayHarness, name: str = "Phone") -> PairedPhone:
-    """A session that is revoked while the store takes nothing."""
+    """Revoke a session while the store refuses to delete."""
     paired = book.pair(device_name=name)
     book.refuse = (*book.refuse, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -78,7 +78,7 @@ def test_what_cannot_hold_is_said() -> None:
     assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
     assert BACK in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
     assert status(restarted(book), paired) == 200
-    book.refuse = (DeleteSession,)  # the home takes files again: with the next try it holds
+    book.refuse = (DeleteSession,)  # the home is writable again: the next attempt succeeds
     book.after(60)
     assert BACK not in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
     assert status(restarted(book), paired) == 401
@@ -89,7 +89,7 @@ def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
     paired = revoked(book)
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
-    assert book.files[TOMBSTONES]  # stale, and no harm: the record is gone
+    assert book.files[TOMBSTONES]  # stale but harmless: the record is gone
     assert book.events(Level.ERROR) == ["session not erased"]
     again = restarted(book)
     assert again.ready
@@ -143,7 +143,7 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     assert book.files[TOMBSTONES].decode() == theirs + ours[0]
     book.request("DELETE", f"/sessions/{paired[1].prefix}")
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
-    book.disk.put(TOMBSTONES, theirs.encode())  # two wrote at once, and we were the first
+    book.disk.put(TOMBSTONES, theirs.encode())  # two nodes wrote at once, and this one was first
     book.after(60)
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
     book.refuse = ()
@@ -152,7 +152,7 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     book.refuse = (DeleteSession, ReadConfig)
     unknown = book.pair()
     assert BACK in book.request("DELETE", f"/sessions/{unknown.prefix}").json["error"]
-    assert book.files[TOMBSTONES].decode() == theirs  # what could not be read is not written over
+    assert book.files[TOMBSTONES].decode() == theirs  # a file that could not be read is not overwritten
     book.refuse = ()
     book.after(60)
     book.disk.remove(TOMBSTONES)

@@ -1,4 +1,4 @@
-"""What the relay takes from somebody whom it does not know yet."""
+"""Limits for unauthenticated connections at the relay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.relay.harness import REMOTE, RelayHarness
 
 LARGE = 64 * 1024  # bytes
 ROUTES = Relay(RelayConfig()).router.routes
-OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # to anybody
+OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # open to any client
 
 
 def test_before_auth_ok_a_message_is_small() -> None:
@@ -25,7 +25,7 @@ def test_before_auth_ok_a_message_is_small() -> None:
 
 
 def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
-    """Wire core 1.3 knows of no field that is long; ours may all have a kilobyte, and blanks between them."""
+    """Accept a long first message: wire core 1.3 has no long field, and extra fields may have a kilobyte each."""
     book = RelayHarness()
     code = book.register()
     phone = book.websocket()
@@ -75,7 +75,7 @@ def test_health_with_a_small_body_is_answered() -> None:
 
 
 def test_every_public_route_is_known_here() -> None:
-    """A new one has to say how large its body may be."""
+    """Require that a new public route declares the limit of its body here."""
     public = [route for route in ROUTES if route.access in OPEN]
     of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
     assert {route.pattern for route in public if route not in of_oauth} == {

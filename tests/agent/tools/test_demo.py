@@ -1,4 +1,4 @@
-"""The demonstration is for the built-in agent alone."""
+"""The demonstration tools, which only the built-in agent has."""
 
 from __future__ import annotations
 

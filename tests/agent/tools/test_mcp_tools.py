@@ -1,4 +1,4 @@
-"""What a server says of its tools, and what they return: bounded, clean, and nobody's order."""
+"""Descriptions and results of MCP tools: bounded, clean, and never taken as instructions."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
 
 
 def test_pictures() -> None:
-    """What they are is said by their bytes, whatever the server calls them."""
+    """Detect the type of an image by its bytes, whatever the server declares."""
     blob = {"type": "resource", "resource": {"uri": "file:///a", "blob": b64encode(b"GIF89a" + bytes(9)).decode()}}
     result = parse_tool_result(
         JsonObject({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]})

@@ -1,4 +1,4 @@
-"""The tools for memory and skills, as a model calls them."""
+"""The tools for memory and skills, called by a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.servers.model_server import calls, plain
 
 
 def call(world: AgentHarness, tool: str, /, **arguments: Any) -> tuple[dict[str, Any], bool]:
-    """The result as JSON, and whether the call failed."""
+    """Return the result as JSON, and whether the call failed."""
     world.model.answers = [calls((tool, arguments)), plain("Ok")]
     world.host.events.clear()
     world.answer("Go")
@@ -60,7 +60,7 @@ PATH = f"{HOME}/memories/MEMORY.md"
 
 
 def history(tool: str) -> tuple[dict[str, Any], ...]:
-    """An earlier turn of the chat, in which a tool was called."""
+    """Return an earlier turn of the chat with a call of this tool."""
     call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
     return (
         {"role": "user", "content": "Look"},

@@ -1,4 +1,4 @@
-"""What the phone's answers become for a model."""
+"""Conversion of the phone's answers for a model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
 
 
 def test_what_phones_and_relays_say_has_a_meaning() -> None:
-    # wire bridge 5.9 and 2.2, and what this relay says besides
+    # wire bridge 5.9 and 2.2, and further codes of this relay
     phones = """device_control_sideload_only user_denied bridge_disabled service_unavailable keyguard_blocked
         permission_denied sideload_only unknown_bridge_command bridge_capability_denied bridge_capability_expired
         bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""

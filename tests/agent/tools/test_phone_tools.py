@@ -1,4 +1,4 @@
-"""The phone's tools: one for each route, through a real relay to the reference phone."""
+"""The phone tools: one for each route, through a real relay to the reference phone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_the_relay_requires_can_be_given() -> None:
 
 
 def test_limits_are_those_of_the_routes() -> None:
-    """Wire bridge 3.4, 3.6, 3.7: what a phone clamps a model's `limit` to."""
+    """Compare with the range to which a phone clamps `limit` (wire bridge 3.4, 3.6, 3.7)."""
     limits = {row.path: row.properties["limit"] for row in PHONE_TOOLS if "limit" in row.properties}
     assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
         "/find_nodes": (1, 512),
@@ -68,7 +68,7 @@ def test_limits_are_those_of_the_routes() -> None:
 
 
 def test_spans_are_those_of_the_routes() -> None:
-    """Wire bridge 3.4 and 3.5: of a `duration` in milliseconds, and of a pause; a tap's and a swipe's end here."""
+    """Compare with the ranges of durations and pauses in milliseconds (wire bridge 3.4 and 3.5)."""
     named = ("duration", "duration_ms", "ms")
     spans = {row.path: (name, row.properties[name]) for row in PHONE_TOOLS for name in named if name in row.properties}
     assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
@@ -124,7 +124,7 @@ def test_words_to_choose_from() -> None:
 
 
 def test_what_asks_first() -> None:
-    """And what a remembered answer is for: the same recipient, or the same intent."""
+    """Compare the tools that need approval, and the arguments for which a stored approval is valid."""
     assert {row.name: row.asks_by for row in PHONE_TOOLS if row.needs_approval is not None} == {
         "send_intent": ("action", "data", "package", "component"),
         "broadcast": ("action", "data", "package"),
@@ -228,7 +228,7 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
     world: AgentHarness, tool: str, arguments: dict[str, str]
 ) -> None:
     world.host.can_request_approval = False
-    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the phone's own question
+    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the confirmation on the phone
     assert world.host.asked == []
     assert f"pending {tool}" not in world.host.event_names
     assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
@@ -236,13 +236,13 @@ def test_a_phone_with_gates_is_asked_there_and_not_here(
 
 
 def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
+    """Refuse the call on the next phone, which may not confirm, since no approval was requested here."""
     judge = RelayPhoneControl.gate_bound_arguments
 
     def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
         bound = yield from judge(self, arguments)
         (phone,) = world.relay.phones._phones.values()
-        phone.status = {}  # as of another one
+        phone.status = {}  # as reported by another phone
         return bound
 
     monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", judge_and_lose)
@@ -251,12 +251,12 @@ def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentHarness, monkey
     assert "try once more" in refused
     monkeypatch.undo()
     world.host.choices = ["deny"]
-    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # approval is requested here now
 
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
 def test_what_no_phone_asks_about_is_asked_here(world: AgentHarness, tool: str) -> None:
-    """Wire bridge 5.2: raw intents have no "always confirm"."""
+    """Request approval here: raw intents have no confirmation on the phone (wire bridge 5.2)."""
     world.host.choices = ["once"]
     assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1
@@ -275,7 +275,7 @@ def test_what_no_phone_asks_about_is_asked_here(world: AgentHarness, tool: str) 
 def test_a_phone_that_has_not_said_that_it_has_gates(
     status: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a relay elsewhere, or an old phone, or one that has not reported yet, or is gone."""
+    """Request approval here for a relay elsewhere, an old phone, or one without a report."""
 
     def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
         yield from ()

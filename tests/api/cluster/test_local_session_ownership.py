@@ -1,4 +1,4 @@
-"""What a process has that is alone, and what it does not load."""
+"""Session ownership of a single process, and the modules that it does not load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses that all nodes have: in the store, on their way there, and kept here if it does not take them."""
+"""Responses that all nodes share: stored, on their way to the store, and kept locally if the store refuses them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Two(ApiClusterHarness):
         return responses
 
     def comes_of(self, flow: Flow[Any], after: float = 0.1) -> Any:
-        """What the flow says, or is refused with."""
+        """Return the result or the refusal of a flow, or a note that it has not ended."""
         results: list[Any] = []
         engine = self.node.engine
         self.within(lambda: engine.spawn(flow, on_done=results.append, on_error=results.append))
@@ -63,7 +63,7 @@ def test_one_that_is_on_its_way_is_waited_for() -> None:
     book.keep(n=0)
     assert book.comes_of(book.responses(1).get(ID)) == response()
     book.after(PROPAGATION_DELAY)
-    assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: nobody of us made it
+    assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: no node made it
 
 
 def test_what_the_store_does_not_take_stays_here() -> None:

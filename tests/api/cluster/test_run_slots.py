@@ -1,4 +1,4 @@
-"""How many turns there may be at all nodes together, and how many may wait."""
+"""Limits for running and waiting turns of all nodes together."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ REFUSED = (
     ("/v1/runs", {"input": "c"}),
     ("/v1/responses", {"input": "c"}),
     ("/v1/chat/completions", {"messages": [{"role": "user", "content": "c"}]}),
-    ("/v1/runs", ["no object"]),  # nobody has read it
+    ("/v1/runs", ["no object"]),  # refused before it is parsed
 )
 
 
 def begun(book: ApiClusterHarness) -> list[str]:
-    """What the turns so far were asked, that have begun."""
+    """Return the prompts of the turns that have begun."""
     return [str(hand.turn.prompt) for hand in book.puppet.hands]
 
 
 def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
-    """A turn at a node, of a session of its own."""
+    """Start a turn on a node, by default in a new session."""
     book.at(n)
     return book.chat(session or book.session(), {"message": said})
 
@@ -40,13 +40,13 @@ def hand_of(book: ApiClusterHarness, said: str) -> ScriptedTurn:
 
 
 def finish(book: ApiClusterHarness, n: int, said: str) -> None:
-    """That turn, at its node, is done."""
+    """Finish that turn on its node."""
     book.at(n)
     hand_of(book, said).finish()
 
 
 def held(book: ApiClusterHarness, kind: str) -> str:
-    """What Redis has of the places of a kind."""
+    """Return the record of slots of this kind in Redis."""
     value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 
@@ -88,18 +88,18 @@ def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
     assert (places(book, "turns"), places(book, "line")) == (1, 1)
     assert code(book.at(1).call("POST", "/v1/runs", {"input": "c"})) == FULL
     finish(book, 0, "a")
-    assert begun(book) == ["a", "b"]  # at once: nobody else waits
+    assert begun(book) == ["a", "b"]  # at once: no other turn waits
     waiting.vanish()
     finish(book, 0, "b")
     served = list(book.town.served).count("EVAL")
     book.after(60.0)
-    assert list(book.town.served).count("EVAL") == served  # who has none says nothing
+    assert list(book.town.served).count("EVAL") == served  # a node without slots sends no renewals
 
 
 def test_no_node_keeps_the_others_waiting() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     for n, (node, _) in enumerate(book.members):
-        node.engine.entropy = Random(n).randbytes  # they draw lots
+        node.engine.entropy = Random(n).randbytes  # random order
     for number in range(12):
         chat(book, 0, f"0 {number}")
     chat(book, 1, "1")
@@ -118,7 +118,7 @@ def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     book.at(0)
     session = book.session()
     chat(book, 0, "a", session)
-    chat(book, 0, "b", session)  # behind it
+    chat(book, 0, "b", session)  # queued behind it
     for n in (0, 1):
         refused = chat(book, n, "c")
         assert (code(refused), "too many turns wait" in refused.text) == (FULL, True)
@@ -183,7 +183,7 @@ def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None
     chat(book, 0, "a")
     book.cut(0)
     book.after(2 * LEASE)
-    chat(book, 1, "b")  # nobody knows whether "a" goes on
+    chat(book, 1, "b")  # it is unknown whether "a" continues
     assert begun(book) == ["a", "b"]
     book.mend()
     book.after(1.0 + TAKEOVER_DELAY)
@@ -238,7 +238,7 @@ def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
 
 
 def refusal(book: ApiClusterHarness, flow: Flow[None]) -> tuple[int, str]:
-    """What a flow of a node's is refused with."""
+    """Return status and code of the refusal of a flow."""
     errors: list[Exception] = []
     engine = book.node.engine
     book.within(lambda: engine.spawn(flow, on_error=errors.append))

@@ -1,4 +1,4 @@
-"""API servers as nodes of one service: turns are at one node, and are followed, stopped and answered from any."""
+"""API servers as nodes of one service: a session's turns run on one node and are reachable through every node."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
     assert (book.turns, second.head.status, blocking.answer) == (1, 200, None)
     assert second.head.headers.get(b"content-type") == b"text/event-stream"
     said = [name for name, _ in second.head.headers]
-    assert len(said) == len(set(said))  # what every answer says is said once
+    assert len(said) == len(set(said))  # no header of the forwarded answer is doubled
     book.at(0)
     hand.emit(TextDelta("1"))
     hand.finish()
@@ -172,7 +172,7 @@ def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
     assert (status.json["status"], len(status.json["approvals"])) == ("waiting_for_approval", 1)
     follower = book.call("GET", f"{run}/events")
     assert "approval.request" in follower.text
-    assert book.request("GET", f"{run}/events").status == 404  # it has its one reader
+    assert book.request("GET", f"{run}/events").status == 404  # the one reader is attached
     book.at(2)
     approval = f"{run}/approval"
     assert book.request("POST", approval, {"choice": "nonsense"}).status == 400
@@ -220,7 +220,7 @@ def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
     node, _ = book.members[0]
-    node.alive = False  # it hangs
+    node.alive = False  # the node hangs
     call = book.at(1).call("GET", run)
     book.after(1.0)
     assert code(call) == UNAVAILABLE
@@ -239,7 +239,7 @@ def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
 
 
 def passed(book: ApiClusterHarness) -> int:
-    """How often Redis was asked who has what."""
+    """Return the number of ownership queries that Redis received."""
     return sum(name in ("EVAL", "GET", "SET") for name in book.town.served)
 
 
@@ -250,7 +250,7 @@ def test_nobody_is_passed_on_without_a_key(key: str) -> None:
     book.chat(session)
     run = f"/v1/runs/{book.hand.turn.run_id}"
     asked = passed(book)
-    for n, headers in ((1, ()), (0, VIA)):  # nor let in by who says that it was passed on
+    for n, headers in ((1, ()), (0, VIA)):  # nor does a client get access by claiming that the request was forwarded
         book.at(n)
         refused = [
             book.request("GET", run, key=key, headers=headers),
@@ -260,7 +260,7 @@ def test_nobody_is_passed_on_without_a_key(key: str) -> None:
         ]
         assert [answer.status for answer in refused] == [401] * 4
         for _, api in book.members:
-            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong ones at all nodes are too many
+            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong keys on all nodes together are the limit
     assert passed(book) == asked
     assert (len(book.api.runs), book.turns) == (1, 1)
 
@@ -283,7 +283,7 @@ def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(book: ApiClusterHarness, name: str) -> float:
-    """What a monitor is told."""
+    """Return the value of a metric."""
     lines = book.request("GET", "/metrics").body.decode().splitlines()
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
@@ -300,7 +300,7 @@ def test_what_a_monitor_is_shown() -> None:
 
 
 def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
-    """One response, which has been kept: its id."""
+    """Create a stored response and return its id."""
     call = book.call("POST", "/v1/responses", {"input": text, **more})
     book.hand.emit(TextDelta(f"{text}!"))
     book.hand.finish()
@@ -308,7 +308,7 @@ def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
 
 
 def asked_with(book: ApiClusterHarness) -> list[object]:
-    """What the model was given of what was before."""
+    """Return the history that the model received."""
     return [row["content"] for row in book.hand.turn.history]
 
 
@@ -364,13 +364,13 @@ def test_a_response_that_nobody_has(wanted: str) -> None:
     assert [call.result.status for call in asked] == [404, 404]
 
 
-# --- the same request again ----------------------------------------------------------------------------------------
+# --- repeated requests ---------------------------------------------------------------------------------------------
 
 COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
 def again(book: ApiClusterHarness, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
-    """A request with a key."""
+    """Send a request with an idempotency key."""
     wanted = {"input": "Hi"} if path == "/v1/responses" else COMPLETION
     return book.call("POST", path, {**wanted, **body}, headers=[(b"idempotency-key", key.encode())])
 
@@ -389,7 +389,7 @@ def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
     bodies = [call.result.json for call in (first, meanwhile, beside, later)]
     assert all(body == bodies[0] for body in bodies)
     assert book.turns == 1
-    for more in ({"model": "other"}, {"key": "other"}):  # it is another one
+    for more in ({"model": "other"}, {"key": "other"}):  # a different request
         again(book, path, **more)
         book.hand.finish()
     assert book.turns == 3
@@ -397,7 +397,7 @@ def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
 
 def test_a_key_is_where_the_run_was_begun() -> None:
     book = ApiClusterHarness(3)
-    held = again(book, key="other")  # the conversation is that of the next one, and so is the session
+    held = again(book, key="other")  # conversation and session are those of the next request
     hand = book.hand
     passed = again(book.at(1))
     book.at(0)
@@ -428,7 +428,7 @@ def test_a_key_of_a_node_that_is_gone_is_free() -> None:
     book = ApiClusterHarness()
     again(book)
     book.kill(0)
-    assert code(again(book.at(1))) == UNAVAILABLE  # nobody has noticed
+    assert code(again(book.at(1))) == UNAVAILABLE  # not detected yet
     book.after(0.5)
     call = again(book)
     book.after(LEASE)

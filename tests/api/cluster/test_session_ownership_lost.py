@@ -1,4 +1,4 @@
-"""API servers as nodes of one service: one is killed, stopped or hangs, and Redis goes."""
+"""API servers as nodes of one service: nodes that are killed, stopped or hang, and the loss of Redis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.api.cluster.test_session_ownership import again
 from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
 from tests.api.scripted_agent import call_of, names, streamed_text
 
-# --- nodes that go -------------------------------------------------------------------------------------------------
+# --- lost nodes ----------------------------------------------------------------------------------------------------
 
 
 def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
@@ -36,14 +36,14 @@ def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
     book.kill(0)
     assert code(blocking) == UNAVAILABLE
     assert (stream.gone, names(stream)) == (True, [])
-    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of one process
+    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of a single process
     fresh = book.chat(session, {"message": "four"})
     book.after(LEASE - 0.1)
     assert book.turns == 1
     book.after(POLL_INTERVAL)
     assert names(fresh)[:2] == ["session.created", "run.started"]
     rows = book.messages(session)
-    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # what was told is there
+    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # all reported messages are stored
 
 
 def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> None:
@@ -86,7 +86,7 @@ def test_who_stops_says_so_and_stores_what_was_said() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "so far"]
     assert "node left" in book.events()
     book.chat(session)
-    assert book.turns == 2  # who stops gives back what it had
+    assert book.turns == 2  # a stopping node releases its ownership
 
 
 # --- Redis ---------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
     book.after(1.0)
     waiting = book.chat(session, {"message": "three"})
     book.after(TAKEOVER_DELAY)
-    assert lease(book, session).endswith(":8642")  # it has again what it had
+    assert lease(book, session).endswith(":8642")  # owned again
     book.at(0)
     hand.emit(TextDelta("1"))
     hand.finish()
@@ -152,7 +152,7 @@ def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
     first = book.chat(session, {"message": "one"})
     hand = book.hand
     hand.store_calls(call_of())
-    book.cut(0)  # Redis is there for the others
+    book.cut(0)  # the others still reach Redis
     book.at(1).after(LEASE)
     second = book.chat(session, {"message": "two"})
     assert (names(second)[0], book.turns) == ("session.created", 2)
@@ -196,7 +196,7 @@ def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
     book.at(1).after(LEASE)
     if overtaken:
         book.chat(session, {"message": "two"})
-        book.hand.finish()  # it is nobody's now
+        book.hand.finish()  # without an owner now
     book.at(0).mend()
     book.after(1.0)
     assert lease(book, session).endswith(":8642") is not overtaken

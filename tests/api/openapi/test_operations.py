@@ -1,4 +1,4 @@
-"""The API's document: every route and nothing else, and what GET answers is as it says."""
+"""The API's document has exactly the routes of the API, and the responses to GET match it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
 
 @pytest.fixture(scope="module")
 def places() -> dict[str, str]:
-    """What stands in the braces of paths, of things that there are."""
+    """Return values of path parameters for existing resources."""
     BOOK.disk.put("/home/svc/skills/fly/SKILL.md", b"---\nname: fly\ndescription: To fly\n---\nFlap.\n")
     turn = BOOK.call("POST", f"/api/sessions/{SESSION}/chat", {"message": "Hello"})
     run = BOOK.request("POST", "/v1/runs", {"input": "Hello"})

@@ -1,4 +1,4 @@
-"""What the API's types say is what its writers write: the members of the big ones, one by one."""
+"""The API's types match the members that the API writes, for the large types."""
 
 from __future__ import annotations
 

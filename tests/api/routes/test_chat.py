@@ -148,7 +148,7 @@ def test_the_gap_between_two_answers_is_told_once() -> None:
     hand, tool = book.hand, call_of()
     hand.emit(TextDelta("A"))
     hand.store_calls(tool, text="A")
-    hand.emit(TextDelta("\n\n"), TextDelta("B"))  # an agent that tells it itself
+    hand.emit(TextDelta("\n\n"), TextDelta("B"))  # an agent that sends the separator itself
     hand.finish()
     assert streamed_text(call) == "A\n\nB"
     assert book.messages(session)[-1]["content"] == "B"
@@ -168,7 +168,7 @@ def test_parallel_tools_and_one_that_fails() -> None:
     assert check(call)[3:-3] == ["tool.started", "tool.started", "tool.failed", "tool.completed", "assistant.delta"]
     assert (data_of(call, "tool.failed")["call_id"], data_of(call, "tool.failed")["error"]) == ("call_2", "no")
     assert data_of(call, "tool.completed")["call_id"] == "call_1"
-    assert streamed_text(call) == "So."  # nothing was said before: no gap
+    assert streamed_text(call) == "So."  # no separator, since no text came before
 
 
 def test_a_call_that_waits_for_an_approval() -> None:
@@ -178,7 +178,7 @@ def test_a_call_that_waits_for_an_approval() -> None:
     hand.emit(ToolCallPending(tool))
     asked = ApprovalRequested(call=tool, command="ls", description="lists", pattern="ls")
     hand.do(lambda: hand.host.request_approval(asked))
-    assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # it waits once
+    assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # a second request for approval is not sent
     run_id = data_of(call, "run.started")["run_id"]
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
     answer = book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once", "call_id": tool.id})
@@ -193,13 +193,13 @@ def test_a_call_that_waits_for_an_approval() -> None:
 
 @pytest.mark.parametrize(("said", "may_ask"), [({}, False), ({"approvals": True}, True), ({"approvals": "yes"}, False)])
 def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
-    """A client that does not say that it shows questions, as none in use does, is not asked."""
+    """Request approvals only from clients that declare support for them, which no client in use does."""
     book = TurnHarness()
     path = f"/api/sessions/{book.session()}/chat"
     book.call("POST", f"{path}/stream", {"message": "Hi", **said})
     assert book.hand.host.can_request_approval is may_ask
     book.hand.finish()
-    book.call("POST", path, {"message": "Hi", **said})  # one answer at the end: no place for a question
+    book.call("POST", path, {"message": "Hi", **said})  # a single response has no place for an approval
     assert book.hand.host.can_request_approval is False
     book.hand.finish()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], **said})
@@ -357,7 +357,7 @@ def test_silence_is_filled_with_comments() -> None:
     book.hand.emit(TextDelta("x"))
     length = len(call.text)
     book.after(29.9)
-    assert len(call.text) == length  # it begins anew with each event
+    assert len(call.text) == length  # the interval restarts with each event
     book.after(0.1)
     assert call.text[length:] == ": keepalive\n\n"
     book.after(30.0)
@@ -462,7 +462,7 @@ LOCAL = Address("127.0.0.1", 50_000)
     [
         ([OPERATOR], LOCAL, ()),
         ([OPERATOR, SECRET], LOCAL, (SECRET,)),
-        ([SECRET], LOCAL, None),  # the TUI gateway, voice: they speak for a device
+        ([SECRET], LOCAL, None),  # the TUI gateway and voice act for a device
         ([(b"x-svc-operator", b"yes")], LOCAL, None),
         ([OPERATOR, (b"x-forwarded-for", b"192.0.2.1")], LOCAL, None),
         ([OPERATOR, (b"origin", b"https://evil.example")], LOCAL, None),
@@ -476,7 +476,7 @@ def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, 
     assert book.hand.turn.operator == operator
     book.hand.finish()
     book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"}, headers=headers, peer=peer)
-    assert book.hand.turn.operator is None  # its answer is what is kept
+    assert book.hand.turn.operator is None  # from its answer
 
 
 def test_what_is_not_to_be_kept_goes_to_the_reader_alone() -> None:

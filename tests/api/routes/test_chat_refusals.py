@@ -84,7 +84,7 @@ def test_a_store_that_fails_is_told() -> None:
     call = book.chat(session)
     book.hand.emit(TextDelta("lost"))
     book.refuse = (AddMessages,)
-    book.hand.store_calls(call_of())  # its row is lost; the turn goes on
+    book.hand.store_calls(call_of())  # its row is lost; the turn continues
     book.hand.emit(TextDelta("lost, too"))
     book.hand.finish()
     assert names(call)[-2:] == ["error", "done"]
@@ -151,7 +151,7 @@ def test_probes_find_the_routes(path: str) -> None:
     assert TurnHarness().request("HEAD", path, key="").status == 401
 
 
-# --- blocking -----------------------------------------------------------------------------------------------------
+# --- single responses ---------------------------------------------------------------------------------------------
 
 
 def blocking(book: TurnHarness, session: str) -> ApiCall:

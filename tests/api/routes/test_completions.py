@@ -56,7 +56,7 @@ def test_a_stream() -> None:
     hand.finish()
     events = call.stream()
     assert events.pop().data == "[DONE]"
-    assert set(names(call)) == {"message"}  # an OpenAI client takes an event of any name for a chunk
+    assert set(names(call)) == {"message"}  # an OpenAI client treats an event of any name as a chunk
     chunks = [json.loads(event.data) for event in events]
     assert {(each["id"], each["object"], each["created"], each["model"]) for each in chunks} == {
         (
@@ -250,7 +250,7 @@ def test_without_a_key_no_session_can_be_named() -> None:
     assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403
 
 
-# --- what is asked of the model, and the client's own tools ---
+# --- model parameters, and the client's own tools ---
 
 MODEL = {CONFIG: 'model: {default: big, base_url: "http://127.0.0.1:9000/v1", max_tokens: 100}'}
 ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
@@ -285,7 +285,7 @@ def test_a_client_with_tools_of_its_own() -> None:
     assert "svc" not in call.result.json
     result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
     messages = [*BODY["messages"], choice["message"], result]
-    again = post(book, {"messages": messages})  # not even naming its tools again
+    again = post(book, {"messages": messages})  # without a list of tools
     turn = book.hand.turn
     assert (turn.tools, turn.prompt, turn.history[-1]) == ((), "", result)
     assert turn.history[1]["tool_calls"] == [CALLED]
@@ -357,7 +357,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
     first, second = post(book, headers=AGAIN), post(book, headers=AGAIN)
     assert book.turns == 1
     first.vanish()
-    assert not book.hand.cancelled  # somebody still waits
+    assert not book.hand.cancelled  # another client still waits
     book.hand.emit(TextDelta("Hello"))
     book.hand.finish()
     book.after(299.0)

@@ -1,4 +1,4 @@
-"""The door of the API's `/mcp` is that of its other routes."""
+"""Access to the API's `/mcp`, which is that of the other routes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_who_may(method: str) -> None:
 def test_without_a_key_it_is_this_networks() -> None:
     book = ApiHarness(ApiConfig())
     assert McpHttpSession(book).identity
-    book.host_name = b"evil.example"  # a page whose name was made to point here
+    book.host_name = b"evil.example"  # a page under DNS rebinding
     assert book.call("POST", "/mcp", {}, headers=fields()).result.status == 403
 
 

@@ -1,8 +1,10 @@
-"""What Open WebUI sends, and what it gets: its requests as its release 0.12.4 made them, told in our words.
+"""Requests of Open WebUI, release 0.12.4, and the answers to them.
 
-Recorded between that release, installed from its package, and an API server: models listed, chats from its page and
-through its API, pictures, sliders, tools, tasks (titles, tags, follow-ups). Its page brings some 28 tools of its own
-with each chat, unless "Builtin Tools" is off among the model's capabilities; five of them, of all shapes, stand here.
+The requests were recorded between that release, installed from its package, and an API server, and then paraphrased.
+They list models, chat from its page and through its API, and use images, sliders, tools and tasks (titles, tags,
+follow-ups).
+Its page adds about 28 tools of its own to each chat, unless "Builtin Tools" is off among the model's capabilities.
+Five of them, of all shapes, are used here.
 """
 
 from __future__ import annotations
@@ -166,7 +168,7 @@ def test_a_task_is_one_answer(task: str) -> None:
 
 
 def test_a_chat_of_its_page_brings_tools() -> None:
-    """With a model it is told of them; the built-in agent calls none, and answers all the same."""
+    """Check that a model receives the page's tools; the built-in agent calls none and still answers."""
     body = {**CHAT, **USAGE, "tools": TOOLS}
     for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
         book = TurnHarness(config)

@@ -103,7 +103,7 @@ def test_what_the_agent_is_told() -> None:
 
 
 def test_a_client_may_send_back_what_it_was_answered() -> None:
-    """`input += response.output`, as OpenAI's guides have it; of the items only messages are history."""
+    """Accept `input += response.output`, as in OpenAI's guides; only its messages become history."""
     book = TurnHarness()
     output = answered(book)["output"]
     items = [
@@ -131,7 +131,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
 
 def test_the_same_request_twice_at_once_is_run_once() -> None:
     book = TurnHarness()
-    book.hold = (OpenFile,)  # of the configuration
+    book.hold = (OpenFile,)  # of the configuration file
     calls = [post(book, headers=[(b"idempotency-key", b"k")]) for _ in range(2)]
     book.hold = ()
     book.release()

@@ -26,7 +26,7 @@ def post(book: TurnHarness, body: object = None, **options: Any) -> ApiCall:
 
 
 def begun(book: TurnHarness, body: object = None) -> str:
-    """A run that nobody watches yet; its id."""
+    """Start a run without a reader and return its id."""
     answer = post(book, body).result
     assert answer.status == 202
     assert set(answer.json) == {"run_id", "status"}
@@ -104,7 +104,7 @@ def test_a_run_that_is_watched_later() -> None:
     assert "one consumer" in again.json["error"]["message"]
     book.hand.emit(TextDelta("lo"))
     call.vanish()
-    assert not book.hand.cancelled  # the run goes on
+    assert not book.hand.cancelled  # the run continues
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
     book.hand.finish()
     assert status(book, run_id)["output"] == "Hello"
@@ -279,8 +279,8 @@ def test_a_run_continues_a_stored_response() -> None:
     book.hand.finish()
     own = [{"role": "user", "content": "Own"}]
     for body, history in (
-        ({**previous, "conversation_history": own}, tuple(own)),  # which wins
-        ({"previous_response_id": "resp_x"}, ()),  # unknown: ignored here
+        ({**previous, "conversation_history": own}, tuple(own)),  # the explicit history has precedence
+        ({"previous_response_id": "resp_x"}, ()),  # an unknown id is ignored here
         ({"previous_response_id": 7}, ()),
     ):
         begun(book, {"input": "So", **body})
@@ -402,7 +402,7 @@ def test_two_questions_at_once() -> None:
 
 
 def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked() -> None:
-    """The first lapses, the agent asks for something else, and the late click must not allow that."""
+    """Refuse a late answer without a call id, so that it cannot allow another call than the user saw."""
     book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
@@ -421,7 +421,7 @@ def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked
 
 
 def test_the_state_of_a_run_has_the_words_of_its_questions() -> None:
-    """So that whoever was asked and reloads is asked the same."""
+    """Check that the state has pending approvals, so that a client can show them again after a reload."""
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id

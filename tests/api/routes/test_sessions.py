@@ -31,7 +31,7 @@ def book() -> ApiHarness:
 
 
 def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> None:
-    """Put rows into a session."""
+    """Store messages in a session."""
     rows = tuple(
         Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
         for text in texts
@@ -137,7 +137,7 @@ def test_pages(book: ApiHarness) -> None:
     for _ in range(5):
         ids.append(book.session())
         book.after(1.0)
-    ids.reverse()  # the last active first
+    ids.reverse()  # latest activity first
     answer = book.request("GET", "/api/sessions?limit=2").json
     assert [row["id"] for row in answer["sessions"]] == ids[:2]
     assert (answer["object"], answer["limit"], answer["offset"]) == ("list", 2, 0)
@@ -165,7 +165,7 @@ def test_pages(book: ApiHarness) -> None:
         ("limit=-1&offset=-1", 50, 0),
         ("limit=x&offset=1.5", 50, 0),
         ("limit=&offset=", 50, 0),
-        ("limit=%C2%B2", 50, 0),  # a superscript two
+        ("limit=%C2%B2", 50, 0),  # a superscript two is not a digit
         ("limit=1&limit=2&profile=x", 1, 0),
         ("offset=1000000000000000", 50, 10**15),
         ("offset=9007199254740993", 50, 2**53 - 1),
@@ -382,7 +382,7 @@ def test_a_fork_of_one_without_a_title(book: ApiHarness) -> None:
 
 
 def forked_at_once(book: ApiHarness, *forks: tuple[str, dict[str, str]]) -> list[Any]:
-    """Forks that wait for the store together at each of their questions, as far as they ask at once."""
+    """Send forks that reach each step of the store at the same time; return the answers."""
     book.hold = (GetChat,)
     calls = [book.call("POST", f"/api/sessions/{source}/fork", body) for source, body in forks]
     for held in ((ListTitles,), (ForkChat,), ()):
@@ -399,11 +399,11 @@ def test_forks_at_once_have_a_number_each(book: ApiHarness) -> None:
 
 
 def test_forks_of_a_long_title_have_a_number_each(book: ApiHarness) -> None:
-    """The stem is cut to make room for the number, and so was that of others."""
+    """Cut the title so that the number fits, also where other titles were cut alike."""
     source = book.session(title="x" * 100)
     made = [book.request("POST", f"/api/sessions/{source}/fork", {}).json["title"] for _ in range(12)]
     assert made[:3] == [f"{'x' * 97} #{number}" for number in (2, 3, 4)]
-    assert made[7:10] == [f"{'x' * 97} #9", f"{'x' * 96} #2", f"{'x' * 96} #3"]  # of a shorter stem there was none
+    assert made[7:10] == [f"{'x' * 97} #9", f"{'x' * 96} #2", f"{'x' * 96} #3"]  # no fork of the shorter title existed
     assert len({*made}) == 12
 
 
@@ -472,7 +472,7 @@ def test_bad_searches(book: ApiHarness, query: str) -> None:
     assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
 
 
-# --- unknown sessions, the store, probes --------------------------------------------------------------------------
+# --- unknown sessions, errors of the store, scans -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -523,7 +523,7 @@ def test_probes_never_say_that_a_route_does_not_exist(book: ApiHarness, path: st
 
 
 def test_a_session_is_deleted_while_its_turn_runs(book: ApiHarness) -> None:
-    """The turn is interrupted first, its stream ends in good order, and nothing of it is left."""
+    """Interrupt the turn first, end its stream in order, and delete all its rows."""
     identity = book.session()
     call = book.call("POST", f"/api/sessions/{identity}/chat/stream", {"message": "/count 1000"})
     book.after(1.0)

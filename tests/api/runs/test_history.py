@@ -62,7 +62,7 @@ def test_calls_that_were_cut_off_get_a_result() -> None:
 
 def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
     rows = [
-        row("tool", "no call", answers="a"),  # the window began behind it
+        row("tool", "no call", answers="a"),  # the call is before the window
         row("user", "Hi"),
         row("user", "Hi?"),
         row("assistant", ""),
@@ -91,7 +91,7 @@ def test_of_a_long_history_the_newest_whole_turns_are_given() -> None:
         row("assistant", "done"),
     ]
     assert [message["content"] for message in build_history(rows)] == ["second", "", half[:-1000], "done"]
-    assert len(build_history(rows[:4])) == 5  # everything fits
+    assert len(build_history(rows[:4])) == 5  # all messages fit
     assert [len(build_history([row("user", "x" * size)])) for size in (MAX_TEXT, MAX_TEXT + 1)] == [1, 0]
     assert build_history([row("user", "x"), row("assistant", "y" * MAX_TEXT)]) == ()
 

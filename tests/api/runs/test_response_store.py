@@ -72,7 +72,7 @@ def test_all_together_have_a_size() -> None:
     run(book, store.put(response(2, "x" * (MAX_TEXT - 200)), "s", None))
     assert run(book, store.get("resp_1")) is not None
     run(book, store.put(response(3, "x" * 200), "s", None))
-    assert run(book, store.get("resp_2")) is None  # the last used are the others
+    assert run(book, store.get("resp_2")) is None  # the least recently used one was evicted
     run(book, store.put(response(4, "x" * MAX_TEXT), "s", None))
     assert [run(book, store.get(f"resp_{number}")) for number in (1, 3, 4)] == [None, None, None]
     left = MAX_TEXT - len(strict_json.dumps(response(5)))

@@ -29,7 +29,7 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
     book.chat(session, {"message": "And?"})
     roles = [message["role"] for message in book.hand.turn.history]
-    assert roles == ["user", "assistant", "tool"]  # the call that was cut off has a result
+    assert roles == ["user", "assistant", "tool"]  # the interrupted call has a result
 
 
 def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:

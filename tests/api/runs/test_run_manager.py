@@ -46,7 +46,7 @@ def test_runs_are_forgotten_in_time() -> None:
     book.after(3_600.0)
     assert book.api.runs.get(first) is None
     book.chat(session)
-    book.hand.finish()  # whatever ended an hour ago goes now
+    book.hand.finish()  # runs that ended an hour ago are removed now
     with pytest.raises(Refused):
         book.api.runs.stop(first)
     assert book.api.runs.get(first) is None

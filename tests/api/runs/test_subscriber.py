@@ -33,7 +33,7 @@ def test_the_table() -> None:
 
 
 class Blanks:
-    """A projection that tells each event by as many blanks."""
+    """Projection that encodes each event as this number of blanks."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""Codes that Redis has, and the keys of invites that every node takes until somebody has paired with them."""
+"""Pairing codes in Redis, and keys of invites that every node accepts until a device has paired with them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def good(one: CoordinatorHarness, key: str = KEY) -> bool:
 
 
 def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> list[Any]:
-    """What came of it; others hear of a key before anybody can pair."""
+    """Register a code; return the number of broadcasts, which precede the stored code, and the result."""
     done: list[Any] = []
     one.run(one.fellows.register_code(CODE.lower(), meta), done)
     *told, kept = one.book.new_commands()

@@ -1,4 +1,4 @@
-"""Nodes that share a Redis and a store, in virtual time: pair at one, be driven from another, be cut off by a third."""
+"""Nodes that share a Redis and a store, in virtual time: pair at one, command from another, revoke at a third."""
 
 from __future__ import annotations
 
@@ -107,15 +107,15 @@ def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() ->
     scene = world(3)
     phone = scene.pair_phone("P", 0)
     scene.partition_from_store(1)
-    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
+    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay retries
     for n in range(3):
         scene.kill(n)
     scene.heal()
     for n in (0, 2):
         scene.restart(n)
     scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 1)
-    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
-    scene.hosts[1].store.seconds = 2.0  # so that what it erases is there for a while
+    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # read from the store
+    scene.hosts[1].store.seconds = 2.0  # so that erasing takes a while
     scene.restart(1)
     scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 2)
     scene.sim.run_for(SOON)
@@ -133,7 +133,7 @@ def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
     patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
     assert patch.status == 200, patch.answer
     assert scene.request_and_wait(1, "GET", "/ping", token=phone.token).status == 403
-    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # it was not heard there
+    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # not received there
     scene.heal()
     scene.sim.run_for(1.0)
     assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 403
@@ -173,7 +173,7 @@ def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
     assert "pairing" not in late.refused
     scene.restart_redis()
     scene.sim.run_for(1.0)
-    assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # by now everybody knows
+    assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # received
     assert scene.pair_phone("S", 0, at=1).is_authenticated
     scene.check_invariants()
 
@@ -190,7 +190,7 @@ def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
     hasty = scene.new_phone("R", 0, token=scene.pair_phone("R", 1).token)
     assert hasty.talker is not None
     scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
-    scene.kill(0)  # while it looks
+    scene.kill(0)  # during the lookup
     scene.run(lambda: hasty.closed)
     scene.check_invariants()
 
@@ -203,7 +203,7 @@ def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_t
     assert answer.status == 200, answer
     assert (
         scene.request_and_wait(0, "GET", "/voice/config", token="A" * 43).status == 403
-    )  # no session's: it needs HTTPS
+    )  # not a session's token: HTTPS is required
     scene.check_invariants()
 
 
@@ -212,7 +212,7 @@ def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
     phone = scene.pair_phone("P", 1)
     asking = scene.request(0, "POST", "/pairing")
     ending = scene.request(0, "DELETE", f"/sessions/{phone.token}")
-    scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
+    scene.sim.run_for(0.0005)  # received by the nodes, while Redis is further away
     scene.stop(0)
     scene.run(lambda: asking.is_closed and ending.is_closed)
     assert (asking.status, ending.status) == (200, 200)
@@ -305,7 +305,7 @@ def test_phones_elsewhere_are_phones() -> None:
     assert one.devices()["count"] == 1
     one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 0
-    assert one.new_messages() == []  # that it left is no news of ours
+    assert one.new_messages() == []  # no message about a phone of another node
     one.came("", 5)
     one.came(socket="x")  # type: ignore[arg-type]  # nonsense
     assert one.devices()["count"] == 0
@@ -314,7 +314,7 @@ def test_phones_elsewhere_are_phones() -> None:
 def test_notifications_are_those_of_all_nodes() -> None:
     one = CoordinatorHarness()
     one.deliver("notified", {"title": "theirs"})
-    one.deliver("notified", {"title": "x" * 20_000})  # nobody keeps that
+    one.deliver("notified", {"title": "x" * 20_000})  # no node stores this
     one.book.within(lambda: one.fellows.notification_received({"title": "ours"}))
     assert one.new_messages() == [("notified", {"title": "ours"})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
@@ -329,7 +329,7 @@ def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
 def test_a_phone_of_who_is_gone_is_none() -> None:
     one = CoordinatorHarness()
     one.deliver("bye")
-    one.told = -2  # it says -1: what it finishes
+    one.told = -2  # it sends -1 for a message that it completes
     one.came()
     assert one.devices()["count"] == 0
 
@@ -340,20 +340,20 @@ def test_of_two_places_of_a_phone_the_later_counts() -> None:
     one.came("X", 3, since=4.0)
     outcomes: list[CommandOutcome] = []
     begin(one, one.relay.phones.choose("X").socket, outcomes)
-    one.came("X", 4, since=5.0)  # once more
+    one.came("X", 4, since=5.0)  # sent twice
     assert not outcomes
     one.came("X", 9, since=6.0)
     assert [outcome.status for outcome in outcomes] == [502]
     assert one.devices()["count"] == 1
     one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 1
-    one.came("X", 11, since=6.0)  # of the same instant the one that all have heard last
+    one.came("X", 11, since=6.0)  # of the same instant: the phone that arrived last
     one.deliver("left", {"socket": 9})
     assert one.devices()["count"] == 1
 
 
 def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
-    """A command waits here."""
+    """Begin a bridge command on this node."""
     now = one.book.engine.now
     one.relay.bridge.begin(
         request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, tell=outcomes.append
@@ -434,7 +434,7 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     assert one.devices()["active_device_id"] == "Y"
     assert one.devices()["most_recent_device_id"] == "Z"
     assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
-    one.deliver("active", {"device_id": "Z", "since": 7.0})  # it was said before
+    one.deliver("active", {"device_id": "Z", "since": 7.0})  # sent earlier
     assert one.devices()["active_device_id"] == "Y"
     for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
         one.deliver("active", {"device_id": device, "since": since})
@@ -471,7 +471,7 @@ def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
     one.book.within(lambda: one.relay.phones.select_active("Z"))
     one.book.within(one.fellows.phone_selected)
     assert one.new_messages() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
-    one.book.within(come)  # it reports again: another is driven
+    one.book.within(come)  # a second report selects another active phone
     assert [word for word, _ in one.new_messages()] == ["came"]
     assert one.devices()["active_device_id"] == "Z"
     one.book.within(lambda: one.relay.remove_phone(6))
@@ -531,4 +531,4 @@ def test_at_the_stop_the_others_are_told() -> None:
 def test_limits() -> None:
     assert (coordinator.MAX_FORWARDED, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
     caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
-    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node knows all of the service's
+    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node holds all sessions of the service

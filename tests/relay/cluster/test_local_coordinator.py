@@ -1,4 +1,4 @@
-"""A relay that is alone: it agrees with itself, tells nobody, and has nowhere else to look."""
+"""Coordination for a relay that runs as a single node: no message is sent and no other node is queried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions that nodes share: taken over, looked for, read again, and what has ended stays ended."""
+"""Sessions that nodes share: taken over, looked up, reloaded; an ended session stays ended."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def test_sessions_are_taken_over_followed_and_cut_off() -> None:
     assert session.grants == {}
     one.deliver("ended", {"token_hash": record["token_hash"]})
     assert not one.knows(record)
-    one.deliver("saved", record)  # it was on its way
+    one.deliver("saved", record)  # sent before the end arrived
     assert not one.knows(record)
     one.deliver("saved", {"token_hash": "zz"})
     one.deliver("saved", {})
     assert one.book.events()[-1] == "stored session skipped"
-    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
+    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # expired
     assert not one.relay.sessions.hashed("12" * 32)
     one.deliver("ended", {"token_hash": "56" * 32})
 
@@ -67,7 +67,7 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
         one.deliver("saved", record)
     one.saves(one.shared(unsaved))
     one.book.within(one.fellows.on_messages_missed)
-    one.book.within(one.fellows.on_messages_missed)  # once more, then
+    one.book.within(one.fellows.on_messages_missed)  # a second time
     one.loads(stays, new)
     assert one.loads().request == LoadSessions(str(goes["token_hash"]))
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
@@ -103,7 +103,7 @@ def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
     assert isinstance(erase.request, DeleteSession)
     one.new_messages()
     one.book.feed(Done(save.op, None))
-    assert one.new_messages() == []  # nobody is told of what is over
+    assert one.new_messages() == []  # an ended session is not announced
 
 
 def test_a_store_that_does_not_answer_is_asked_again() -> None:
@@ -145,7 +145,7 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
     assert session.grants == {}
     one.book.after(1.0)
     one.book.within(one.fellows.on_messages_missed)
-    one.loads(before)  # as it is in the store now
+    one.loads(before)  # as the store has it now
     assert session.grants == before["grants"]
 
 
@@ -185,7 +185,7 @@ def test_news_that_come_late_are_none() -> None:
     for at in (
         now + 0.9,
         one.fellows.node.cluster_time,
-    ):  # it was parted when it told that, or tells it at the same time
+    ):  # the node was partitioned when it sent the message, or sends the message at the same time
         one.deliver("saved", {**before, "at": at})
         assert session.grants == {}
     one.deliver("saved", {**before, "at": now + 1.1})

@@ -1,4 +1,4 @@
-"""Where files may be fetched from, and the parsers of what names them."""
+"""Folders that files may be fetched from, and the parsers of their names."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ xml application/xml; yaml application/yaml; yml application/yaml
 
 
 def test_a_type_is_the_librarys_or_one_of_ours() -> None:
-    """Of what the library of Python 3.11 has of its own: what this system's files say is another matter."""
+    """Compare with the table of Python 3.11 itself, without the files of this system."""
     ours = dict(row.split() for line in OWN_TYPES.split("\n")[1:-1] for row in line.split(";"))
     theirs = MimeTypes(filenames=()).types_map[True]
     for extension, kind in CONTENT_TYPES.items():

@@ -1,4 +1,4 @@
-"""Uploads in a bucket: any node takes them in and serves them, they outlive it, and a store that fails is told."""
+"""Uploads in a bucket: any node accepts and serves them, they outlive the node, and store errors are reported."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready and scene.count_known_nodes(1) == 2)
     scene.sim.run_for(0.5)
-    assert got(scene, 1, path, phone.token).body == DATA  # it was told by the others
+    assert got(scene, 1, path, phone.token).body == DATA  # the other nodes announced it
     assert scene.request_and_wait(1, "GET", "/media/inspect").answer.json["media"][0]["size"] == len(DATA)
     scene.check_invariants()
 
@@ -150,13 +150,13 @@ def test_a_store_that_lies(lie: Any, part: bool) -> None:
     fields = {"range": "bytes=5-9"} if part else {}
     answer = got(scene, 0, path, phone.token, **fields)
     if part and lie(None, Response(206, Headers(), b"")).status == 206 and answer.status == 206:
-        assert answer.body == DATA[5:10]  # it was none
+        assert answer.body == DATA[5:10]  # the request had no range
     else:
         assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
     s3.instead = lambda request, response: Response(404, Headers(), b"")
     assert got(scene, 0, path, phone.token).status == 404
     s3.instead = lambda request, response: Response(500, Headers(), b"")
-    scene.sim.run_for(UPLOADS_LIVE)  # what it does not delete is left to it
+    scene.sim.run_for(UPLOADS_LIVE)  # the lifecycle of the bucket removes what the relay could not delete
     assert s3.asked[-1][0] == "DELETE"
     assert not scene.relays[0].media.uploads._used
     scene.check_invariants()
@@ -169,7 +169,7 @@ def test_an_upload_that_the_store_does_not_take_is_none() -> None:
     s3.instead = lambda request, response: Response(503 if request.method == "PUT" else response.status, Headers())
     assert scene.request_and_wait(0, "POST", "/media/upload", token=phone.token, body=body).status == 503
     scene.sim.run_for(1.0)
-    assert not s3.objects  # it was taken all the same, and taken back
+    assert not s3.objects  # stored despite the error, and deleted again
     assert [method for method, _ in s3.asked] == ["PUT", "DELETE"]
     assert not scene.relays[0].media.uploads._used
     scene.check_invariants()

@@ -1,4 +1,4 @@
-"""A file in a multipart body. Whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
+"""A file in a multipart body; whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc_proto.wire.events import Headers
 
 
 class Asked:
-    """As much of a request as is looked at."""
+    """The part of a request that the parser reads."""
 
     def __init__(self, *fields: tuple[bytes, bytes]) -> None:
         self.headers = Headers(fields)

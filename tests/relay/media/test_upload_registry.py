@@ -1,4 +1,4 @@
-"""What all nodes know of uploads: what is told of them, what is taken over, and a folder that hosts share."""
+"""Uploads of all nodes: announcements, takeover, and a folder that hosts share."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_folder_that_hosts_share() -> None:
     assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready)
-    assert [*disk.files(FOLDER)] == ["old"]  # somebody may have its token
+    assert [*disk.files(FOLDER)] == ["old"]  # a client may hold its token
     old.modified -= 3_600.0
     scene.kill(1)
     scene.restart(1)

@@ -1,4 +1,4 @@
-"""OAuth at the relay, from the first refusal to tokens that are given back; and what strangers try with it."""
+"""OAuth at the relay: the flow from the first refusal to revoked tokens, and attacks on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-# --- the whole way ---
+# --- the whole flow ---
 
 
 def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -43,10 +43,10 @@ def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
     )  # fmt: skip
     assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
     assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
-    assert guest.call("HEAD", page).status == 200  # whoever looks ahead takes nothing away
+    assert guest.call("HEAD", page).status == 200  # a HEAD request does not use the page up
     back = guest.back(page)
     assert (back["state"], back["iss"]) == ("st&te", PLACE)
-    assert guest.call("GET", page).status == 404  # it leads away once
+    assert guest.call("GET", page).status == 404  # the page redirects once
     answer = guest.trade(back["code"], resource=f"{PLACE}/mcp/")
     assert answer.headers.get(b"cache-control") == b"no-store"
     assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
@@ -85,7 +85,7 @@ def test_an_hour_and_refreshing(book: RelayHarness, guest: OAuthTestClient) -> N
     guest.open()
     second = guest.access
     assert guest.refresh().status == 200
-    assert guest.mcp(PING, token=second).status == 401  # there is one at a time
+    assert guest.mcp(PING, token=second).status == 401  # only one access token is valid at a time
 
 
 def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -109,7 +109,7 @@ def test_the_operators_maximum_holds() -> None:
     assert listed["expires_at"] - listed["created_at"] == 100
 
 
-# --- the scope to look ---
+# --- the read-only scope ---
 
 
 def test_who_may_only_look(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -140,7 +140,7 @@ def test_who_asked_to_look_is_given_no_more(guest: OAuthTestClient) -> None:
     assert guest.answer(word, scope="tui").status == 400
 
 
-# --- its end ---
+# --- revocation ---
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
@@ -173,7 +173,7 @@ def test_a_store_that_does_not_forget(book: RelayHarness, guest: OAuthTestClient
     assert guest.mcp(PING).status == 401
 
 
-# --- what is tried ---
+# --- attacks and errors ---
 
 
 def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -230,7 +230,7 @@ def test_a_code_lasts_a_minute(book: RelayHarness, guest: OAuthTestClient) -> No
 
 
 def test_without_a_redirect_uri_the_code_is_good(guest: OAuthTestClient) -> None:
-    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
+    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
 
 
 @pytest.mark.parametrize("who", ["itself", "somebody else"])
@@ -298,7 +298,7 @@ def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
 ) -> None:
     assert (
         guest.request_authorization(**fields).status == 400
-    )  # no open redirect: anybody may register https://evil.example
+    )  # no open redirect: any client may register https://evil.example
     here = OAuthTestClient(book, redirect=LOOPBACK).request_authorization(**fields)
     place = urlsplit((here.headers.get(b"location") or b"").decode())
     told = {name: values[0] for name, values in parse_qs(place.query).items()}
@@ -409,7 +409,7 @@ def test_only_the_owner_answers(book: RelayHarness, guest: OAuthTestClient) -> N
     assert guest.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
     assert guest.answer(word, allow="yes").status == 400
     assert guest.answer(word).status == 200
-    assert guest.question(word).status == 404  # it is asked once
+    assert guest.question(word).status == 404  # a consent request is answered once
 
 
 def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -433,7 +433,7 @@ def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> No
 
 
 class Flow:
-    """The whole way at nodes of a cluster, each step at any of them."""
+    """OAuth flow at the nodes of a cluster, each step at any node."""
 
     def __init__(self, scene: ClusterDeployment) -> None:
         self.scene = scene
@@ -458,7 +458,7 @@ class Flow:
         self.word = found[1]
 
     def allow(self, *nodes: int) -> int:
-        """Looked at, and answered."""
+        """Show the consent request at the first node and allow it at the last."""
         shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
         body = {"ballot": shown["ballot"], "allow": True}
         return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)
@@ -492,11 +492,11 @@ def test_each_step_at_another_node() -> None:
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
-    scene.sim.run_for(0.1)  # it is on its way to the others
+    scene.sim.run_for(0.1)  # the other nodes have not received it yet
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
         assert scene.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
-    assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
+    assert flow.trade(0, code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
     scene.sim.run_for(0.2)
     for node in range(3):
@@ -552,7 +552,7 @@ def test_what_is_told_of_questions() -> None:
     asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
     one.book.within(
         lambda: oauth.release_consent("ticket", asked.ticket, lambda record: False)
-    )  # who wanted it is gone
+    )  # the client that requested it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(coordinator.MAX_LOOKUPS):

@@ -1,4 +1,4 @@
-"""Where a client finds the relay, and how it hears of that."""
+"""The issuer URL of the relay, and the header that leads a client to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_refusal_names_the_way_in(book: RelayHarness, guest: OAuthTestClient) 
     assert told(token="guessed") == b'Bearer error="invalid_token", ' + metadata
     poor = book.pair(operator={"grants": {"bridge": False}})
     assert told(token=poor.token) == b'Bearer error="insufficient_scope", scope="bridge", ' + metadata
-    assert told(tls=False) == b"Bearer"  # over plain HTTP there is none
+    assert told(tls=False) == b"Bearer"  # plain HTTP has no issuer
 
 
 def test_behind_a_proxy_with_a_path() -> None:

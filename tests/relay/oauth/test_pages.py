@@ -1,4 +1,4 @@
-"""Pages for browsers that OAuth clients have sent."""
+"""Pages for the browsers of OAuth clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of Device Control are those that the relay checks: what a type lets pass is taken, and the other way."""
+"""Bodies of Device Control: their types and the relay's checks accept the same input."""
 
 from __future__ import annotations
 

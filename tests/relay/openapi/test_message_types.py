@@ -1,5 +1,7 @@
-"""The messages of the WebSocket, held to their types: their members in all tests of this room
-(`tests/relay/phone_client.py`), and what these are in the story here."""
+"""The types of the WebSocket messages: their members in all relay tests, and their values in one scenario.
+
+The members are compared in `tests/relay/phone_client.py`.
+"""
 
 from __future__ import annotations
 

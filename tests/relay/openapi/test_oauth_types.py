@@ -1,4 +1,4 @@
-"""What an OAuth client, its browser and an owner are answered is as the relay's document has it."""
+"""OAuth responses for a client, its browser and the owner match the relay's document."""
 
 from __future__ import annotations
 

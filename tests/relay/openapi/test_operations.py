@@ -1,4 +1,4 @@
-"""The relay's document: every route and nothing else, and what GET answers is as it says."""
+"""The relay's document has exactly the routes of the relay, and the responses to GET match it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register
 
 
 def asked(book: RelayHarness, method: str, path: str, body: object = None) -> Response:
-    """As the operator, or as the device that also answers what comes for a phone."""
+    """Send a request as the operator, or as the device that also answers the command to its phone."""
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)
     if call.answer is None:

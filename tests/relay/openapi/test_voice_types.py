@@ -1,4 +1,4 @@
-"""What the types of voice say is what its writers write, and what its settings may be is what their rules are for."""
+"""The voice types match what the relay writes, and the documented settings match the accepted ones."""
 
 from __future__ import annotations
 

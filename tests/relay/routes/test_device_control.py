@@ -1,4 +1,4 @@
-"""Device Control over the wire: what reaches the phone, and every outcome of wire bridge 2.2 and 2.3."""
+"""Device Control over the wire: commands to the phone, and every outcome of wire bridge 2.2 and 2.3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
 
 def drive(book: RelayHarness, paired: PairedPhone, method: str, path: str, body: object = None) -> dict[str, Any]:
-    """The command that a call makes."""
+    """Send a request and return the command that the phone receives."""
     book.call(method, path, body, token=paired.token, peer=REMOTE)
     return paired.phone.command()
 
@@ -33,11 +33,11 @@ def outcome(book: RelayHarness, status: object, result: object, **more: object) 
     return call.result
 
 
-# --- what reaches the phone -----------------------------------------------------------------------------------------
+# --- commands to the phone ------------------------------------------------------------------------------------------
 
 
 def test_what_was_left_to_one_phone_is_not_for_another(book: RelayHarness) -> None:
-    """Who asked nobody says that the phone has to, and it is the phone that gets the call which is judged."""
+    """Check that the confirmation policy is judged for the phone that gets the command, not for the caller's."""
     first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
     message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
     for phone in (first, second):
@@ -120,8 +120,8 @@ def test_what_is_no_object_counts_as_empty(book: RelayHarness, body: bytes) -> N
         (
             b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }',
             '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }',
-        ),  # as it is
-        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # a name may be hidden in them
+        ),  # unchanged
+        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
         (b'{"ms": 2, "a": null}', '{"ms":2}'),
         (b'{"ms": 3, "device": ""}', '{"ms":3}'),
         (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
@@ -237,7 +237,7 @@ def test_the_error_of_the_payload_is_for_the_record_only(book: RelayHarness) -> 
     assert (record["error"], record["decision"]) == ("a safety rule", "blocked")
 
 
-# --- made by the relay ----------------------------------------------------------------------------------------------
+# --- answers of the relay -------------------------------------------------------------------------------------------
 
 
 def test_no_phone(book: RelayHarness) -> None:
@@ -274,7 +274,7 @@ def test_thirty_seconds_without_an_answer(book: RelayHarness) -> None:
     assert book.activity()[0]["decision"] == "pending"
     book.after(0.25)
     assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
-    paired.phone.reply(command, 200, {})  # late: changes nothing
+    paired.phone.reply(command, 200, {})  # too late to change anything
     (record,) = book.activity()
     assert (record["decision"], record["response_status"]) == ("timeout", None)
 
@@ -297,7 +297,7 @@ def test_the_same_device_on_a_new_socket(book: RelayHarness) -> None:
     assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
     second = book.call("GET", "/ping", token=paired.token)
     command = fresh.command()
-    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: it stays pending
+    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: the command stays pending
     paired.phone.reply(old, 200, {"late": True})
     assert second.answer is None
     fresh.reply(command, 200, {"own": True})
@@ -354,7 +354,7 @@ def test_stopping_fails_what_is_pending_at_once(book: RelayHarness) -> None:
 def test_a_socket_that_is_closing_takes_no_command(book: RelayHarness) -> None:
     paired = book.pair()
     paired.phone.mute = True
-    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame goes out, the peer's does not come
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame is sent, the peer's does not arrive
     call = book.call("GET", "/ping", token=paired.token)
     assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
     assert book.activity()[0]["decision"] == "error"

@@ -1,4 +1,4 @@
-"""`/mcp` of the relay: who may, and how it ends."""
+"""The relay's `/mcp`: access and the end of sessions."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_uploads_leave_room_on_the_disk(book: RelayHarness, paired: PairedPhone) -> None:
-    """The store needs some to revoke a session."""
+    """Check that uploads leave free space, which the store needs to revoke a session."""
     book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
     assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [MIN_FREE_BYTES]
 
@@ -308,7 +308,7 @@ def test_an_upload_that_fails_leaves_nothing(step: type, how: str) -> None:
     clean(book)
 
 
-# --- the registry's life --------------------------------------------------------------------------------------------
+# --- lifetime of registrations --------------------------------------------------------------------------------------
 
 
 def test_an_entry_expires_and_its_upload_with_it() -> None:
@@ -338,7 +338,7 @@ def test_the_oldest_of_501_is_evicted() -> None:
     tokens.append(register(book))
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
     assert book.uploads == []
-    tokens.append(register(book))  # the least recently used one goes, not the one that was read
+    tokens.append(register(book))  # the least recently used one is evicted, not the one that was read
     assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
     assert book.request("GET", f"/media/{tokens[1]}", token=paired.token).status == 404
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
@@ -420,7 +420,7 @@ def test_the_start_sweeps_what_an_earlier_run_left() -> None:
 
 
 def test_a_marker_leads_another_client_to_the_screenshot(book: RelayHarness, paired: PairedPhone) -> None:
-    """As the phone uploads it; `MEDIA:svc-relay://<token>` in chat leads here (wire core 6.7)."""
+    """Fetch what the phone has uploaded; `MEDIA:svc-relay://<token>` in a chat leads here (wire core 6.7)."""
     part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
     answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
     marker = f"MEDIA:svc-relay://{answer.json['token']}"
@@ -443,7 +443,7 @@ def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone
 
 
 def test_the_uploads_of_a_session_have_a_quota() -> None:
-    """Ten of the largest files: its oldest make room for the next, and nobody else's do."""
+    """Limit a session to ten of the largest files: its own oldest ones are removed, and no other session's."""
     book = open_book(media_max_size_mb=1)
     one, other = book.pair(), book.pair()
     theirs = upload_json(book, other.token).json["token"]

@@ -185,7 +185,7 @@ def test_the_type_by_path(book: RelayHarness, paired: PairedPhone, query: str, c
 def test_more_of_the_query(book: RelayHarness, paired: PairedPhone) -> None:
     answer = by_path(book, paired.token, "%20/tmp/in%20&sensitive=yes")
     assert answer.headers.get(b"x-media-sensitive") == b"1"
-    assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # where it really is
+    assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # the name of the link's target
     answer = by_path(book, paired.token, "/tmp/a.txt&content_type=no%0D%0A")
     assert (answer.status, answer.json["field"]) == (400, "content_type")
 
@@ -221,7 +221,7 @@ def test_ranges(
     else:
         assert answer.body == body
     head = by_path(book, paired.token, "/tmp/a.txt", (b"range", field), method="HEAD")
-    assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2: GET alone
+    assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2
     clean(book)
 
 

@@ -1,4 +1,4 @@
-"""The documents by which OAuth clients find their way."""
+"""Metadata documents for OAuth clients."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_channel_is_withheld(book: RelayHarness, path: str) -> None:
     body = {"code": "Q7M2ZK", "grants": {"terminal": False, "bridge": 3600}}
     made = book.request("POST", path, {**body, "code": None} if path.endswith("mint") else body)
     code = made.json["code"]
-    # The phone's own wish does not count beside the operator's.
+    # The grants in the device's own request do not count beside the operator's.
     grants = book.websocket().auth(pairing_code=code, grants={"terminal": 60})["payload"]["grants"]
     assert "terminal" not in grants
     assert grants["bridge"] == book.now.wall + 3600
@@ -79,7 +79,7 @@ def test_null_counts_as_absent(book: RelayHarness) -> None:
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
 
 
-# In the order of wire core 2.2: every body is also bad in what is checked later.
+# In the order of wire core 2.2: every body also has the errors that are checked later.
 LATER: dict[str, object] = {"endpoints": 5}
 BAD: list[tuple[object, str, str | None]] = [
     (b"", "invalid_json", None),
@@ -122,7 +122,7 @@ def test_bad_registrations_register_nothing(book: RelayHarness, body: object, co
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
     assert answer.json.get("field") == field
     assert len(book.relay.codes) == 0
-    assert book.open_websocket().result.status == 429  # and clears no block
+    assert book.open_websocket().result.status == 429  # success does not end a block
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])

@@ -17,7 +17,7 @@ DAY = 86_400
 
 
 def alike(n: int) -> list[bytes]:
-    """Entropy for sessions whose tokens begin with the same four characters."""
+    """Return entropy for sessions whose tokens begin with the same four characters."""
     return [b"\xab\xcd" + bytes([index + 1]) * 14 for index in range(n)]
 
 
@@ -89,7 +89,7 @@ def test_newest_first_and_current_is_the_callers(book: RelayHarness) -> None:
 
 def test_expired_sessions_are_not_listed(book: RelayHarness) -> None:
     book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)  # no timer has noticed
+    book.step_clock(61)  # no timer has fired yet
     assert book.sessions() == []
 
 
@@ -158,7 +158,7 @@ def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("length", [9, 35])
 def test_prefixes_that_cannot_be_compared(book: RelayHarness, method: str, length: int) -> None:
-    """Only a hash and eight characters of a token are known: a longer piece may be that of no token."""
+    """Refuse longer prefixes: only the hash and eight characters of a token are stored."""
     paired = book.pair()
     before = book.sessions()
     for name in (paired.token[:length], paired.token[:8] + "x" * (length - 8)):
@@ -217,7 +217,7 @@ def test_a_store_that_refuses(book: RelayHarness) -> None:
     book.refuse = (SaveSession, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
     assert (answer.status, answer.json["code"]) == (500, "store_failed")
-    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked all the same
+    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked despite the error
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 60}, token=caller.token)
     assert (answer.status, answer.json["code"]) == (500, "store_failed")
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
@@ -373,7 +373,7 @@ def test_reduce_only() -> None:
     assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
 
 
-# --- what the pairing gave ------------------------------------------------------------------------------------------
+# --- limits of the pairing ------------------------------------------------------------------------------------------
 
 NO_SHELL = {"terminal": False, "tui": False}
 
@@ -430,12 +430,13 @@ def test_as_paired() -> None:
     assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "as_paired", "grants.terminal")
     answer = patch(book, caller.token, {"ttl_seconds": 30 * DAY})
     assert (answer.status, answer.json["expires_at"]) == (200, book.now.wall + 30 * DAY)
-    # The operator on this host is not bound by it.
+    # The limit does not bind the operator on this host.
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 0, "grants": {"terminal": 0}})
     assert (answer.status, answer.json["expires_at"], answer.json["grants"]["terminal"]) == (200, None, None)
 
 
-# --- as the specification has it --------------------------------------------------------------------------------------
+# --- as specified
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> None:
@@ -446,7 +447,7 @@ def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> N
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 def test_what_cannot_be_compared_hits_nobody(book: RelayHarness, method: str) -> None:
-    """A token is known by its hash and its first eight characters."""
+    """Refuse a path beyond the stored prefix: a token is stored as its hash and its first eight characters."""
     paired = book.pair()
     body = {"ttl_seconds": 60} if method == "PATCH" else None
     answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)

@@ -1,4 +1,4 @@
-"""Health, info, the security switch and the bridge's reports (wire core 8, wire bridge 4)."""
+"""Health, info, the runtime security settings and the bridge's reports (wire core 8, wire bridge 4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_health(book: RelayHarness) -> None:
     answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
     assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
     paired = book.pair()
-    book.websocket()  # has not authenticated
+    book.websocket()  # not authenticated
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 1, "sessions": 1}
     paired.phone.vanish()
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}

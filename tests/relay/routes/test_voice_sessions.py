@@ -1,4 +1,4 @@
-"""Voice sessions at the relay: made by a POST, met on a WebSocket, over with their token (wire voice 4.6, 4.7)."""
+"""Voice sessions at the relay: created by POST, opened by WebSocket, ended with their token (wire voice 4.6, 4.7)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_is_turned_off_is_not_there(base: str) -> None:
     book = VoiceRoutesHarness({RELAY_FILE: {SECTIONS[base]: {"enabled": False}}})
     token = book.pair().token
     text_of(book.request("POST", f"{base}/session", {}, token=token), 404)
-    # Wire 4.7: said before anybody is asked who they are.
+    # Wire terminal-voice 4.7: answered before authentication.
     text_of(book.open_websocket(f"{base}/x").result, 404)
 
 
@@ -124,7 +124,7 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
     phone = meet(book, answer, "main", peer=PEER)
     book.after(59.0)
     assert phone.is_open
-    keys.replaced += 1  # by the API beside it
+    keys.replaced += 1  # by the API server on the same host
     if speaks:
         phone.text("{}")
     else:

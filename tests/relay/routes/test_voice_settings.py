@@ -1,4 +1,4 @@
-"""Config, options and validate of the three families (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
+"""Config, options and validate of the three sections (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ bad choices
 
 class Stage(Routes):
     def offers(self) -> None:
-        """What the vendor has."""
+        """Let the vendor offer these models and voices."""
         self.book.puppets.found = FOUND
 
 
@@ -306,7 +306,7 @@ def test_changes_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "output/config"), ("POST", "realtime-agent/session")])
 def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> None:
-    """Wire terminal-voice 3: JSON is the way of `/voice/config`, `/transcribe` and `/synthesize` alone."""
+    """Refuse a large body in plain text; only three routes refuse in JSON (wire terminal-voice 3)."""
     book = VoiceRoutesHarness()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)
@@ -350,7 +350,7 @@ def test_whose_options_there_are(base: str, name: str) -> None:
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
-    """Where a session is made with it, a client can ask what there is to choose."""
+    """Check that a client can list the options of the provider that a session gets by default."""
     default = "local" if installed else "xai_tts" if base == BASES[0] else "xai_realtime"
     place = base.removeprefix("/voice/")
     lines = [

@@ -1,4 +1,4 @@
-"""Shells on the host: which one, and in which tmux session (wire terminal 1.4, 1.6, 1.7)."""
+"""Shells on the host: the program, and its tmux session (wire terminal 1.4, 1.6, 1.7)."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_a_fresh_tmux_session() -> None:
     assert made[15:] == ("/bin/zsh", "-l")
     argv = book.children[0].order.argv
     assert argv[:5] == ("/usr/bin/tmux", "-L", SOCKET, "-f", "/home/svc/tmux.conf")
-    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never made again: it may be killed by then
+    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never created again: it may have been killed
 
 
 def test_a_tmux_that_makes_no_session_by_itself() -> None:
     tmux = Tmux()
-    tmux.makes = False  # before 3.2 it does not know `-e`
+    tmux.makes = False  # before version 3.2 tmux has no `-e`
     book = ChildProcessHarness(tmux=tmux)
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
@@ -157,7 +157,7 @@ def test_detaching_from_tmux_never_signals() -> None:
 
 
 def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
-    """For a client that lags behind, tmux throws away what it had to write, and paints the screen anew."""
+    """Skip an incomplete character: for a slow client tmux discards pending output and repaints the screen."""
     book, phone, client = attached(tmux=Tmux())
     client.write_output("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
     book.after(0.016)
@@ -186,7 +186,7 @@ def test_killing_a_held_tmux_session() -> None:
     book, phone, client = attached(tmux=tmux)
     phone.send("terminal", "terminal.kill", {"session_name": "default"})
     assert describe_messages(phone) == [("detached", "client kill")]
-    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with what it runs beside the session
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with the other programs of the session
     assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
 
 
@@ -235,7 +235,7 @@ def test_killing_a_session_that_is_not_held() -> None:
 
 def test_the_list_with_tmux_is_of_all() -> None:
     tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
-    tmux.makes = False  # so that one is listed that tmux does not know
+    tmux.makes = False  # so that one listed session is unknown to tmux
     book, phone, shell = attached("a.b", tmux=tmux)
     other = book.client()
     attach(other, "theirs")
@@ -298,7 +298,7 @@ def test_a_session_of_that_name_was_begun_at_another_node() -> None:
     phone = book.client()
     assert "elsewhere" not in attach(phone, "other")["payload"]
     assert attach(phone, "build")["payload"]["elsewhere"] == "http://10.0.0.2:8767"
-    assert "elsewhere" not in attach(phone, "build")["payload"]  # it is here now
+    assert "elsewhere" not in attach(phone, "build")["payload"]  # the session is on this node now
     assert "elsewhere" not in attach(phone, None)["payload"]
     assert asked == ["svc-other", "svc-build"]
     assert [book.relay.owns_locally("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]

@@ -101,7 +101,7 @@ def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
     assert again["payload"]["pid"] == book.children[0].pid
     assert book.children[0].size == TerminalSize(97, 31)
     assert len(book.children) == 4
-    send_and_collect(phone, "input", data="x")  # the last one attached is meant
+    send_and_collect(phone, "input", data="x")  # for the session that was attached last
     assert book.children[0].heard == b"x"
     book.children[1].exit()
     phone.envelopes()
@@ -201,7 +201,7 @@ def test_a_shell_that_does_not_read_its_input() -> None:
     book, phone, shell = attached()
     shell.reads = False
     assert send_and_collect(phone, "input", data="x" * MAX_UNREAD) == []
-    assert send_and_collect(phone, "input", data="x") == []  # a paste may be as big as a message
+    assert send_and_collect(phone, "input", data="x") == []  # a paste may be as long as a message
     (refused,) = send_and_collect(phone, "input", data="y")
     assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
     shell.write_output(b"still speaking")
@@ -289,7 +289,7 @@ def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
 
 
 def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None:
-    """As a line of the agent gateway may be: what the shell says waits, and it with it."""
+    """Check that unread output beside a large message, as of the agent gateway, waits and the socket stays open."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
     book, phone, shell = attached(limits=limits)
     phone.reads = False
@@ -367,7 +367,7 @@ def test_a_socket_that_drops_during_an_attach() -> None:
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach")
     phone.vanish()
-    assert book.held == []  # given up: what is started late is let go of
+    assert book.held == []  # cancelled: a program that starts late is stopped
     assert book.relay.clients == {}
 
 
@@ -379,7 +379,7 @@ def test_the_relay_stops() -> None:
     book.stop()
     assert describe_messages(phone) == [("output", "last"), ("detached", "server shutdown")]
     assert shell.signals == [SignalName.HANGUP]
-    assert book.exits == []  # the shell gets its second
+    assert book.exits == []  # the shell has one second left
     shell.exit(-1)
     assert [exit_.code for exit_ in book.exits] == [0]
 
@@ -440,7 +440,7 @@ def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monk
         phone.send("terminal", "terminal.attach", {"session_name": name})
         assert send_and_collect(phone, "input", session_name=name, data="x" * 900) == []
         assert book.request("PATCH", path, {"grants": {"terminal": False}}).status == 200
-        assert send_and_collect(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
+        assert send_and_collect(phone, "list")[-1]["type"] == "error"  # and pending output is discarded
         book.hold = ()
         book.release()
         assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200

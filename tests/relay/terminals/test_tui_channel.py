@@ -1,4 +1,4 @@
-"""The TUI channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
+"""The TUI message channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","pa
 
 
 def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
-    """A client with a gateway."""
+    """Return a client with an attached gateway."""
     book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
@@ -38,13 +38,13 @@ def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessC
 
 
 def request(phone: PhoneClient, identity: object = "r1", method: str = "session.list") -> list[dict[str, Any]]:
-    """Ask the gateway; what came of it at once."""
+    """Send a request to the gateway and return the envelopes that follow at once."""
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": identity, "method": method, "params": {}})
     return phone.envelopes()
 
 
 def starting() -> tuple[ChildProcessHarness, PhoneClient]:
-    """A client whose gateway is still being started."""
+    """Return a client whose gateway is still starting."""
     book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     book.hold = (Spawn,)
@@ -53,7 +53,7 @@ def starting() -> tuple[ChildProcessHarness, PhoneClient]:
 
 
 def choked(*, max_unsent: int) -> tuple[PhoneClient, HarnessChild]:
-    """A client that reads nothing, and a gateway that has said too much for it."""
+    """Return a client that reads nothing and a gateway that has written too much for it."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=max_unsent)
     _, phone, gateway = attached(limits=limits)
     phone.reads = False
@@ -70,7 +70,7 @@ def test_attaching_starts_the_gateway() -> None:
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
     assert gateway.order.stderr is not None
-    assert dict(gateway.order.env) == {}  # it finds the API of this host by itself
+    assert dict(gateway.order.env) == {}  # the gateway finds the API server of this host itself
 
 
 def test_what_the_gateway_is_told_by_its_environment() -> None:
@@ -239,7 +239,7 @@ def test_a_session_has_a_bounded_number_of_gateways() -> None:
         phone.send("tui", "tui.attach", {})
     kinds = [phone.envelopes()[-1]["type"] for phone in phones]
     assert (kinds, len(book.children)) == (["tui.attached"] * 8 + ["error"] * 2, 8)
-    phones[0].send("tui", "tui.attach", {})  # in place of its own
+    phones[0].send("tui", "tui.attach", {})  # replaces its own gateway
     assert phones[0].only()["type"] == "tui.attached"
     phones[1].vanish()
     phones[9].send("tui", "tui.attach", {})
@@ -275,7 +275,7 @@ def test_not_too_many_may_wait() -> None:
     (refused,) = request(phone)
     assert (refused["channel"], refused["type"]) == ("system", "error")
     assert refused["payload"]["error"] == "tui_busy"
-    phone.send("tui", "tui.attach", {})  # gives up the first one, and what waits for it
+    phone.send("tui", "tui.attach", {})  # cancels the first gateway and what waits for it
     assert request(phone) == []
     book.hold = ()
     book.release()
@@ -436,7 +436,7 @@ def test_the_relay_gives_a_gateway_its_time() -> None:
 def test_error_output_is_for_the_log() -> None:
     book, phone, gateway = attached()
     gateway.complain(b"Traceback\nmore" + b"x" * 1000)
-    gateway.complain(b"y" * 100_000)  # no line is that long
+    gateway.complain(b"y" * 100_000)  # longer than any line
     gateway.complain("語".encode() * 401 + b"\n")
     lines = ["Traceback", "語" * 400]
     assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == lines

@@ -1,4 +1,4 @@
-"""What a relay loads when, and what it makes then: voice, MCP and HTTP/2 are for those who use them."""
+"""Lazy loading: voice, MCP and HTTP/2 are loaded when a client first uses them."""
 
 from __future__ import annotations
 

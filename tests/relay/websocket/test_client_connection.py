@@ -201,7 +201,7 @@ def test_thirty_seconds_without_a_text_frame() -> None:
     book = RelayHarness()
     phone = book.websocket()
     book.after(15)
-    phone.binary(b"skipped")  # and no restart of the timer
+    phone.binary(b"skipped")  # without a restart of the timer
     book.after(14.5)
     assert phone.is_open
     book.after(0.5)
@@ -228,7 +228,7 @@ def test_a_peer_that_leaves_early_gets_nothing() -> None:
 
 
 def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
-    """A phone has shown its code, and its session is not stored yet."""
+    """Let a phone show its code while its session is not stored yet."""
     book = RelayHarness()
     book.register()
     book.hold = (SaveSession,)
@@ -239,7 +239,7 @@ def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
 
 def test_ok_goes_out_when_the_session_is_stored() -> None:
     book, phone = pairing()
-    phone.send("system", "ping", {"ts": 1})  # before auth.ok: kept until then
+    phone.send("system", "ping", {"ts": 1})  # before auth.ok: answered after it
     assert phone.envelopes() == []
     assert book.request("GET", "/health").json["clients"] == 0
     book.release()
@@ -366,7 +366,7 @@ def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
     assert phone.closed is not None
 
 
-# --- afterwards -----------------------------------------------------------------------------------------------------
+# --- after authentication -------------------------------------------------------------------------------------------
 
 
 def test_leaving_is_logged_once() -> None:

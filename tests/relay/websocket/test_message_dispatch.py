@@ -107,7 +107,7 @@ def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object
     assert phone.envelopes() == []
     assert phone.is_open
     assert "ignored bridge message" in book.events(Level.DEBUG)
-    assert book.request("GET", "/bridge/status").status == 503  # nobody has become a phone
+    assert book.request("GET", "/bridge/status").status == 503  # no client counts as a phone
 
 
 @pytest.mark.parametrize("request_id", [None, 5, "unknown", ""])
