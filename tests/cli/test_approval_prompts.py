@@ -14,7 +14,7 @@ ALL = ["once", "session", "always", "deny"]
 
 
 class Bench:
-    """Questions, what was shown of them, and what was answered."""
+    """Approval prompts with the notifications and answers that they cause."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -64,7 +64,7 @@ def test_a_line_is_the_answer(typed: VoiceChatEvent | str, choice: str) -> None:
     assert shown == {"text": "Costs [2Jmoney.\ndo a", "choices": ["once", "session", "always", "deny"]}
     assert bench.type(typed) == []
     assert bench.answers == [("a", choice)]
-    assert bench.type("y") == []  # nothing is asked
+    assert bench.type("y") == []  # no prompt is open
     assert len(bench.answers) == 1
 
 
@@ -90,7 +90,7 @@ def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
     bench = Bench()
     assert len(bench.ask("a")) == 1
     assert bench.ask("b") == []
-    bench.questions.resolve("a")  # it lapsed
+    bench.questions.resolve("a")  # expired
     assert [shown["text"] for shown in bench.shown()] == ["do b"]
     bench.after(1.9)
     assert [shown["text"] for shown in bench.type("y")] == ["do b"]

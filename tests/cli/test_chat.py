@@ -29,7 +29,7 @@ def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
 
 
 def begun(*events: tuple[str, Any]) -> Response:
-    """The same, whose end is still to come."""
+    """Return an unfinished stream of these events."""
     return HarnessResponse(200, Headers(), stream(*events)[1], open=True)
 
 
@@ -189,7 +189,7 @@ STARTED = ("run.started", {"run_id": "run 1"})
 def interrupted(
     begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED
 ) -> OneShotHarness[ChatResult]:
-    """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
+    """Start a turn that does not end; the user presses Ctrl-C after a second."""
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
@@ -222,7 +222,7 @@ def test_ctrl_c_before_the_run_is_known() -> None:
     there = interrupted(begun(("session.created", {})), as_json({}), then=1.5)
     assert there.fails() == Exit(INTERRUPTED)
     assert there.asked[-1].path == "/v1/runs/run%201/stop"
-    assert [tell.event for tell in there.told] == ["doing"]  # nothing of what came after it is shown
+    assert [tell.event for tell in there.told] == ["doing"]  # later events are not shown
     assert stopped(there) is True
 
 
@@ -252,7 +252,7 @@ def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
     assert stopped(there) is (ending is not None)
 
 
-# --- questions ------------------------------------------------------------------------------------------------------
+# --- approvals ------------------------------------------------------------------------------------------------------
 
 QUESTION = (
     "approval.request",
@@ -262,7 +262,7 @@ GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
 def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
-    """A turn that asks after a second; somebody types y a second later."""
+    """Start a turn that requests approval after a second; the user types y a second later."""
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":

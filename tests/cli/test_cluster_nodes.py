@@ -1,4 +1,4 @@
-"""The nodes of a service, read from what one of them counts, for people and for programs."""
+"""The nodes of a service, read from the metrics of one node, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_they_are_read() -> None:
         ServiceNode(url="http://b", since=996_400.0, load=1),
     ]
     assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
-    assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # alone
+    assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # not a cluster
     assert parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(
         redis=True, load="phones", nodes=[]
     )

@@ -1,4 +1,4 @@
-"""What a desktop says of itself, and what people are told when a relay does not let it in."""
+"""A desktop's registration, and the messages to the user when a relay refuses it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_ANSWER = "ws://h:8767 does not answer: no reply to sign-in in 15 s"
 
 
 def signing_in(answer: object = (), credentials: Mapping[str, object] = CODE, **more: Any) -> OneShotHarness[Any]:
-    """With a relay that says this to `system/auth`; None: it hangs up."""
+    """Authenticate with a relay that gives this answer to `system/auth`; None disconnects."""
     said = answer if answer is None else [{"channel": "system", "id": "1", **each} for each in answer]  # type: ignore[attr-defined]
     opening = lambda engine: connect_desktop(engine, "ws://h:8767", credentials, ME)  # noqa: E731
     return OneShotHarness(opening, **{"socket": lambda message: said, **more})

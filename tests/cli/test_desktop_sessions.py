@@ -52,7 +52,7 @@ OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.
 
 
 class Host:
-    """What a desktop keeps: its session file and its pins."""
+    """Desktop with its session file and pins."""
 
     def __init__(self, *sessions: StoredSession) -> None:
         self.full = False
@@ -134,7 +134,7 @@ def test_by_qr_on_the_best_route() -> None:
     paired = world(host, lambda engine: pair_desktop(engine, QR), http=http).run()
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
-    assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
+    assert host.expected == {("home.example", 443): None}  # pairing by QR clears the pin
     invitation = DesktopInvite("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
     single = PairRequest(invitation=invitation, by_qr=True)
     world(host, lambda engine: pair_desktop(engine, single), http=http).run()
@@ -183,7 +183,7 @@ def test_a_host_that_says_nothing_of_itself() -> None:
     assert UUID(me.device_id).version == 4
 
 
-# --- which session ------------------------------------------------------------------------------------------------
+# --- session selection --------------------------------------------------------------------------------------------
 
 A, B = session(), session(url="ws://other:1", token="x")
 
@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_read_is_empty() -> None:
     assert there.fails().reason.startswith("no session is stored")
 
 
-# --- signed in ----------------------------------------------------------------------------------------------------
+# --- authenticated ------------------------------------------------------------------------------------------------
 
 
 def test_one_route_is_not_probed() -> None:

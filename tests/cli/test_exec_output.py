@@ -34,7 +34,7 @@ def test_a_real_shell(command: str, output: str | None, status: int) -> None:
 
 
 def test_a_command_that_nobody_types_for_has_no_input() -> None:
-    """It would wait for a keyboard that is not there, for ever."""
+    """Give a command without a keyboard no input, since it would wait forever."""
     line = typed_line("cat; echo over", NONCE, tmux=False, keyboard=False).replace("stty -onlcr; ", "").rstrip("\r")
     said = subprocess.run(["sh", "-c", line], input=b"not for it", capture_output=True, check=False, timeout=10)
     assert said.stdout.startswith(f"{NONCE}B\nover\n".encode())
@@ -57,7 +57,7 @@ def test_within_tmux_the_command_has_the_clients_terminal() -> None:
 
 @pytest.mark.parametrize("typed", ["{answer}", "left over\n\\n\n{answer}not read", "", "no end of the line"])
 def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
-    """Or its input is over: then nobody is there any more."""
+    """Wait for the answer to the second mark, or for the end of the input."""
     line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'trap : INT HUP; stty -onlcr; ")
     loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
     command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]
@@ -77,7 +77,7 @@ def test_however_it_is_cut(text: str, size: int) -> None:
 def test_without_its_end() -> None:
     reader = ExecOutput(NONCE)
     assert reader.feed("x" * 1000) == reader.rest() == ""
-    assert reader.feed(f"{NONCE}B\nabc\n") == "abc\n"  # at once: somebody may be asked something
+    assert reader.feed(f"{NONCE}B\nabc\n") == "abc\n"  # at once: a program may wait for input
     assert reader.feed(f"svc, {NONCE}E12x {NONCE}E12") == f"svc, {NONCE}E12x "
     assert reader.rest() == f"{NONCE}E12"
     assert reader.status is None

@@ -33,7 +33,7 @@ def denied(there: OneShotHarness[KeyRotationResult], path: str) -> OneShotHarnes
 
 
 def keys_in(there: OneShotHarness[KeyRotationResult]) -> list[str]:
-    """Those that are left in the configuration file."""
+    """Return the keys that remain in the configuration file."""
     server = yaml.safe_load(str(there.written_configs["config.yaml"]))["platforms"]["api_server"]
     return [key for key in (server["extra"]["key"], server["api_key"]) if key]
 
@@ -56,7 +56,7 @@ def test_wherever_one_is() -> None:
     there = world(EXTRA, "API_SERVER_KEY=other\n")
     done = there.run()
     assert (done.path, done.also) == ("/h/.env", "/h/config.yaml")
-    assert list(there.written_configs) == ["config.yaml", ".env"]  # what servers take first is written last
+    assert list(there.written_configs) == ["config.yaml", ".env"]  # the source that servers read first is written last
     assert keys_in(there) == [done.key] * 2
     assert there.written_configs[".env"] == f"API_SERVER_KEY={done.key}\n"
 

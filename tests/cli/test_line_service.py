@@ -10,7 +10,7 @@ from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 class Echo(LineService):
-    """Says each line again; what it hears else is in `heard`."""
+    """Service that repeats each line and records other events in `heard`."""
 
     is_busy = True
 
@@ -61,7 +61,7 @@ def test_nothing_to_say() -> None:
 def test_a_client_that_reads_on() -> None:
     echo, book = begun()
     size = DEFAULT_LIMITS.high_water + 10
-    assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # it reads no more meanwhile
+    assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # reading stops meanwhile
     book >> Sent(CH, size + 1)
     assert book.drain_commands()
     assert echo.heard == ["writable"]

@@ -166,7 +166,7 @@ def test_a_host_without_a_network() -> None:
 
 
 def test_a_relay_for_this_host_alone() -> None:
-    """Bound to loopback, behind a proxy or for programs here: only a way from outside leads a phone to it."""
+    """Add a note for a relay on loopback, unless the invite has a public URL."""
     order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
     invite = world(order).run()
     assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))

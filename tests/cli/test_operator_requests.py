@@ -77,7 +77,7 @@ def test_registration() -> None:
         "grants": {"bridge": 3600, "tui": False},
         "transport_hint": "ws",
     }
-    assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would be for ever
+    assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would never expire
     assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
         {"role": "public"}
     ]

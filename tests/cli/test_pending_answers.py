@@ -1,4 +1,4 @@
-"""What a realtime agent owes: made, kept, broken, dropped, forgiven."""
+"""Pending answers of a realtime agent: added, delivered, failed, dropped, cancelled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_cancelled_turn_ends_only_what_the_person_forgave() -> None:
     promises.turn_cancelled()
     assert promises
     promises.cancel_all()
-    assert promises  # the relay may still tell an answer
+    assert promises  # the relay may still deliver an answer
     promises.turn_cancelled()
     assert not promises
     promises.add()

@@ -1,4 +1,4 @@
-"""What a stranger is found to get, by what the servers answer."""
+"""Results of the public URL check by the servers' answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WELL = [
 
 
 class Host:
-    """Relay, API and dashboard, all well; `answers` says otherwise for single paths."""
+    """Relay, API and dashboard in order; `answers` replaces the answers of single paths."""
 
     def __init__(self, hint: str = "wss", /, **answers: Reply) -> None:
         self.hint = hint
@@ -37,7 +37,7 @@ class Host:
 
     def http(self, asked: UpstreamRequest) -> Reply:
         outside = "127.0.0.1" not in asked.url
-        assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # a stranger has none
+        assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # an outside client has no secret
         path = asked.path.removeprefix("/relay")
         name = ("" if outside else "inside_") + path.strip("/").replace("/", "_").split("-")[0]
         if name in self.answers:

@@ -12,7 +12,7 @@ EVERY = 15.0
 
 
 class Supervised:
-    """A relay, and what watches it and one more server that may not be there."""
+    """Relay with its watch, and one more server that may be absent."""
 
     def __init__(self, every: float | None = EVERY) -> None:
         self.world = Simulation(trace=True)
@@ -54,7 +54,7 @@ def test_ready_once_all_answer_then_alive_while_they_do() -> None:
 
 def test_one_that_hangs_is_not_alive() -> None:
     there = Supervised()
-    there.world.listen(there.host, 8642)  # takes connections, and says nothing
+    there.world.listen(there.host, 8642)  # accepts connections and never answers
     there.world.run_for(3 * RESPONSE_TIMEOUT)
     assert there.news == []
 

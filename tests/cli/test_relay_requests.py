@@ -162,7 +162,7 @@ def test_no_media(text: str) -> None:
 
 
 class Shelf:
-    """Serves one file by ranges."""
+    """Server of one file by ranges."""
 
     def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
         self.data = data

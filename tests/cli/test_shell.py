@@ -33,7 +33,7 @@ def terminal(kind: str, identity: str = "1", /, **payload: object) -> dict[str, 
 
 
 class Relay:
-    """Answers; `attach` is what it says to each attach in turn, None for dropping the line."""
+    """Relay whose answers to each attach are scripted; None drops the connection."""
 
     def __init__(self, *attach: list[Mapping[str, Any]] | None) -> None:
         self.attach = list(attach) or [[terminal("attached", session_name="default")]]
@@ -53,22 +53,22 @@ Step = tuple[float, Callable[[OneShotHarness[ShellResult]], None]]
 
 
 def says(at: float, kind: str, identity: str = "1", /, **payload: object) -> Step:
-    """The relay does."""
+    """Return the step in which the relay sends a message."""
     return at, lambda world: world.push(terminal(kind, identity, **payload))
 
 
 def over(at: float) -> Step:
-    """The shell is."""
+    """Return the step in which the shell ends."""
     return says(at, "detached", reason="eof")
 
 
 def keys(at: float, data: bytes | None) -> Step:
-    """Somebody types."""
+    """Return the step in which the user types."""
     return at, lambda world: world.keys(data)
 
 
 def drop(at: float) -> Step:
-    """The connection breaks."""
+    """Return the step in which the connection breaks."""
     return at, lambda world: world.break_connections()
 
 
@@ -141,7 +141,7 @@ def test_standard_input_is_typed_to_its_end() -> None:
 
 
 def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
-    """A tmux that was only being made ready took the first one for a character, and one went on for ever."""
+    """Repeat the end of input until the shell ends: a tmux that was starting took the first one for a character."""
     there = shell(evolve(ORDER, person=False), keys(1, b"ls\n"), keys(2, None), drop(3.5), over(7.2))
     assert there.run().status == 0
     assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7
@@ -149,7 +149,7 @@ def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
 
 @pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
 def test_nothing_to_type(again: bool, kind: str) -> None:
-    """What was made for it ends; what was there goes on."""
+    """End a new shell and detach from an existing one."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
     there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
     assert there.run() == ShellResult(0, "[nothing to type: standard input is empty]")
@@ -248,7 +248,7 @@ def test_a_connection_that_is_lost_before_the_attach() -> None:
     assert there.fails() == Exit(1, "connection lost: reset")
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
@@ -262,7 +262,7 @@ def test_it_comes_back(session: StoredSession) -> None:
         relay=Relay([terminal("attached")], [terminal("attached", reattach=True)]),
     )
     assert there.run().status == 0
-    assert there.asked == []  # there is one route: whether it answers will be seen
+    assert there.asked == []  # no probe: there is only one route
     assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
     assert [each["data"] for each in said(there, "input")] == ["found"]
 
@@ -343,7 +343,7 @@ BIG = "x" * 300_000
 
 
 def fill(world: OneShotHarness[ShellResult]) -> None:
-    """More than a screen takes that does not read."""
+    """Send more than an unread terminal accepts."""
     world.terminal.reads = False
     world.push(terminal("output", data=BIG))
 
@@ -364,7 +364,7 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
 
 
 def last(world: OneShotHarness[ShellResult]) -> None:
-    """Words that the screen does not take."""
+    """Send last output that the terminal does not read."""
     world.terminal.reads = False
     world.push(terminal("output", data="bye"))
     world.push(terminal("detached", reason="eof"))
@@ -466,7 +466,7 @@ def test_ctrl_c_goes_to_the_command() -> None:
         [keys(1, b"\x03")],  # the command does not run yet
         [begun(1), keys(2, b"\x03"), keys(4, b"\x03")],
         [begun(1), keys(2, b"\x03\x03")],
-        [begun(1), keys(2, b"\x1d")],  # there is nothing to come back to
+        [begun(1), keys(2, b"\x1d")],  # there is nothing to return to
     ],
 )
 def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
@@ -496,7 +496,7 @@ def test_what_is_piped_in_holds_no_ctrl_c() -> None:
 def test_a_command_is_ended_with_us() -> None:
     def stop(world: OneShotHarness[ShellResult]) -> None:
         world.node.post(Stopping(2.0))
-        world.terminal.finish("gone")  # as the screen is closed then
+        world.terminal.finish("gone")  # the terminal closes, too
 
     there = shell(EXEC, begun(1), (2, stop))
     assert there.fails() == Exit(INTERRUPTED)

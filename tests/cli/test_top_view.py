@@ -1,4 +1,4 @@
-"""What `svc top` shows: numbers as people read them, bars, and why there are none."""
+"""The view of `svc top`: formatted numbers, bars, and reasons for missing values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))
 
 
 def row(title: str, now: ServerStats) -> tuple[str, str]:
-    """Its value, and what stands beside it."""
+    """Return a row's value and its side note."""
     return {what: (value, beside) for what, value, beside in once_rows(now)}[title]
 
 

@@ -1,4 +1,4 @@
-"""Talking at a desktop: a person, a relay that answers by script, a recorder and a player."""
+"""Voice chat at a desktop: a user, a relay with scripted answers, a recorder and a player."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 READY = {"type": "voice.session.ready", "session_id": "v1"}
 DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
 MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
-SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
+SPEECH = bytes(range(256)) * 60  # 15,360 bytes: two chunks and a bit
 RECORDER = ("arecord", "-q")
 There = OneShotHarness[None]
 
@@ -38,7 +38,7 @@ def event(kind: str, **fields: object) -> dict[str, Any]:
 
 
 class Relay:
-    """Answers each message by the next of its scripts for that type."""
+    """Relay that answers each message with the next script for its type."""
 
     def __init__(self, **scripts: Sequence[Sequence[dict[str, Any]]]) -> None:
         self.scripts = {name.replace("__", "."): list(answers) for name, answers in scripts.items()}
@@ -134,7 +134,7 @@ def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
     assert there.asked[0].json == {"profile": "work", "chat_session_id": "chat-7"}
 
 
-# --- speaking -----------------------------------------------------------------------------------------------------
+# --- recording ----------------------------------------------------------------------------------------------------
 
 
 def recorded(relay: Relay, *script: Any, **more: Any) -> There:
@@ -172,7 +172,7 @@ def test_enter_records_and_enter_sends() -> None:
         lasting={"arecord -q"},
     )
     there.run()
-    assert last == ["input_audio.commit"]  # nothing else has ended it by then
+    assert last == ["input_audio.commit"]  # no other message ended the recording
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
     assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
@@ -221,7 +221,7 @@ def test_without_a_recorder() -> None:
     assert told(there)[1] == ("problem", {"text": "arecord cannot be started: not_found"})
 
 
-# --- hearing ------------------------------------------------------------------------------------------------------
+# --- playback -----------------------------------------------------------------------------------------------------
 
 
 def test_the_answer_is_played_to_its_end() -> None:
@@ -254,7 +254,7 @@ def test_enter_interrupts() -> None:
     )
     there.run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
-    relay = Relay(response__cancel=[[DONE]])  # nothing is played yet
+    relay = Relay(response__cancel=[[DONE]])  # playback has not started
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
 
 
@@ -267,7 +267,7 @@ def test_words_in_the_middle_of_a_turn_are_the_next_one() -> None:
 
 
 def test_a_pipe_as_the_person() -> None:
-    """All of its lines are turns, also the last one, which has no end."""
+    """Take every line of a pipe as a turn, also the last one without a line end."""
     relay = Relay(response__create=[answer("One."), answer("Two."), answer("Three.")])
     there = talking((1, lambda w: w.keys(b"first\nsecond\nthi")), (1, lambda w: w.keys(b"rd")), relay=relay)
     there.script.append((1.1, typed(None)))
@@ -312,7 +312,7 @@ def test_the_agent_asks() -> None:
     ]
 
 
-# --- tasks that take long ------------------------------------------------------------------------------------------
+# --- long tasks ----------------------------------------------------------------------------------------------------
 
 LONGER = ("tool", {"line": "… this takes longer: it goes on in the background"})
 
@@ -339,7 +339,7 @@ def test_a_task_goes_on_in_the_background() -> None:
     there = talking(
         (1, typed("Tidy up")),
         (2, typed("Are you there?")),
-        (3, typed(None)),  # it stays: an answer was promised
+        (3, typed(None)),  # the program waits for the pending answer
         (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
         relay=relay,
     )
@@ -355,7 +355,7 @@ def test_a_task_goes_on_in_the_background() -> None:
         ("text", {"text": "All is tidy."}),
         ("end", {}),
     ]
-    assert there.now.mono >= 1200  # the world begins at 1000
+    assert there.now.mono >= 1200  # the simulation begins at 1000
 
 
 def test_words_may_follow_a_promotion() -> None:
@@ -412,7 +412,7 @@ def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str |
 
 
 def test_a_task_that_fails_while_another_turn_goes_on() -> None:
-    """The turn is not over by that, and its answer is no other's."""
+    """Keep the turn open when a background task fails, so that its answer is shown."""
     ends = [event("svc.run.background_completed", ok=False, error="no room"), event("voice.error", message="no room")]
     relay = Relay(response__create=[[promoted()], [event("voice.response.delta", delta="It "), *ends], say("Three.")])
     there = talking(

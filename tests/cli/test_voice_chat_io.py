@@ -1,4 +1,4 @@
-"""Keyboard, socket and loudspeaker of a talk, when they do what they should not."""
+"""Errors of keyboard, socket and player in a voice chat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def push_text(world: There, text: str) -> None:
 
 
 def test_a_line_that_nobody_types() -> None:
-    """It is told, whatever it comes in, and what comes after it is taken."""
+    """Report an overlong line in any number of reads, and accept the lines behind it."""
     there = talking(
         (1, lambda w: w.keys(b"x" * 6_000)),
         (1.1, lambda w: w.keys("ü".encode() * 9_000)),
@@ -47,7 +47,7 @@ def test_a_long_line_before_the_session_is_ready() -> None:
 
 
 def test_a_line_that_is_too_long_by_what_comes_later() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # as many bytes as are kept
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # exactly the buffer size in bytes
     there = talking((1, lambda w: w.keys(text.encode())), (1.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
     there.run()
     assert there.said == []
@@ -55,7 +55,7 @@ def test_a_line_that_is_too_long_by_what_comes_later() -> None:
 
 
 def test_the_longest_line() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # in bytes, too
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # the limit is in bytes
     there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
     there.run()
     assert [message["text"] for message in there.said] == [text]
@@ -72,7 +72,7 @@ def test_a_player_that_ends_early_or_does_not_start() -> None:
 
 
 def test_sound_is_for_a_player_that_runs() -> None:
-    """What comes before it has started, or after it has ended, is for nobody."""
+    """Drop audio before the player has started and after it has ended."""
 
     def flow(engine: Engine) -> Flow[bool]:
         speaker = PlayerProcess(engine)

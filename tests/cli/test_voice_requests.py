@@ -1,4 +1,4 @@
-"""What a desktop asks of the voice routes."""
+"""Requests of a desktop to the voice routes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), REFUSALS)
 def test_refusals(answer: Any, reason: str) -> None:
-    recording, text = RecordingFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
+    recording, text = RecordingFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the maximum sizes
     for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
         assert OneShotHarness(flow, http=answer).fails().reason == reason
 

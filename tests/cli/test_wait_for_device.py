@@ -11,7 +11,7 @@ RELAY = local_relay(RelayConfig())
 
 
 def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[UpstreamRequest], float]:
-    """What came of it, what was asked, and how long it took. The last answer is given again and again."""
+    """Return the result, the requests, and the time that passed. The last answer repeats."""
     left = list(answers)
     world: OneShotHarness[str | None] = OneShotHarness(
         lambda engine: plan(engine), http=lambda asked: left.pop(0) if left[1:] else left[0]

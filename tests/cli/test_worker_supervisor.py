@@ -22,7 +22,7 @@ from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, St
 from tests.support.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
-SOON = 0.1  # s for what takes no time
+SOON = 0.1  # seconds, for immediate effects
 REDIS = WorkerSpec(name="redis", argv=("/bin/redis",), ready="accept")
 
 
@@ -37,7 +37,7 @@ def worker(n: int) -> WorkerSpec:
 
 
 class Program(ScriptedProgram):
-    """Does what it is told by its yard."""
+    """Program that follows the settings of its yard."""
 
     def __init__(self, child: SimChild, yard: Yard) -> None:
         super().__init__(child)
@@ -56,7 +56,7 @@ class Program(ScriptedProgram):
 
 
 class Yard:
-    """A crew, and the programs that it starts."""
+    """A worker supervisor, and the programs that it starts."""
 
     def __init__(
         self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[SimChild], object] | None = None
@@ -145,7 +145,7 @@ def test_one_that_ends_comes_back_after_longer_and_longer_pauses() -> None:
     assert yard.after(PAUSE + SOON) == ["start worker 1"]
     yard.running["worker 1"].exit(3)
     yard.after(SOON)
-    yard.process.stop()  # while it pauses
+    yard.process.stop()  # during the pause
     assert yard.after(SOON) == ["SIGTERM worker 2"]
     assert yard.end == (0, "")
 

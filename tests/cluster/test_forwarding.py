@@ -1,4 +1,4 @@
-"""What is passed on to another node, what is passed back of its answer, and how that ends."""
+"""Forwarding to another node: the request, the answer, and their ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
 
 
 class Slow:
-    """Who asked: reads a piece whenever it is told to."""
+    """Caller that reads a chunk only when a test requests one."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -63,7 +63,7 @@ class Slow:
 
 
 def passed(request: Request) -> tuple[Playbook, FlowService, Slow, bytes]:
-    """A request that has gone to the other node, and how."""
+    """Return a request that was forwarded, and the bytes that the other node received."""
     slow = Slow()
     book, caller = calling(lambda engine: slow.flow(engine, request))
     book >> Started() << [CONNECT]

@@ -1,4 +1,4 @@
-"""Leases: had by one node at a time, renewed, lost, given back; what Redis does is the simulator's."""
+"""Leases: owned by one node at a time, renewed, lost, released; the simulator has Redis's side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Quiet:
-    """A node that says nothing by itself."""
+    """Node that sends no messages."""
 
     def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
@@ -34,7 +34,7 @@ class Quiet:
 
 
 class Owner:
-    """A node with leases, and what it was told that it has lost."""
+    """Node with leases, and the names of lost ones."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []
@@ -59,14 +59,14 @@ class Owner:
         return tasks[0]
 
     def have(self, name: str = "s", fence: int = 7) -> None:
-        """It is ours now."""
+        """Acquire a lease."""
         self.take(name)
         self.book.new_commands()
         self.book.answers([b"me", b"%d" % fence])
         assert self.results.pop() == ""
 
     def evals(self) -> list[object]:
-        """The scripts that were sent, and what they were given."""
+        """Return the scripts that were sent, with their arguments."""
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
         said: list[Any] = self.book.new_commands()
         return [
@@ -87,7 +87,7 @@ def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
     one.book.answers([b"me", b"12"])
     assert (one.results, one.leases.fencing_token("s"), len(one.leases)) == ([""], 12, 1)
     one.take()
-    assert (one.results, one.evals()) == (["", ""], [])  # nobody has to be asked
+    assert (one.results, one.evals()) == (["", ""], [])  # without a query
     one.book.within(lambda: one.leases.release("s"))
     assert (one.evals(), one.leases.fencing_token("s")) == ([], 12)
     one.book.within(lambda: one.leases.release("s"))
@@ -116,9 +116,9 @@ def test_without_redis_there_is_none_and_a_lost_connection_ends_the_wait() -> No
     one.take("other")
     one.book.close()
     assert [answer.kind for answer in one.results] == [FailureKind.UNREACHABLE]
-    one.take()  # it may be another's by now
+    one.take()  # possibly owned by another node
     assert isinstance(one.results[-1], Failure)
-    assert one.leases.fencing_token("s") == 7  # of who had it before
+    assert one.leases.fencing_token("s") == 7  # of the previous owner
 
 
 def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
@@ -177,10 +177,10 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
     one.book.within(lambda: one.leases.release("c"))
     one.book.answers([0, 1, 0], [0, 1, 0])
     assert one.lost == ["a"]
-    assert one.leases.fencing_token("a") == 7  # the store refuses it
+    assert one.leases.fencing_token("a") == 7  # the store refuses this token
     one.book.answers(1)
     one.book.new_commands()
-    one.take("a")  # it may be free again
+    one.take("a")  # possibly free again
     assert one.evals()[0][0] == "take"  # type: ignore[index]
     one.book.answers([b"me", b"11"])
     assert one.leases.fencing_token("a") == 11
@@ -190,7 +190,7 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
     one = Owner()
     one.have()
     one.book.within(one.leases.renew)
-    one.book.answers(1)  # no list
+    one.book.answers(1)  # not a list
     one.book.within(one.leases.renew)
     one.book.answers([1])
     assert one.lapsed == []
@@ -231,7 +231,7 @@ def test_many_are_renewed_by_several_commands(monkeypatch: pytest.MonkeyPatch) -
     one = Owner()
     for name in "abc":
         one.have(name)
-    one.take("d")  # of which nothing is known yet
+    one.take("d")  # of unknown state
     one.book.new_commands()
     one.book.within(one.leases.renew)
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A node among others: what it says and when, whom it knows, what it does about what it has missed."""
+"""Node of a cluster: messages, known nodes, and recovery from missed messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = b"svc:3:all"
 
 
 class Town:
-    """A service that keeps what it is told."""
+    """Service that records its messages."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -51,7 +51,7 @@ class Town:
 
 
 class Scene:
-    """A node that is up."""
+    """A connected node."""
 
     def __init__(self, *, up: bool = True) -> None:
         self.town = Town()
@@ -71,11 +71,11 @@ class Scene:
         assert self.town.news() == ["missed"]
 
     def pulse(self) -> dict[str, object]:
-        """What its beats say."""
+        """Return the body of the node's heartbeats."""
         return {"name": self.node.id, "since": self.node.heartbeat().since, "load": 0}
 
     def said(self) -> list[object]:
-        """What it told, to whom, and its other commands."""
+        """Return the node's messages with their recipients, and its other commands."""
         found: list[object] = []
         for words in self.book.new_commands():
             assert isinstance(words, list)
@@ -89,7 +89,7 @@ class Scene:
         return found
 
     def hear(self, node: str, word: str, body: object = None, *, told: int | None = None, to_me: bool = False) -> None:
-        """Another node says something; `told` is how much it has told to all, this included."""
+        """Deliver a message of another node; `told` is its number of broadcasts, this one included."""
         if told is None:
             counted = not to_me and word not in ("hello", "beat", "bye")
             told = self.told.get(node, 0) + counted
@@ -102,7 +102,7 @@ class Scene:
 
 
 def known(node: str = "b") -> Scene:
-    """A scene in which another node is known, and nothing is left to be said."""
+    """Return a scene with another known node and no pending message."""
     scene = Scene()
     scene.hear(node, "hello")
     scene.said()
@@ -123,7 +123,7 @@ def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
 
 
 def test_a_state_may_be_large() -> None:
-    """A node is no stranger, whose text might be refused for the time that it takes to read."""
+    """Parse a large state: limits for unauthenticated peers do not apply to nodes."""
     scene = known()
     scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
@@ -131,7 +131,7 @@ def test_a_state_may_be_large() -> None:
 
 @pytest.mark.parametrize(("word", "told"), [("beat", 7), ("beat", 0), ("news", 1)])
 def test_when_a_node_joins_something_may_have_been_missed(word: str, told: int) -> None:
-    """It may stand for one that is gone, and that has said something when it could not be heard."""
+    """Request the state of a new node, which may have broadcast while it was unknown."""
     scene = Scene()
     scene.hear("b", word, {}, told=told)
     assert scene.said() == [("node:b", "which", {})]
@@ -171,7 +171,7 @@ def test_it_beats_and_asks_who_listens() -> None:
     scene.book.after(HEARTBEAT_INTERVAL)
     assert scene.said() == [("all", "beat", scene.pulse()), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
     scene.book.answers(2, [b"svc:3:node:b", 1], time)
-    assert scene.node.cluster_time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
+    assert scene.node.cluster_time == 1_800_000_101.0  # independent of the local clock
     assert scene.town.news() == []
     scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()

@@ -1,4 +1,4 @@
-"""The client of Redis: greeting, order of the answers, deadlines, what happens at each limit and at each end."""
+"""The Redis client: greeting, order of replies, deadlines, limits, and ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cluster.harness import WHERE, RedisHarness, asking, started_client
 
 
 class Ear(RedisHandler):
-    """Keeps what it is told."""
+    """Handler that records its events."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -105,7 +105,7 @@ def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
     assert not book.commands
     book.after(0.01)
     assert book.commands
-    book.after(CONNECT_TIMEOUT)  # nobody answers
+    book.after(CONNECT_TIMEOUT)  # no server answers
     dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
@@ -131,7 +131,7 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     second = asking(book, "GET", "b")
     book.answers(b"1")
     assert first == [b"1"]
-    book.after(1.5)  # the first would be late now; the second is not
+    book.after(1.5)  # the deadline of the first has passed, that of the second has not
     assert not book.ordered(Abort)
     third = asking(book, "GET", "c")
     book.after(0.5)

@@ -1,4 +1,4 @@
-"""One connection: order of the answers, what happens at each limit and at each end."""
+"""A single Redis connection: order of replies, limits, and ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_too_many_bytes_fail_at_once() -> None:
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most
     assert not asking(book, "SET", "a", "x" * (most - around))
-    assert not asking(book, "GET", "b")  # it was not too many yet
+    assert not asking(book, "GET", "b")  # still within the limit
     assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
 
 
@@ -81,7 +81,7 @@ def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> No
     book.bytes(data)
     assert problem in str(book.logs[-1].fields["problem"])
     assert book.ordered(Abort) == [Abort(book.ch)]
-    book.bytes(b"more")  # what came before the reset
+    book.bytes(b"more")  # received before the reset
     assert book.events()[-1] == "cluster speaks no RESP"
     book.close()
     assert not book.made.is_up

@@ -1,4 +1,4 @@
-"""Places that nodes have in common: taken, kept, given back; what Redis does is the simulator's."""
+"""A semaphore of several nodes: acquired, renewed, released; the simulator has Redis's side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "svc:0:kind:places:turns"
 
 
 class Quiet:
-    """A node that says nothing by itself."""
+    """Node that sends no messages."""
 
     id = "me"
 
@@ -32,7 +32,7 @@ class Quiet:
 
 
 class Owner:
-    """A node with some of three places."""
+    """Node with some of three slots."""
 
     def __init__(self) -> None:
         def make(engine: Engine) -> RedisClient:
@@ -45,7 +45,7 @@ class Owner:
         self.book.open()
 
     def asks(self, flow: Flow[Any], *answers: object) -> Any:
-        """What comes of it."""
+        """Return the result of a flow."""
         results: list[Any] = []
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=results.append))
         if answers:
@@ -54,13 +54,13 @@ class Owner:
         return result
 
     def have(self, count: int) -> None:
-        """So many are ours."""
+        """Acquire this number of slots."""
         for _ in range(count):
             assert self.asks(self.places.acquire(), 1) is True
         self.book.new_commands()
 
     def evals(self) -> list[object]:
-        """The scripts that were sent, and what they were given."""
+        """Return the scripts that were sent, with their arguments."""
         names = {ACQUIRE_SCRIPT: "take", RENEW_SCRIPT: "keep", RELEASE_SCRIPT: "give back"}
         said: list[Any] = self.book.new_commands()
         assert all((words[0], words[2]) == (b"EVAL", b"1") for words in said)

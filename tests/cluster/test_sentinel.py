@@ -1,4 +1,4 @@
-"""Who the master is: asked of one Sentinel after the other, and heard when it is another."""
+"""Discovery of the master: one Sentinel after the other, and notifications of a new master."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASTER = [b"10.0.0.1", b"6379"]
 
 
 class Town:
-    """A client that asks Sentinels, and the channel of the one that it listens to."""
+    """Client that queries Sentinels; `listened` is the channel of the one that it subscribes to."""
 
     def __init__(self, where: RedisAddress = WHERE) -> None:
         self.book: RedisHarness[RedisClient] = started_client(where)
@@ -32,7 +32,7 @@ class Town:
         self.book.commands.append(order)
 
     def asked(self, answer: object, host: str = "one", port: int = 26379) -> None:
-        """A Sentinel is connected to, greeted and asked, and answers."""
+        """Accept a Sentinel's connection, its greeting and its query, and answer."""
         self.dialled(host, port)
         assert self.book.open() == [HELLO, [b"SUBSCRIBE", b"+switch-master"]]
         self.book.answers(Push([b"subscribe", b"+switch-master", 1]))
@@ -41,23 +41,23 @@ class Town:
         self.book.answers(answer)
 
     def up(self, host: str = "10.0.0.1") -> None:
-        """The master is there."""
+        """Accept the connection to the master."""
         self.dialled(host, 6379)
         assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
         assert self.book.made.is_up
 
     def hear(self, text: bytes) -> list[Command]:
-        """The Sentinel says this; what is dropped."""
+        """Publish a text and return the dropped connections."""
         self.publish(text)
         return self.book.ordered(Abort)
 
     def publish(self, text: bytes) -> None:
-        """The Sentinel that was asked last publishes `+switch-master`."""
+        """Publish `+switch-master` at the Sentinel of the last query."""
         self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
 def known() -> Town:
-    """The first has named the master."""
+    """Return a client to which the first Sentinel has named the master."""
     town = Town()
     town.asked(MASTER)
     town.up()
@@ -107,9 +107,9 @@ def test_nobody_knows() -> None:
 def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
     town = known()
     assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # sent twice
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # published twice
     town.book.close()
-    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # there is no connection to end
+    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # no connection to end
     town.book.after(PAUSE)
     assert town.book.commands[0] == Abort(town.listened)
     town.asked([b"10.0.0.3", b"6379"])
@@ -117,7 +117,7 @@ def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
 
 
 def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() -> None:
-    """The leading Sentinel answers with the new master before it publishes `+switch-master`."""
+    """Ignore such messages: the leading Sentinel answers with the new master before it publishes `+switch-master`."""
     town = known()
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
@@ -145,7 +145,7 @@ def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> Non
 
 
 def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> None:
-    """It may still call itself the master: the Sentinels do not reach it."""
+    """Leave the old master, which may still call itself the master while the Sentinels do not reach it."""
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")

@@ -31,7 +31,7 @@ def basic(password: str, user: str = "me") -> str:
 def refusal(
     gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
 ) -> Refused | None:
-    """What is said to a request; None when it may pass."""
+    """Return the refusal of a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
     request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
     try:
@@ -44,7 +44,7 @@ def refusal(
 def verdict(
     gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
 ) -> int:
-    """The status of a refusal; 200 when the request may pass."""
+    """Return the status of a refusal; 200 when the request may pass."""
     refused = refusal(gate, headers, peer=peer, path=path, after=after)
     return 200 if refused is None else refused.status
 
@@ -82,14 +82,14 @@ def test_this_host_by_its_names(host: str) -> None:
         {"host": "rebound.example:9119"},
         {"host": "127.0.0.1.rebound.example"},
         {"host": "localhost.example"},
-        {"host": "192.0.2.2:9119"},  # an address, but not that of a loopback interface
+        {"host": "192.0.2.2:9119"},  # an address, but not of a loopback interface
         {"host": "[2001:db8::1]:9119"},
         {**OWN, "origin": "https://evil.example"},
         {**OWN, "origin": "null"},
         {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
         {**OWN, "sec-fetch-site": "cross-site"},
         {**OWN, "sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
-        {**OWN, "x-forwarded-for": "192.0.2.1"},  # somebody put a proxy in front, and no password is asked
+        {**OWN, "x-forwarded-for": "192.0.2.1"},  # behind a proxy, without a password
         {**OWN, "forwarded": "for=192.0.2.1"},
     ],
     ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
@@ -139,7 +139,7 @@ def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
 
 
 def test_guessing_has_an_end() -> None:
-    """Five wrong ones within a minute block an address for five minutes; asking without one is no guess."""
+    """Block an address for five minutes after five wrong passwords within a minute; no password is no guess."""
     gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(10):

@@ -135,7 +135,7 @@ def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:
 
 
 def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: SimulatedEnvironment) -> None:
-    """A 401 would make a browser ask its user for a password that does not exist."""
+    """Answer 502: a browser would answer a 401 by a prompt for a password that does not exist."""
     board = board_before(virtual, ScriptedApi("another"))
     for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
         answer = board.request(method, PREFIX + path, {} if method == "POST" else None)
@@ -157,7 +157,7 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: SimulatedEnviron
     virtual.start_service("api", lambda port, home: api, port=8642)
     relay = RelayConfig(home=home, config_path=f"{home}/config.yaml")
     board = DashboardServer(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, relay=relay)
-    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 502  # and nothing else is there
+    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 502  # and no other server is reachable
     virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-new\n")
     api.said.clear()
     assert board.request("POST", f"{PREFIX}/sessions", {}).status == 201
@@ -188,7 +188,7 @@ def test_a_server_that_never_answers(virtual: SimulatedEnvironment) -> None:
 
 
 def test_a_stream_that_breaks_off_says_so(virtual: SimulatedEnvironment) -> None:
-    """The name of an event cannot be used to smuggle lines either."""
+    """End a broken stream with an error event; control characters are removed from event names."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
     peer = CannedServer(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
     told = events_of(board_before(virtual, peer).request("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
@@ -211,7 +211,7 @@ def test_a_browser_that_goes_away_ends_the_call(virtual: SimulatedEnvironment) -
 
 
 class Noting(ScriptedApi):
-    """Writes down who is said to ask."""
+    """Scripted API server that records the operator of each request."""
 
     def __init__(self, key: str = KEY) -> None:
         super().__init__(key)

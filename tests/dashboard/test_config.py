@@ -42,7 +42,7 @@ def test_this_host_needs_no_password(host: str) -> None:
 
 
 def test_the_port_of_the_relay() -> None:
-    """Spec: `SVC_RELAY_PORT`; the relay beside us is where it listens, unless the variable says otherwise."""
+    """Prefer the variable `SVC_RELAY_PORT` over the port of the relay on the same host."""
     assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
     assert parse_dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
     assert parse_dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"

@@ -31,7 +31,7 @@ PUBLIC = {
 
 
 class Tailscale(ScriptedProgram):
-    """Says what it is to this host, and ends; `/silent` never does."""
+    """Program that prints the status of this host and exits; `/silent` never exits."""
 
     def on_start(self) -> None:
         status = {"Self": {"TailscaleIPs": [MESH_ADDRESS]}}
@@ -53,19 +53,19 @@ def mesh_of(world: SimulatedEnvironment, program: Any = Tailscale) -> None:
 
 
 class Minting:
-    """A dashboard before a relay that makes any invite."""
+    """Dashboard before a relay that mints any invite."""
 
     def __init__(self, world: SimulatedEnvironment, **config: Any) -> None:
         self._relay = CannedServer(http(200, b'{"ok":true}'))
         self._board = DashboardServer(world, relay_url=world.peer(self._relay), **config)
 
     def __call__(self, body: dict[str, object]) -> list[Any]:
-        """The candidates that the relay is given for this wish."""
+        """Return the candidates that the relay receives for this request."""
         self._relay.heard.clear()
         answer = self._board.relay("POST", "/pairing", body)
         assert answer.status == 200, answer
         sent = json.loads(b"".join(self._relay.heard).partition(b"\r\n\r\n")[2])
-        assert {"mode", "public_url", "prefer"}.isdisjoint(sent)  # wire core 9: removed before it is forwarded
+        assert {"mode", "public_url", "prefer"}.isdisjoint(sent)  # wire core 9: removed before forwarding
         found: list[Any] = sent["endpoints"]
         return found
 

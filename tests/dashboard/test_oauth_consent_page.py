@@ -1,4 +1,4 @@
-"""The page that lets an agent elsewhere in."""
+"""The page on which the owner answers consent requests."""
 
 from __future__ import annotations
 

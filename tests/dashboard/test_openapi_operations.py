@@ -1,4 +1,4 @@
-"""The dashboard's document: every route and nothing else, and what GET answers is as it says."""
+"""The dashboard's document has exactly its routes, and the responses to GET match it."""
 
 from __future__ import annotations
 

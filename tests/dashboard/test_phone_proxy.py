@@ -1,4 +1,4 @@
-"""The reference phone in the dashboard: found by its file, touched and spoken to through five calls."""
+"""The reference phone in the dashboard: found by its file, controlled through five routes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.servers.canned_server import CannedServer, http
 
 
 def point_at(world: SimulatedEnvironment, port: int) -> None:
-    """A phone has said that it is there."""
+    """Write the file by which a phone announces its screen."""
     host = world.relay_host
     text = json.dumps({"url": f"http://127.0.0.1:{port}", "secret": "5ec4e7"})
     host.disk.replace(f"{host.state}/{PHONE_SCREEN_FILE}", text.encode())
@@ -33,10 +33,10 @@ def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None
     began = virtual.clock()
     after = board.request("GET", f"{PREFIX}/screen?seen={screen['tag']}").json
     assert after["tag"] != screen["tag"]
-    assert virtual.clock() - began < 1  # it need not wait for what is new already
+    assert virtual.clock() - began < 1  # no wait: the screen has changed already
     assert (
         board.request("GET", f"{PREFIX}/screen?seen={after['tag']}").json["tag"] == after["tag"]
-    )  # in time for its 5 s
+    )  # before its timeout of 5 s
     refused = board.request("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
     assert (refused.status, refused.json["detail"]["code"]) == (409, "not_open")
     assert board.request("POST", f"{PREFIX}/toggle", {"on": False}).status == 200

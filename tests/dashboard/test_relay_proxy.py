@@ -12,7 +12,7 @@ from tests.support.servers.canned_server import CannedServer, http
 
 
 def heard(peer: CannedServer) -> tuple[str, Any]:
-    """The request line and the body of the only call."""
+    """Return the request line and the body of the only request."""
     head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 
@@ -66,7 +66,7 @@ def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
 
 
 def test_push_asks_nobody(virtual: SimulatedEnvironment) -> None:
-    """Spec: `{configured: false, reason}` without any network call."""
+    """Answer `{configured: false, reason}` without any network call, as specified."""
     answer = DashboardServer(virtual).relay("GET", "/push")
     assert answer.status == 200
     assert answer.json["configured"] is False

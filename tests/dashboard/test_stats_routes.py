@@ -1,4 +1,4 @@
-"""The looks at the servers beside the dashboard, and what its page is shown of them."""
+"""Readings of the servers beside the dashboard, and their statistics on its page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_looks_are_made_while_nobody_asks(virtual: SimulatedEnvironment) -> None
     assert [round(b - a) for a, b in pairwise(times)] == [15, 15]
     assert found["answers"] == {"relay": True, "api": True}
     assert now(found)["turns"] == 0
-    assert now(found)["requests"] == 0  # its own are nobody's
+    assert now(found)["requests"] == 0  # the dashboard's own requests do not count
     assert now(found)["at"] > times[-1]
 
 
@@ -63,12 +63,12 @@ def test_who_does_not_answer_leaves_a_gap(virtual: SimulatedEnvironment) -> None
 
 
 def test_a_look_goes_on_for_as_long_as_it_takes(virtual: SimulatedEnvironment) -> None:
-    """None is begun beside it by the timer."""
+    """Check that the timer starts no reading beside one in progress."""
     silent = CannedServer()
     board = DashboardServer(virtual, relay_url=virtual.peer(silent), patience=40.0)
     virtual.pass_time(50)
     assert b"".join(silent.heard).count(b"GET ") == 1
-    board.server.stop()  # it takes the look with it
+    board.server.stop()  # also cancels the reading
 
 
 def test_it_shows_the_monitors_token(virtual: SimulatedEnvironment) -> None:

@@ -96,7 +96,7 @@ def test_a_relay_that_does_not_answer_as_it_should(
 
 
 def test_no_relay(virtual: SimulatedEnvironment) -> None:
-    """And it is asked anew each time: one that comes back is found at once."""
+    """Connect again for each request, so that a restarted relay is found at once."""
     board = DashboardServer(virtual)
     answer = board.relay("GET", "/overview")
     assert (answer.status, board.detail(answer).partition(": ")[0]) == (502, "relay unreachable at 127.0.0.1:8767")

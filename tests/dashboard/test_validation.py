@@ -29,7 +29,7 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 def test_what_the_proxy_itself_refuses(
     virtual: SimulatedEnvironment, method: str, path: str, body: Any, kind: str, place: list[str]
 ) -> None:
-    """Wire core 9: 422 with the framework's list of details. The relay, which is not there, was not asked."""
+    """Answer 422 with the framework's list of details, without a request to the relay (wire core 9)."""
     board = DashboardServer(virtual)
     answer = board.relay(method, path, body)
     assert answer.status == 422, answer

@@ -28,7 +28,7 @@ def test_the_table() -> None:
     check_table(APPROVAL_TABLE, ApprovalState, ApprovalTrigger, ROWS)
 
 
-LATER = 10.0  # long after every question of `ask`
+LATER = 10.0  # long after every request of `ask`
 
 
 def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL) -> list[Approval]:
@@ -36,7 +36,7 @@ def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL
 
 
 def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LATER) -> tuple[int, str]:
-    """How an answer is refused; nothing has changed."""
+    """Return the refusal of an answer; require that nothing has changed."""
     before = len(approvals)
     with pytest.raises(Refused) as caught:
         approvals.answer(answer, now)
@@ -53,7 +53,7 @@ def test_an_answer_is_for_the_call_that_it_names() -> None:
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="c")) == NOT_PENDING
     assert approvals.answer(ApprovalAnswer(choice="once", call_id="b"), 1.0) == [
         second
-    ]  # at once: it says what it means
+    ]  # at once: the answer names the call
     assert (second.state, second.choice, len(approvals)) == (ApprovalState.ANSWERED, "once", 1)
     assert (first.state, first.choice) == (ApprovalState.PENDING, "deny")
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="b")) == NOT_PENDING
@@ -81,7 +81,7 @@ def test_a_late_answer_does_not_allow_the_next_question() -> None:
 def test_among_several_one_has_to_be_named() -> None:
     approvals = PendingApprovals()
     ask(approvals, "a", "b")
-    for everything in (False, True):  # who says "all" cannot tell which those were
+    for everything in (False, True):  # "all" cannot mean a request that the client has not seen
         assert refused(approvals, ApprovalAnswer(choice="once", everything=everything)) == NOT_PENDING
         assert refused(approvals, ApprovalAnswer(choice="session", everything=everything)) == NOT_PENDING
 
@@ -121,7 +121,7 @@ def test_nobody_answers() -> None:
     assert (one.deadline, other.deadline) == (60.0, 61.0)
     approvals.expire(one)
     approvals.withdraw(other)
-    approvals.withdraw(one)  # settled: nothing happens
+    approvals.withdraw(one)  # settled: no effect
     assert [one.state, other.state] == [ApprovalState.EXPIRED, ApprovalState.WITHDRAWN]
     assert [one.choice, other.choice] == ["deny", "deny"]
     with pytest.raises(LocalProtocolError):

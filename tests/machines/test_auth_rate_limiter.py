@@ -118,7 +118,7 @@ def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
     for number in range(100):
         fail(limiter, 1, address=f"198.51.100.{number}")
     assert limiter.blocked_for(HOME, at(1)) == 299.0
-    # Of the counters the stalest went.
+    # The stalest counter was evicted.
     assert limiter.state("198.51.100.96", at(1)) is LimiterState.CLEAR
     assert limiter.state("198.51.100.97", at(1)) is LimiterState.COUNTING
 
@@ -157,7 +157,7 @@ def test_a_whole_ipv6_network_counts_as_one() -> None:
 
 
 class LimiterAgainstAModel(RuleBasedStateMachine):
-    """The limiter beside one that keeps every failure and searches them all."""
+    """The limiter beside a model that stores every failure and searches them all."""
 
     def __init__(self) -> None:
         super().__init__()

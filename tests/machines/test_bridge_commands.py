@@ -121,7 +121,7 @@ def test_thirty_seconds_without_an_answer() -> None:
     begin(commands, "r1")
     begin(commands, "r2", when=1)
     assert commands.expire_due(at(29.999)) == []
-    assert commands.answer("r1", PHONE, {"status": 200}, at(30)) is None  # late is late
+    assert commands.answer("r1", PHONE, {"status": 200}, at(30)) is None  # too late
     ((name, outcome),) = commands.expire_due(at(30))
     assert (name, made_by_relay(outcome)) == ("r1", (504, "phone_timeout"))
     assert commands.records()[1]["decision"] == "timeout"
@@ -169,7 +169,7 @@ def test_a_frame_that_could_not_be_written() -> None:
     assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
     assert commands.records()[0]["decision"] == "error"
     assert commands.pending_count == 0
-    assert told == []  # who could not write it knows
+    assert told == []  # the caller that could not write the command is not informed
 
 
 @pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
@@ -347,7 +347,7 @@ def test_the_ring_keeps_a_hundred_newest_first() -> None:
     assert [record["request_id"] for record in commands.records()] == [f"r{n}" for n in range(104, 4, -1)]
     assert [record["request_id"] for record in commands.records(2)] == ["r104", "r103"]
     assert commands.records(0) == commands.records(-1) == []
-    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # pushed out, still answered
+    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # evicted, still answered
     json.dumps(commands.records(), allow_nan=False)
 
 
@@ -381,7 +381,7 @@ def test_the_limit_of_the_activity_route(value: str | None, limit: int) -> None:
 
 
 class OneAnswerPerCommand(RuleBasedStateMachine):
-    """Answers, time-outs, lost sockets and write errors in any order: each command has one outcome, then rests."""
+    """Answers, timeouts, lost sockets and write errors in any order: each command has exactly one outcome."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Route choice: strict tiers, ties broken by who answers, 4 s probes, 60 s of trust."""
+"""Candidate selection: strict tiers, first answer within a tier, 4 s probes, 60 s of cache."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_next_tier_is_tried_when_a_whole_one_fails() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     choice.start(0.0)
     assert choice.failed(LAN, 0.5) == []
-    assert choice.failed(LAN, 0.5) == []  # once is enough
+    assert choice.failed(LAN, 0.5) == []  # without a second effect
     assert choice.failed(LAN2, 0.6) == [Probe(MESH)]
     assert choice.failed(MESH, 0.7) == [Chosen(None)]
     assert choice.state is SelectionState.NONE

@@ -1,4 +1,4 @@
-"""Questions of a run: one at a time, the oldest first, and what counts as a yes."""
+"""Confirmations of a run: one at a time, the oldest first, and texts that count as a yes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each Device Control route refuses what no phone could use, names the field, and lets everything else through."""
+"""Each Device Control route refuses arguments that no phone can use, names the field, and permits all others."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.support.playbook import counting_entropy
 NOW = Moment(100.0, 1_800_000_000.0)
 TTL = 86_400.0
 
-SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart is the registry being in memory
+SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart holds because the registry is in memory
     ("(none)", "register", "Registered"),
     ("Registered", "ttl", "Expired"),
     ("Registered", "evict", "Evicted"),

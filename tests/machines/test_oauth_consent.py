@@ -1,4 +1,4 @@
-"""The table of questions to the owner, and its limits."""
+"""The registry of consent requests, and its limits."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
     other = Desk()
 
     def move(consent: AuthorizationConsent, *by: tuple[str, str]) -> AuthorizationConsent:
-        """To the other desk, an hour ahead, and found there by each of these."""
+        """Move a consent to another node, whose clock is an hour ahead, and find it there by each selector."""
         record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         desk.consents.release_to_node(consent)
         assert len(desk.consents) == 0

@@ -144,7 +144,7 @@ def test_what_the_pairing_gave_is_stored() -> None:
     )
     stored = json.loads(json.dumps(session.to_record()))
     again = PairedSession.from_record(stored)
-    assert (again.given, again.grants) == (session.given, session.grants)  # no voice comes back by way of the chat
+    assert (again.given, again.grants) == (session.given, session.grants)  # no voice grants come back
     assert again.preset == ("bridge", "tui", "voice:stt")
 
 
@@ -155,9 +155,9 @@ def test_of_an_older_record_counts_what_the_session_held() -> None:
     del record["given"], record["knows_key"], record["key_hash"]
     grants = cast("dict[str, object]", record["grants"])
     del grants["terminal"]
-    # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
+    # The session was renewed 600 s after the pairing; an end in the past must not be read as "never".
     session = PairedSession.from_record({**record, "last_seen": WALL + 600})
-    assert session.knows_key  # as a rule
+    assert session.knows_key  # the usual case
     assert session.key_hash == ""
     given = session.given
     assert given.ttl == given.grants["chat"] == 3000.0

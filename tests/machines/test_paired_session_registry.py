@@ -22,7 +22,7 @@ REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
-    """Entropy whose UUIDs begin with the given four bytes, one after the other, and differ further on."""
+    """Return entropy whose UUIDs begin with these four bytes in turn and differ further on."""
     waiting = list(prefixes)
 
     def take(n: int) -> bytes:
@@ -119,8 +119,8 @@ def test_a_session_ends_on_time_and_once() -> None:
     assert sessions.lookup(token, at(99.9)) is session
     assert sessions.lookup(token, at(100)) is None
     assert session.state is SessionState.EXPIRED
-    assert sessions.lookup(token, at(10)) is None  # the clock set back revives nobody
-    assert sessions.expire_due(at(10)) == [session]  # nor does it keep them here
+    assert sessions.lookup(token, at(10)) is None  # a clock that is set back does not revive a session
+    assert sessions.expire_due(at(10)) == [session]  # and the session is not kept here
     assert sessions.expire_due(at(100)) == [other]
     assert other.state is SessionState.EXPIRED
     assert sessions.expire_due(at(1e9)) == []
@@ -139,7 +139,7 @@ def test_finding_by_prefix() -> None:
     assert sessions.find("ABCD0001", now) == []
     assert sessions.find(token, now) == [one]
     assert sessions.find(token[:20], now) == [one]
-    assert sessions.find(token[:8] + "-ffff", now) == [one]  # only eight characters are known
+    assert sessions.find(token[:8] + "-ffff", now) == [one]  # only eight characters are stored
     assert sessions.find(token[:-1] + "!", now) == []
     assert sessions.find("ffff", now) == []
     assert sessions.find("abcd", at(31 * DAY)) == []
@@ -263,7 +263,7 @@ def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolic
     session = sessions.create(at(0), source(), preset={"terminal": None})[1]
     sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
     assert session.grants["terminal"] == WALL + 3600
-    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # less is always good
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # shorter is always permitted
     with pytest.raises(Refused):
         sessions.patch(session, at(0), ttl=None, grants={"terminal": 601.0}, policy=policy)
     sessions.patch(session, at(9), ttl=None, grants={"terminal": 0.0}, policy=None)
@@ -287,7 +287,7 @@ def test_what_a_session_gives_up_it_may_take_again() -> None:
         sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
         assert "terminal" not in session.grants
     again = PairedSession.from_record(session.to_record())
-    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not by itself
+    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not implicitly
     assert "terminal" not in session.grants
     assert again.preset == ("terminal",)
     sessions.patch(session, at(0), ttl=None, grants={"terminal": DAY})
@@ -345,7 +345,7 @@ def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
     held = dict(session.grants)
     sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
-    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days are not counted anew
+    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
 
 
 def test_reduce_only_lets_shorter_pass() -> None:
@@ -353,7 +353,7 @@ def test_reduce_only_lets_shorter_pass() -> None:
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
-    assert session.grants["bridge"] == WALL + 7 * DAY  # not built anew
+    assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
     assert session.grants["tui"] == WALL + 2 * DAY
     assert session.grants["chat"] == WALL + 11 * DAY
 

@@ -164,7 +164,7 @@ def test_whether_the_qr_holds_the_key() -> None:
     assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
     own = PairingMeta(key_hash="ab12")
     assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
-    # Which key it is, nobody says but the relay itself.
+    # Only the relay itself sets the hash of a key.
     assert (
         parse_meta({"key_hash": "ab12"}, with_endpoints=False)
         == parse_requested_terms({"key_hash": "ab12"})
@@ -192,7 +192,7 @@ def test_the_operator_comes_first() -> None:
 
 
 class CodesAgainstAModel(RuleBasedStateMachine):
-    """The registry beside a plain dict of registration times."""
+    """Pairing codes beside a dictionary of registration times."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,9 +51,9 @@ def test_the_first_phone_is_active_until_it_leaves() -> None:
     phones.remove(2)
     assert phones.choose(None).socket == 6  # the most recent
     phones.status(4, {}, at(1))
-    connect(phones, 8)  # none was active: this one is
+    connect(phones, 8)  # no phone was active, so this one is
     phones.remove(8)
-    assert phones.choose(None).socket == 4  # neither: the newest status
+    assert phones.choose(None).socket == 4  # neither is left: the newest status decides
     phones.remove(4)
     assert phones.choose(None).socket == 6  # the only one
     phones.remove(6)
@@ -137,7 +137,7 @@ def test_a_status_report() -> None:
         "device_name": "mine",
     }
     assert phones.status(2, payload, at(10))
-    payload["ts"] = 6  # what is kept is a copy
+    payload["ts"] = 6  # the registry stores a copy
     report = phones.status_report(None, at(12.5))
     assert report == {
         "device": {"device_id": "a91f", "name": "Pixel 7a", "battery_percent": 64},

@@ -1,4 +1,4 @@
-"""Strangers in turn: what is read at once, who gets in line, and that everybody comes out of it."""
+"""Read scheduling of unauthenticated connections: immediate reads, the queue, and progress for every connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_what_is_there_is_read_at_once() -> None:
     turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.next_due is None
-    assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # as long as anything is left, a part may be read
+    assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # partial reads until empty
     assert turns.allowance_for("c", 1, 0.0) == 0
     assert "c" in turns
     assert "b" not in turns
@@ -31,10 +31,10 @@ def test_what_fits_is_read_without_a_line() -> None:
     turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.allowance_for("a", 1, 0.0) == 1
-    assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what has come back since
+    assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what was refilled meanwhile
     assert turns.next_due is None
     assert turns.allowance_for("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
-    assert turns.allowance_for("b", 1, 200.0) == 0  # nobody goes before those who wait
+    assert turns.allowance_for("b", 1, 200.0) == 0  # waiting connections have precedence
 
 
 def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
@@ -42,7 +42,7 @@ def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL  # as a channel does
     assert turns.allowance_for("a", AT_ONCE - 2 * HANDFUL, 0.0) == 0
-    assert turns.fast_credit == HANDFUL  # and nothing besides
+    assert turns.fast_credit == HANDFUL  # and nothing else
     turns.fast_credit -= 10
     assert turns.allowance_for("a", HANDFUL - 10, 0.0) == HANDFUL - 10
     assert turns.fast_credit == 0
@@ -51,7 +51,7 @@ def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     turns.charge(1, 200.0)
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL
-    assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more in one go than `AT_ONCE`
+    assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more at once than `AT_ONCE`
 
 
 def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
@@ -60,7 +60,7 @@ def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
     for guest in "abcde":
         turns.enqueue(guest)
     assert turns.fast_credit == 0
-    assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in parts
+    assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in slices
 
 
 @pytest.mark.parametrize("how", ["take", "charge", "wait"])
@@ -100,7 +100,7 @@ def test_a_moment_is_not_longer_for_having_waited_long() -> None:
         went += 1
     assert went * SLICE_SIZE == BURST_SIZE
     turns.remove("a")
-    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
+    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # the rest is reserved
 
 
 def test_who_has_more_goes_to_the_end_of_the_line() -> None:

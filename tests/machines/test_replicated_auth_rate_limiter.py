@@ -1,4 +1,4 @@
-"""A limiter whose counts others hear, and that hears theirs."""
+"""Authentication rate limiters that share their counts with other nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHO = "203.0.113.9"
 
 
 class Nodes:
-    """Two limiters that hear each other."""
+    """Two limiters that receive each other's messages."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, object]]] = []

@@ -110,7 +110,7 @@ def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
     runs.startable(at(0))
     runs.stop(second, at(1))
-    runs.stop(second, at(1))  # asked twice
+    runs.stop(second, at(1))  # a second request
     assert second.state.value == "stopping"
     runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["c"]
@@ -146,9 +146,9 @@ def test_the_cap_may_be_what_others_leave() -> None:
     assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (0, 3, True)
     runs.cap = 1
     assert names(runs.startable(at(0))) == ["a"]
-    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 2, True)  # `c` waits for nothing but a slot
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 2, True)  # `c` waits only for a slot
     runs.stop(third, at(1))
-    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 1, False)  # `b` for its session
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 1, False)  # `b` waits for its session
     runs.finish(first, T.FINISH, at(2))
     assert (runs.slots, runs.waits_only_for_slot) == (0, True)
     assert names(runs.startable(at(2))) == [second.id]
@@ -191,7 +191,7 @@ def test_what_is_over_is_remembered_for_an_hour() -> None:
         runs.startable(at(number))
         assert runs.get(run.id, at(number)) is run
         assert runs.finish(run, T.FINISH, at(number)) == (["r0"] if number == 2 else [])
-    assert runs.get("r0", at(2)) is None  # one too many
+    assert runs.get("r0", at(2)) is None  # one over the limit
     assert runs.get("r1", at(3600.999)) is not None
     assert runs.get("r1", at(3601)) is None
     assert runs.get("r2", at(3601)) is not None
@@ -209,14 +209,14 @@ def test_a_name_is_used_once() -> None:
 
 
 class Sharing(RuleBasedStateMachine):
-    """Against a plain model: nobody overtakes in a session, nobody starves, slots are never more than the cap."""
+    """Run scheduler beside a model: order within a session, no starvation, slots within the cap."""
 
     def __init__(self) -> None:
         super().__init__()
         self.cap = 2
         self.runs = RunScheduler(self.cap, max_queued=6)
         self.number = 0
-        self.order: list[RunRecord] = []  # live, as they came
+        self.order: list[RunRecord] = []  # live runs in order of arrival
         self.now = 0.0
 
     def look(self) -> None:
@@ -227,7 +227,7 @@ class Sharing(RuleBasedStateMachine):
     @rule(session=st.sampled_from("stu"), may_wait=st.booleans())
     def enter(self, session: str, may_wait: bool) -> None:
         self.number += 1
-        with suppress(Refused):  # there is no room
+        with suppress(Refused):  # the queue is full
             self.order.append(self.runs.add(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
         self.look()
 

@@ -1,4 +1,4 @@
-"""What the sandbox lets out and what it keeps in."""
+"""The media sandbox: allowed and refused paths."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_protected_stays_so_under_a_wide_root() -> None:
 
 @pytest.mark.parametrize("root", ["/", "/home/u", "/home/u/.svc"])
 def test_the_service_home_is_ours_whatever_is_in_it(root: str) -> None:
-    """But for pictures and for roots that were put into it."""
+    """Refuse files of the service home, except images and roots inside it."""
     wide = box(root, "/home/u/.svc/workspace")
     for name in ("mcp-relay.json", "phone-session", "phone-screen", "before-restore-1/.env", "of-a-later-version"):
         assert not wide.allows(f"/home/u/.svc/{name}")

@@ -1,4 +1,4 @@
-"""One budget for all peers that nobody knows."""
+"""The memory budget of all unauthenticated connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
 class Caller(BudgetedConnection):
-    """One that tells when it is woken."""
+    """Connection that records its resumption."""
 
     def __init__(self, woken: list[BudgetedConnection]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Caller(BudgetedConnection):
 
 
 class House:
-    """The machine, and who was woken."""
+    """Budget with the connections that it resumed."""
 
     def __init__(self) -> None:
         self.strangers = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
@@ -95,7 +95,7 @@ def test_the_share_of_an_address() -> None:
     house.strangers.update_usage(other, SHARE)
     assert (first.waiting, second.waiting, other.waiting) == (False, True, False)
     house.strangers.remove(other)
-    assert house.woken == []  # there was room for all: its own address is full
+    assert house.woken == []  # the budget has room; its own address is full
     house.strangers.remove(first)
     assert house.woken == [second]
 
@@ -119,10 +119,10 @@ def test_the_last_of_its_kind_goes_at_once() -> None:
         assert house.strangers.update_usage(guest, 312_500)
     assert [guest.waiting for guest in many] == [False, False, False, True, False]
     assert not house.strangers.update_usage(many[4], 1)
-    assert house.strangers.update_usage(many[0], 312_499)  # it holds less: it is not the one to go
+    assert house.strangers.update_usage(many[0], 312_499)  # another connection holds more and is dropped first
     house.strangers.remove(many[4])
     assert house.strangers.update_usage(many[0], 312_500)
-    assert house.strangers.update_usage(many[3], 312_500)  # nothing new
+    assert house.strangers.update_usage(many[3], 312_500)  # unchanged
 
 
 def test_room_is_given_to_addresses_in_turn() -> None:
@@ -149,7 +149,7 @@ def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
     assert house.woken == [first, second]
     house.strangers.update_usage(second, 11)
     assert not second.waiting
-    house.strangers.update_usage(first, SHARE + 1)  # more than its share, and with it more than the budget
+    house.strangers.update_usage(first, SHARE + 1)  # more than its share, and the budget is exceeded
     house.strangers.update_usage(second, 12)
     assert (first.waiting, second.waiting) == (True, True)
     house.strangers.update_usage(hog, 0)
@@ -185,7 +185,7 @@ def test_a_proxy_names_an_address() -> None:
     assert house.woken == [guests[1]]
     house.strangers.update_usage(guests[2], 1)
     house.strangers.update_usage(guests[0], SHARE + 1)
-    assert house.strangers.change_address(guests[0], C)  # it takes its bytes along, and waits on
+    assert house.strangers.change_address(guests[0], C)  # its bytes move with it, and it still waits
     assert guests[0].waiting
     assert house.woken == [guests[1], guests[2]]
 

@@ -1,4 +1,4 @@
-"""Events of a request, and the way back to them."""
+"""Stored events of a request, and their replay."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
         notices.append(OutgoingMessage(text))
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
-    for _ in range(2):  # from where some reader was told on: while there is none, that is the beginning
+    for _ in range(2):  # without a reader the replay starts at the beginning
         next(notices.stream_to(writer, notices.told))
     next(notices.stream_to(writer, 2))
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
@@ -65,13 +65,13 @@ def test_progress_and_the_way_back(web: McpHttpHarness) -> None:
     web.book.after(STREAM_AFTER + 5)
     first, second = stream_messages(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
-    assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first has a number only
+    assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first event has a number only
     call.vanish()
     web.book.after(5)
     back = session.listen("1-1")
     assert [note["params"]["progress"] for note in stream_messages(back)] == [10, 15]
     later = session.listen("1-2")
-    assert back.answer is not None  # the newer reader is the one
+    assert back.answer is not None  # the newer reader replaces the older
     assert session.cancel(7) == 202
     assert later.answer is not None
     assert [note["params"]["progress"] for note in stream_messages(later)] == [15]

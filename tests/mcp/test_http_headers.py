@@ -1,4 +1,4 @@
-"""What the head of a request has to say."""
+"""Header fields of a request."""
 
 from __future__ import annotations
 

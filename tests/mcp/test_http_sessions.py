@@ -1,4 +1,4 @@
-"""Sessions: whose they are, how many, and how long."""
+"""MCP sessions: owner, number, and lifetime."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def test_the_idle_make_room(web: McpHttpHarness) -> None:
     assert idle.post(PING).status == 404
     for session in sessions:
         session.listen()
-    web.book.after(1.0)  # uses of one second are alike
+    web.book.after(1.0)  # uses within one second count as equal
     sessions[0].post(PING)
-    sessions = [*sessions[2:], sessions[0], web.open()]  # of those who only listen the one that was silent for longest
+    sessions = [*sessions[2:], sessions[0], web.open()]  # the longest silent listener is removed
     for session in sessions:
         assert status(session.tool("wait")) == 0
     assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 429

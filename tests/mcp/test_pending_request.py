@@ -1,4 +1,4 @@
-"""One request: what is said about it, and how it ends."""
+"""A pending request: progress and ends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_progress_in_the_stateless_way(web: McpHttpHarness) -> None:
 
 
 def test_progress_always_grows() -> None:
-    """ "The progress value MUST increase with each notification", whatever the clock says."""
+    """Require rising progress for every clock: "The progress value MUST increase with each notification"."""
     book, said = open_book(), list[OutgoingMessage]()
     made: list[_Progress] = []
     book.act(lambda: made.append(_Progress(book.engine, "p", said.append)))
@@ -69,7 +69,7 @@ def test_who_goes_away_is_told_of_nothing(web: McpHttpHarness) -> None:
     call.vanish()
     assert web.shop.ringing[0]("in") is False
     other = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
-    assert len(web.shop.ringing) == 2  # the line is free
+    assert len(web.shop.ringing) == 2  # a slot is free
     web.book.after(5.0)
     other.vanish()
     assert web.shop.ringing[1]("in") is False

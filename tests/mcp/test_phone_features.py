@@ -1,4 +1,4 @@
-"""The phone as an offer, against the relay and the reference phone."""
+"""The phone as server features, against the relay and the reference phone."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_without_a_phone() -> None:
 
 
 class FakeLink:
-    """A phone that answers what it likes."""
+    """Phone with a prepared answer."""
 
     def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
         self.answer = PhoneResponse(200, answer)
@@ -121,7 +121,7 @@ class FakeLink:
         self.configured = True
         self.is_phone_connected = self.gate_bound_arguments = None
         self.asked: list[str] = []
-        self.given: Mapping[str, object] = {}  # with the last call
+        self.given: Mapping[str, object] = {}  # arguments of the last call
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         yield from ()
@@ -170,7 +170,7 @@ def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
     assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
     assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
     assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
-    assert link.given == {"include_bounds": True}  # without, phones in use find no nodes at all (wire bridge 3.4)
+    assert link.given == {"include_bounds": True}  # without bounds phones in use find no nodes at all (wire bridge 3.4)
 
 
 def test_who_is_told_of_nothing_looks() -> None:

@@ -1,4 +1,4 @@
-"""Changes that nobody tells of."""
+"""Polling for changes without notifications."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ def test_a_change_is_told_once(desk: McpStdioHarness) -> None:
     assert told == [round(2 * POLL_INTERVAL), round(5 * POLL_INTERVAL)]
     desk.act(stops[0])
     desk.after(10 * POLL_INTERVAL)
-    assert next(words) == "c"  # nobody looks any more
+    assert next(words) == "c"  # polling has stopped

@@ -1,4 +1,4 @@
-"""What a client gets of an offer."""
+"""Server features as a client receives them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_tool_that_waits_for_one_thing(desk: McpStdioHarness, shop: ToyMcpServ
     assert shop.ringing[0]("again") is False
     desk.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
     (answer,) = desk.act(partial(shop.ringing[2], "in"))
-    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no progress from then on
+    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no further progress
     assert (
         desk.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     )

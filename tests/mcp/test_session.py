@@ -1,4 +1,4 @@
-"""One client: the handshake, the stateless way, calls under way, questions."""
+"""Session with one client: handshake, stateless protocol, calls in progress, elicitation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_stateless_request_that_says_too_little(desk: McpStdioHarness) -> None
     assert desk.request("tools/list", _meta="x")["code"] == -32600
 
 
-# --- calls under way ------------------------------------------------------------------------------------------------
+# --- calls in progress ----------------------------------------------------------------------------------------------
 
 
 def test_a_bug_of_a_tool_is_an_answer(desk: McpStdioHarness) -> None:
@@ -164,7 +164,7 @@ def test_progress(desk: McpStdioHarness) -> None:
     assert desk.after(60.0) == []
 
 
-# --- questions ----------------------------------------------------------------------------------------------------
+# --- elicitation --------------------------------------------------------------------------------------------------
 
 PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
 QUESTION = 'Pay? pay {"word":"bread"}\nIt costs money.'
@@ -186,7 +186,7 @@ def test_the_client_asks_its_user(desk: McpStdioHarness, shop: ToyMcpServer, act
 
 
 def test_all_of_a_call_is_shown(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    """Nothing is cut, nothing looks like something else, and what is too long to be shown is not asked about."""
+    """Show the whole call unambiguously, and refuse one that is too long to be shown."""
     desk.open("2025-06-18", ELICITS)
     word = f"{'bread' * 100}\n\u202etwo"
     (asked,) = desk.send(id=1, method="tools/call", params={"name": "pay", "arguments": {"word": word}})
@@ -236,7 +236,7 @@ def test_the_stateless_question(desk: McpStdioHarness, shop: ToyMcpServer) -> No
 
     other = again("accept", {"name": "pay", "arguments": {"word": "wine"}})
     assert other["resultType"] == "input_required"
-    assert again("accept")["resultType"] == "input_required"  # a state is good once
+    assert again("accept")["resultType"] == "input_required"  # a state is accepted once
     assert shop.done == []
     asked = desk.request("tools/call", **modern(ELICITS, **PAY))
     assert again("decline")["isError"] is True

@@ -1,4 +1,4 @@
-"""Streamable HTTP: messages by POST, with sessions and without, and how it ends."""
+"""Streamable HTTP: messages by POST, with sessions and without, and the ends of connections."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_calls_side_by_side_and_cancelled(web: McpHttpHarness) -> None:
     assert (calls[0].result.status, calls[0].result.body) == (202, b"")
     assert status(calls[1]) == 0
     calls[1].vanish()
-    assert web.shop.done == ["0", "1", "end of 0"]  # to go away is not to cancel
+    assert web.shop.done == ["0", "1", "end of 0"]  # a disconnect does not cancel
     session.end()
     assert web.shop.done[-1] == "end of 1"
 
@@ -114,7 +114,7 @@ def test_a_question(web: McpHttpHarness) -> None:
     assert session.post(answer).status == 202
     assert stream_messages(call)[-1]["result"]["isError"] is False
     assert call.answer is not None
-    # Its end was told, and can be told again.
+    # The end was sent and can be replayed.
     back = session.listen("1-1")
     assert stream_messages(back)[0]["id"] == 7
 
@@ -139,7 +139,7 @@ def test_a_revoked_caller_has_nothing_left(web: McpHttpHarness) -> None:
     assert gone.status == 200
     assert (alone.result.status, listening.aborted, told.aborted, waiting.aborted) == (401, True, True, True)
     assert sorted(map(str, web.shop.done)) == ["a", "b", "c", "end of a", "end of b", "end of c"]
-    assert len(web.server._answers) == 1  # what was kept ready for them, too
+    assert len(web.server._answers) == 1  # also what was stored for them
     assert session.post(PING).status == 401
     assert theirs.post(PING).status == 200
 

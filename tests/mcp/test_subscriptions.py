@@ -1,4 +1,4 @@
-"""Updates of resources: who is told, how often, and what a slow reader finds."""
+"""Resource updates: subscribers, rate, and slow readers."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_lines_wait_for_a_client_that_does_not_read(shop: ToyMcpServer, desk: Mc
         return desk.act(partial(desk.server.set_read_paused, holding))
 
     desk.open()
-    assert hold(True) == []  # it has subscribed to nothing
+    assert hold(True) == []  # without a subscription
     desk.request("resources/subscribe", uri=SIGN)
     assert hold(True) == []
     for _ in range(3):
         assert desk.act(shop.turn_sign) == []
         assert desk.after(UPDATE_INTERVAL) == []
     assert hold(False) == [UPDATED]
-    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # a round has just been
+    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # an update was just sent
     assert desk.after(UPDATE_INTERVAL) == [UPDATED]
 
 
@@ -84,7 +84,7 @@ def test_who_listens_is_told_as_events(web: McpHttpHarness) -> None:
     web.book.within(web.shop.turn_sign)
     assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-1"]
-    assert stream_messages(session.listen()) == []  # it was told already
+    assert stream_messages(session.listen()) == []  # sent already
     assert stream_messages(session.listen("0-0")) == [UPDATED]
     session.end()
     assert web.shop.watching == []
@@ -98,7 +98,7 @@ def test_who_does_not_listen_finds_each_change_once(web: McpHttpHarness) -> None
     listening = session.listen("0-3")
     assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-200"]
-    assert listening.answer is None  # it goes on
+    assert listening.answer is None  # still open
 
 
 def test_sessions_have_their_own(web: McpHttpHarness) -> None:
@@ -108,7 +108,7 @@ def test_sessions_have_their_own(web: McpHttpHarness) -> None:
     assert (stream_messages(listening), stream_messages(quiet)) == ([UPDATED], [])
 
 
-# --- in the stateless way -------------------------------------------------------------------------------------------
+# --- stateless ------------------------------------------------------------------------------------------------------
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
@@ -174,7 +174,7 @@ def test_requests_that_listen_are_bounded(web: McpHttpHarness, monkeypatch: pyte
 def test_listening_by_http(web: McpHttpHarness) -> None:
     call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
     assert (status(call), stream_messages(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
-    assert [event.id for event in events(call)] == [""]  # nobody comes back to it
+    assert [event.id for event in events(call)] == [""]  # the stream cannot be resumed
     for _ in range(3):
         web.book.within(web.shop.turn_sign)
         web.book.after(UPDATE_INTERVAL)

@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz`: who may ask, what is said, and that nobody can make it grow."""
+"""`/metrics`, `/healthz` and `/readyz`: access, content, and bounded size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "metrics-0123456789abcdef"
 
 
 def parsed(answer: Response) -> dict[str, Metric]:
-    """What a monitor understands, by the parser of prometheus-client."""
+    """Return the metrics as the parser of prometheus-client reads them."""
     assert (answer.status, answer.headers.get(b"content-type")) == (200, OPENMETRICS)
     return {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
 
@@ -47,7 +47,7 @@ def shown(token: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"authorization", f"Bearer {token}".encode()),)
 
 
-# --- who may --------------------------------------------------------------------------------------------------------
+# --- access ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
@@ -78,12 +78,12 @@ def test_who_guesses_is_blocked_and_the_right_token_is_not() -> None:
         assert book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong")).status == 401
     blocked = book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong"))
     assert (blocked.status, blocked.headers.get(b"retry-after")) == (429, b"300")
-    assert book.request("GET", "/metrics", peer=REMOTE).status == 401  # which is no guess
+    assert book.request("GET", "/metrics", peer=REMOTE).status == 401  # no key is no guess
     answer = book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN))
     assert value(answer, "svc_limiter_blocks_total") == 1
 
 
-# --- what is said ---------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------------------------
 
 
 def test_requests_by_route_and_status() -> None:
@@ -119,7 +119,7 @@ def test_no_peer_makes_more_series() -> None:
     for warming in ("GET", "POST", "DELETE"):
         book.request(warming, "/nowhere")
     book.request("GET", "/media/0")
-    book.request("GET", "/metrics")  # once, so that it is among them
+    book.request("GET", "/metrics")  # once, so that the request itself is counted
     before = sorted(samples(book.request("GET", "/metrics")))
     methods = ("GET", "POST", "BREW", "DELETE")
     for number in range(100):
@@ -162,7 +162,7 @@ def test_a_store_that_does_not_answer_makes_it_unready() -> None:
     assert (answer.status, answer.json) == (503, {"status": "not ready", "reasons": ["store: internal"]})
     assert value(book.request("GET", "/metrics"), "svc_store_failures_total") == 1
     book.host.store.refused = ()
-    assert book.request("GET", "/readyz").status == 503  # known for a second
+    assert book.request("GET", "/readyz").status == 503  # cached for a second
     book.after(1.0)
     assert book.request("GET", "/readyz").status == 200
 

@@ -1,4 +1,4 @@
-"""A table of routes and a manual as an OpenAPI document, member by member."""
+"""An OpenAPI document from a route table and a manual, member by member."""
 
 from enum import Enum
 from typing import Annotated, Any, NotRequired, TypedDict

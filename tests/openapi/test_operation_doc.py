@@ -1,4 +1,4 @@
-"""What a route says is data: equal where it says the same."""
+"""Operation documentation is data: equal where its content is equal."""
 
 from __future__ import annotations
 

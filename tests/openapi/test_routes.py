@@ -1,4 +1,4 @@
-"""`/openapi.json` and `/docs` of a server: made once, when somebody asks, and not sent to whoever has them."""
+"""`/openapi.json` and `/docs` of a server: made at the first request, and not sent again to a client with a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page runs its own script and style, and nothing else. That it works: tests/browser/test_documents.py."""
+"""The viewer page permits only its own script and style; tests/browser/test_documents.py runs it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from svc_proto.phone.attachment import (
 )
 from svc_proto.phone.preferences import MIB, Preferences
 
-SPEC_ROWS = {  # the five rows of SPEC.md; the others are what they imply
+SPEC_ROWS = {  # the five rows of SPEC.md; the other rows follow from them
     ("LOADING", "on cellular, auto-fetch off", "LOADING"),
     ("LOADING", "too large", "FAILED"),
     ("LOADING", "relay offline", "unavailable card"),
@@ -55,7 +55,7 @@ def test_on_wifi_it_is_fetched_at_once() -> None:
     attachment.on_response(200, 25 * MIB)
     assert attachment.state is AttachmentState.READY
     assert attachment.message == ""
-    attachment.on_response(404, 0)  # late, and about nothing
+    attachment.on_response(404, 0)  # late and without effect
     assert attachment.state is AttachmentState.READY
     attachment.tap()
     assert not attachment.tapped

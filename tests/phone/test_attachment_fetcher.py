@@ -1,4 +1,4 @@
-"""Attachments as dialogues: which are fetched and when, and what the person is shown."""
+"""Attachments as dialogues: which are fetched and when, and the user's view of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
 
 
 def show(rig: PhoneHarness, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
-    """A chat text comes: the fetches that it begins."""
+    """Show a chat text and return the fetches that begin."""
     rig.type(f"show {text}")
     return connects(rig.book.drain_commands())
 
@@ -34,7 +34,7 @@ def connected(rig: PhoneHarness, order: Connect) -> tuple[RelayEnd, RequestHead]
 
 
 def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
-    """The relay answers a fetch; what the phone does then."""
+    """Answer a fetch and return the commands that follow."""
     end, _ = connected(rig, order)
     rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
     commands = rig.book.drain_commands()
@@ -43,7 +43,7 @@ def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = P
 
 
 def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
-    """What was told of attachments: number, state, message, whether a tap is offered."""
+    """Return number, state, message and offered tap of each attachment notification."""
     found = [tell.fields for tell in rig.new_notifications() if tell.event == "attachment"]
     return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
 
@@ -80,7 +80,7 @@ def test_a_path_of_the_host() -> None:
 def test_several_in_one_text() -> None:
     rig = with_keyboard()
     orders = show(rig, " ".join(f"MEDIA:svc-relay://t{number}" for number in range(6)))
-    assert len(orders) == 4  # at once
+    assert len(orders) == 4  # simultaneous
     (fifth,) = connects(answer(rig, orders[0]))
     assert connected(rig, fifth)[1].target == "/media/t4"
     rig.book.fail(orders[1], FailureKind.UNREACHABLE)
@@ -169,7 +169,7 @@ def test_the_cache_keeps_its_cap() -> None:
     assert [attachments.body(number) is not None for number in (1, 2)] == [False, True]
 
 
-# --- when ---------------------------------------------------------------------------------------------------------
+# --- network and settings -----------------------------------------------------------------------------------------
 
 
 def test_on_cellular_it_waits_for_a_tap() -> None:

@@ -15,7 +15,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 OK = CommandReply(200, {"ok": True})
 
 
-# --- at once ------------------------------------------------------------------------------------------------------
+# --- immediate answers --------------------------------------------------------------------------------------------
 
 
 def test_a_reply(rig: PhoneHarness) -> None:
@@ -79,7 +79,7 @@ def test_a_result_that_is_not_json(rig: PhoneHarness, value: object) -> None:
     assert rig.new_notifications() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
 
 
-# --- later --------------------------------------------------------------------------------------------------------
+# --- delayed answers ----------------------------------------------------------------------------------------------
 
 
 def test_a_reply_that_takes_its_time(rig: PhoneHarness) -> None:

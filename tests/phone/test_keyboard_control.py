@@ -1,4 +1,4 @@
-"""The words of the person at the keyboard, and the channel they come on."""
+"""Keyboard control: the lines of the user, and the channel that carries them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen of the reference phone: who may see it, what it shows, and what a person does with it."""
+"""The screen of the reference phone: access, content, and the user's actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def virtual() -> Iterator[SimulatedEnvironment]:
 
 
 def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: object) -> int:
-    """The agent wants something of the phone."""
+    """Send a bridge command as the agent and return the status."""
     data = json.dumps(body).encode()
     return world.http("POST", path, headers=bearer(seen.token), body=data).status
 
@@ -83,7 +83,7 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironmen
     assert looking.finish().json["tag"] == tag
     assert virtual.clock() - began < 0.5
     virtual.pass_time(5.0)
-    assert seen.written() == ""  # nobody looks for it any more
+    assert seen.written() == ""  # the page has stopped polling
 
 
 def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None:
@@ -99,7 +99,7 @@ def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None
     seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
     flipped = seen.screen()
     assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
-    assert flipped["tag"] != network["tag"]  # so a look that waits ends
+    assert flipped["tag"] != network["tag"]  # so that a waiting request ends
 
 
 def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
@@ -148,7 +148,7 @@ def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
 
 
 def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
-    """There is none in this world: that is said as well."""
+    """Report an unreachable agent, since this world has none."""
     seen = PhoneScreen(virtual)
     before = seen.screen()
     assert (before["talk"], before["awaits"]) == ([], False)
@@ -159,13 +159,13 @@ def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
         assert (person["kind"], person["text"]) == (
             "person",
             "Which app.wav",
-        )  # a page has no files of the phone's read
+        )  # the path of a page's text is not opened as a file
         assert note["text"].startswith(f"{channel}: ")
     assert seen.screen()["awaits"] is False
 
 
 def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
-    """One that an earlier version paired, for chat and the bridge alone: the person reads what to do."""
+    """Show what to do about a session of an earlier version with grants for chat and bridge only."""
     seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
     for aloud, why in (
         (False, "chat: tui grant expired or missing; {}; not sent: 1"),
@@ -244,7 +244,7 @@ def playbook(handset: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
 
 
 def test_a_home_that_takes_nothing() -> None:
-    """Then nobody can know the secret, and nobody is let in."""
+    """Refuse every request while the secret could not be written."""
     book, phone = playbook(ScriptedBackend())
     book >> Started()
     (order,) = book.drain_commands()
@@ -253,7 +253,7 @@ def test_a_home_that_takes_nothing() -> None:
     assert b" 403 " in wire_bytes(book.drain_commands())
     assert isinstance(order, WriteConfig)
     book.fail(order)
-    assert Ready() in book.drain_commands()  # it is a phone all the same
+    assert Ready() in book.drain_commands()  # the phone runs nevertheless
     assert [(record.level, record.event) for record in book.logs] == [
         (Level.ERROR, "no dashboard will find the screen")
     ]
@@ -264,7 +264,7 @@ def test_a_home_that_takes_nothing() -> None:
     book.fail(order) << []
     assert book.logs[-1].event == "the session is not kept"
     assert "t0ken" not in repr(book.logs)
-    book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # a keyboard is the phone's own
+    book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # the keyboard of the phone itself
 
 
 def test_a_handset_that_answers_otherwise() -> None:

@@ -65,7 +65,7 @@ def test_the_table_is_that_of_the_module() -> None:
     )
 
 
-# --- signing in ---------------------------------------------------------------------------------------------------
+# --- authentication -----------------------------------------------------------------------------------------------
 
 
 def test_from_the_start_to_the_first_status() -> None:
@@ -150,7 +150,7 @@ def test_a_refusal_is_the_end() -> None:
     assert rig.is_in(S.GIVEN_UP)
     (closing,) = rig.end.receive(rig.book.drain_commands())
     assert closing == WebSocketClosed(STREAM, 1000)
-    # The reason is shown on terminals: no control characters in it.
+    # The reason is shown on terminals and must not contain control characters.
     refusal = "the relay refused: the pairing code is [2J invalid"
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [Exit(1, refusal)]
 
@@ -218,7 +218,7 @@ def test_a_relay_that_never_answers() -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-# --- what makes no sense ------------------------------------------------------------------------------------------
+# --- invalid input ------------------------------------------------------------------------------------------------
 
 
 def test_messages_out_of_place_are_ignored() -> None:
@@ -300,7 +300,7 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
         while rig.end.conn.next_event() is not None:
             pass
         rig.book.after(data.draw(st.sampled_from([0.0, 4.0]))).drain_commands()
-    # A bug in the phone itself would have been logged by the engine; the handset's own are answers.
+    # Only errors of the backend, which are answered; the engine logs bugs of the phone itself.
     assert all(log.fields.get("error") == "RuntimeError" for log in rig.book.logs if log.event == "bug")
 
 

@@ -25,7 +25,7 @@ from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher
 S = PhoneState
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
@@ -114,7 +114,7 @@ def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch
     rig.book >> Started() << [Ready(), Exit(70, "internal error, reference bug-1")]
 
 
-# --- going --------------------------------------------------------------------------------------------------------
+# --- disconnecting ------------------------------------------------------------------------------------------------
 
 
 def test_stopped_while_connecting() -> None:

@@ -1,4 +1,4 @@
-"""What a phone passes on of its own: notifications, and the pin of the relay's certificate."""
+"""Data that a phone sends on its own: notifications, and the pin of the relay's certificate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_notifications_wait_for_a_relay_the_last_fifty_of_them() -> None:
 
 
 def online(rig: PhoneHarness, connect: Connect) -> Compute:
-    """Sign in over TLS: the question for the pin."""
+    """Authenticate over TLS and return the computation of the pin."""
     rig.opened(connect)
     rig.welcome()
     return rig.book.order(Compute)

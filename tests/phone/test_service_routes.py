@@ -1,5 +1,7 @@
-"""The phone uses the route that was chosen, and chooses anew. Which that is, is in
-tests/service_clients/test_candidate_prober.py."""
+"""The phone uses the selected candidate and selects again.
+
+tests/service_clients/test_candidate_prober.py covers the selection itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ S = PhoneState
 
 
 def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
-    """A phone that has just been started, and the probes that it begins with."""
+    """Start a phone and return its first probes."""
     rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
     rig.book >> Started()
     ready, *probes = rig.book.drain_commands()
@@ -32,7 +34,7 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
 
 
 def answer(rig: PhoneHarness, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
-    """A candidate answers its probe; what the phone does then."""
+    """Answer a probe and return the commands that follow."""
     end = rig.connected(probe)
     head, *_ = end.receive(rig.book.drain_commands())
     assert isinstance(head, RequestHead)
@@ -51,7 +53,7 @@ def host(order: Connect) -> str:
     return order.host
 
 
-# --- choosing -----------------------------------------------------------------------------------------------------
+# --- selection ----------------------------------------------------------------------------------------------------
 
 
 def test_the_best_route_that_answers() -> None:
@@ -75,7 +77,7 @@ def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
     assert host(rig.next_connect()) == "lan.example"
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 def test_for_a_minute_a_route_is_believed() -> None:
@@ -83,7 +85,7 @@ def test_for_a_minute_a_route_is_believed() -> None:
     (order,) = connects(answer(rig, probe))
     rig.online(connect=order)
     rig.vanish()
-    again = rig.next_connect()  # at once the socket, no probe
+    again = rig.next_connect()  # the socket at once, without a probe
     rig.online(connect=again)
     assert routes_told(rig) == ["lan", "lan"]
     for _ in range(2):
@@ -142,7 +144,7 @@ def test_away_from_home_the_phone_moves_to_another_route() -> None:
     for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
         rig.book >> fact
         rig.book.drain_commands()
-    rig.book.fail(rig.next_connect())  # the better tier is asked again; of the worse one the answer is known
+    rig.book.fail(rig.next_connect())  # the better tier is probed again; the result of the worse one is cached
     (order,) = connects(rig.book.drain_commands())
     assert (host(order), order.tls) == ("public.example", True)
     rig.online(connect=order)

@@ -1,4 +1,4 @@
-"""The phone behind its gates, as dialogues: what the relay hears, when, and what the handset was made to do."""
+"""The phone behind its gates, as dialogues: answers to the relay, their times, and performed commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 def ask(
     rig: PhoneHarness, request_id: str = "r1", path: str = "/tap_text", body: dict[str, object] | None = None
 ) -> str:
-    """A command that the person is asked about; the name of the question. Nothing goes to the relay."""
+    """Send a command that needs a confirmation and return the id of the confirmation; the relay gets no answer yet."""
     rig.command(path, request_id, body=SEND if body is None else body)
     (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)
@@ -37,13 +37,13 @@ def ask(
 def decide(
     rig: PhoneHarness, key: str, *, allow: bool, remember: bool = False
 ) -> list[tuple[str, int, dict[str, Any]]]:
-    """The person's word about a question, and the responses that it brings."""
+    """Decide a confirmation and return the responses that follow."""
     rig.type(f"{'a' if remember else 'y' if allow else 'n'} {key}")
     return rig.responses()
 
 
 def is_over(rig: PhoneHarness, key: str) -> bool:
-    """A late "yes" changes nothing."""
+    """Check that a late "yes" changes nothing."""
     rig.type(f"y {key}")
     rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     return True
@@ -53,7 +53,7 @@ def performed(rig: PhoneHarness) -> list[str]:
     return [command.request_id for command in rig.handset.asked]
 
 
-# --- the person is asked ------------------------------------------------------------------------------------------
+# --- confirmations ------------------------------------------------------------------------------------------------
 
 
 def test_the_question() -> None:
@@ -90,7 +90,7 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
 def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
     rig = with_keyboard()
     key = ask(rig)
-    rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was asleep
+    rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was suspended
     assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
     assert performed(rig) == []
 
@@ -120,7 +120,7 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
 
 
-# --- nobody is there to be answered -------------------------------------------------------------------------------
+# --- lost callers -------------------------------------------------------------------------------------------------
 
 
 def test_a_lost_connection_withdraws_the_question() -> None:
@@ -196,7 +196,7 @@ def test_off_until_it_is_turned_on() -> None:
     ((_, status, result),) = rig.responses()
     assert (status, result["error_code"]) == (403, "bridge_disabled")
     rig.type("on")
-    (said,) = rig.sent_envelopes()  # wire bridge 1.3: a status at once, for this switch and for the next
+    (said,) = rig.sent_envelopes()  # wire bridge 1.3: a status at once, for this toggle and for the next
     assert said.payload["bridge"]["master_enabled"] is True
     rig.command("/tap", "r2")
     assert rig.responses() == [("r2", 200, OK)]
@@ -287,7 +287,7 @@ def test_the_program_may_watch() -> None:
     (denied,) = views(rig)
     assert denied.overlays == ()
     assert denied.activity[0].status is ActivityStatus.BLOCKED
-    rig.type("chip on")  # it is on already
+    rig.type("chip on")  # without effect
     rig.book.drain_commands()
     assert views(rig) == []
 

@@ -1,4 +1,4 @@
-"""The phone's terminal and its line to the agent, over its own socket."""
+"""The phone's terminal and its connection to the agent, over its own socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUBMITTED = {"jsonrpc": "2.0", "id": "r1", "result": {"session_id": "s1"}}
 
 
 def typed(rig: PhoneHarness, line: str) -> list[SentEnvelope]:
-    """Type a line; what the relay hears."""
+    """Type a line and return the envelopes that follow."""
     rig.type(line)
     return rig.sent_envelopes()
 
@@ -74,7 +74,7 @@ def test_a_shell() -> None:
     rig = with_keyboard()
     (attach,) = typed(rig, "shell  Uname -a")
     assert (attach.type, attach.payload) == ("terminal.attach", {"session_name": "reference-phone-tab1", **SIZE})
-    assert typed(rig, "shell ls") == []  # until it is there
+    assert typed(rig, "shell ls") == []  # until the terminal is attached
     named = {"session_name": "tab1", "replay": "$ \n"}
     lines = heard(rig, "terminal", "terminal.attached", named)
     assert [(said.type, said.payload) for said in lines] == [
@@ -105,7 +105,7 @@ def test_a_shell() -> None:
 def test_a_shell_that_ends(kind: str, payload: dict[str, object], why: str) -> None:
     rig = at_shell()
     heard(rig, "terminal", kind, payload)
-    heard(rig, "terminal", kind, payload)  # it is over
+    heard(rig, "terminal", kind, payload)  # the terminal has ended
     assert told(rig) == [("note", f"shell: {why}")]
     assert [said.type for said in typed(rig, "shell again")] == ["terminal.attach"]
 

@@ -1,4 +1,4 @@
-"""What was said at the phone's screen."""
+"""Transcript of the phone's screen."""
 
 from __future__ import annotations
 

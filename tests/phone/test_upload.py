@@ -13,7 +13,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 
 def upload(rig: PhoneHarness) -> RelayEnd:
-    """The phone has connected for the upload and said its request."""
+    """Start an upload and return the relay's end of its connection."""
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)

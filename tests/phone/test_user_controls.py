@@ -1,4 +1,4 @@
-"""What the person's words come to."""
+"""Effects of the lines that the user types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.phone.safety.scripted_backend import ScriptedBackend
 
 
 def say(rig: PhoneHarness, line: str) -> list[str]:
-    """Type a line; what the person is told."""
+    """Type a line and return the notes to the user."""
     rig.type(line)
     return notes(rig.book.drain_commands())
 
@@ -25,7 +25,7 @@ def notes(commands: list[Command]) -> list[str]:
 
 
 def ask(rig: PhoneHarness, request_id: str, text: str = "Send") -> str:
-    """A command that the person is asked about; the name of the question."""
+    """Send a command that needs a confirmation and return the id of the confirmation."""
     rig.command("/tap_text", request_id, body={"text": text})
     (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)

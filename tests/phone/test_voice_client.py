@@ -1,4 +1,4 @@
-"""The phone's voice: one turn of the realtime agent, and what becomes of it."""
+"""The phone's voice client: one turn of the realtime agent, and its ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def notes(commands: list[Command]) -> list[str]:
 
 
 class Talk:
-    """A phone that is online, its person, and the relay's end of a voice session."""
+    """A phone that is online, its user, and the relay's end of a voice session."""
 
     def __init__(self) -> None:
         self.rig = PhoneHarness(token=TOKEN, safety=ASKING)
@@ -54,7 +54,7 @@ class Talk:
         self.end: RelayEnd
 
     def say(self, text: str) -> None:
-        """The person says something: the phone asks for a session."""
+        """Type a line for the agent; the phone requests a session."""
         self.rig.type(f"say {text}")
         self.end = self.rig.connected()
         head, body = request(self.end.receive(self.rig.book.drain_commands()))
@@ -63,19 +63,19 @@ class Talk:
         self.asked = json.loads(body)
 
     def play(self, path: str) -> Compute:
-        """The person plays a recording: it is read first."""
+        """Play a recording, which is read first."""
         self.rig.type(f"say {path}")
         order = self.rig.book.order(Compute)
         assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
         return order
 
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
-        """The relay's answer."""
+        """Deliver the relay's answer."""
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 
     def open(self, text: str = "What is on the screen?") -> None:
-        """A session that is ready: the phone says what it was told."""
+        """Open a session; the phone sends the text once the session is ready."""
         self.say(text)
         self.answered()
         self.end = self.rig.connected()
@@ -86,7 +86,7 @@ class Talk:
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
     def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
-        """The relay's events; what the phone says to them."""
+        """Deliver events of the relay and return the phone's messages."""
         self.commands: list[Command] = []
         said: list[dict[str, Any]] = []
         for each in events:
@@ -117,7 +117,7 @@ def test_a_turn_is_heard() -> None:
     talk.open()
     assert talk.asked == {}
     said = talk.hears(
-        READY,  # once
+        READY,  # a second time
         {"type": "voice.response.delta", "delta": "It is "},
         {"type": "voice.response.delta", "delta": "Mail."},
         {"type": "voice.response.delta", "delta": 7},

@@ -1,4 +1,4 @@
-"""The API server as those have it who chat through it. What they make of it is in their own rooms."""
+"""The client of the API server; the users of the client have tests of their own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_session_without_a_name(answer: object) -> None:
         {"items": [{"a": 1}]},
         {"data": [{"a": 1}]},
         [{"a": 1}],
-        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own name first
+        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own member first
         {"data": [{"b": 1}], "items": [{"a": 1}]},
     ],
 )
@@ -99,7 +99,7 @@ def test_a_turn() -> None:
 
 
 def test_a_reader_that_has_had_enough() -> None:
-    """It reads to the end of what has come, and not to that of the stream, which has none."""
+    """End the read when the reader has enough; the stream itself never ends."""
     world = OneShotHarness(lambda engine: turn(engine, "a"), http=BEGUN)
     assert world.run() == "ab"
 

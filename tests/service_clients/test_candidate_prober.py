@@ -65,7 +65,7 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
     + [(status, DERIVED_PROBE, status in (200, 401, 403)) for status in (200, 302, 401, 403, 404, 502)],
 )
 def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
-    """A relay that was derived is asked for its voice, and may want to know who asks."""
+    """Accept also a refusal from a derived candidate, whose probe is a voice route that requires a credential."""
     plan = lambda engine: CandidateProber(engine, [LAN], probe=probe).select()  # noqa: E731
     world = OneShotHarness(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)

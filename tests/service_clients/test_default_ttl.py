@@ -1,4 +1,4 @@
-"""The lifetime that is asked for where nobody has chosen one."""
+"""The default lifetime of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairing with a relay by loopback, and with one that does not play its part."""
+"""Pairing with a relay over loopback, and with servers that violate the protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MADE = as_json({"code": "ABC123"})
 
 
 def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> OneShotHarness[str]:
-    """A relay that makes this of `POST /pairing`, and says this on its socket; `how` is what it is asked for."""
+    """Pair with a relay that gives this answer to `POST /pairing` and sends these messages; `how` has the arguments."""
 
     def plan(engine: Engine) -> Flow[str]:
         try:

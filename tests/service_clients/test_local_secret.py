@@ -1,4 +1,4 @@
-"""The secret of this host: made by the relay, shown by programs of the same person."""
+"""The local secret: made by the relay, shown by programs of the same user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRET = "0123456789abcdef" * 4
 
 
 def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
-    """A flow that has given its order."""
+    """Return a flow that has issued its operation."""
     book = open_book()
     owner = Owner(book)
 

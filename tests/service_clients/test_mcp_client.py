@@ -1,4 +1,4 @@
-"""The client's machine over a carrier that keeps what it is given: the handshake, answers, and what is not believed."""
+"""The MCP client over a recording transport: handshake, answers, and untrusted input."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "server
 
 
 class Bag:
-    """A `McpTransport`, and the server behind it."""
+    """`McpTransport` with the server behind it."""
 
     def __init__(self, client: McpClient) -> None:
         self.client = client
         self.sent: list[dict[str, Any]] = []
         self.forgotten: list[RequestId] = []
         self.version = ""
-        self.ends = False  # as soon as all is agreed on
+        self.ends = False  # right after the handshake
         self.closed = 0
 
     def open(self) -> Flow[None]:
@@ -63,7 +63,7 @@ class Bag:
 
 
 class Talk:
-    """A client, what it said, and what came of what it was asked to do."""
+    """A client, its messages, and the results of its calls."""
 
     def __init__(self) -> None:
         self.book = open_book()
@@ -85,7 +85,7 @@ class Talk:
         self.changes += 1
 
     def act(self, call: Callable[[], object]) -> list[dict[str, Any]]:
-        """What is said then."""
+        """Call a function and return the messages that follow."""
         before = len(self.bag.sent)
         self.book.act(call).drain_commands()
         return self.bag.sent[before:]
@@ -103,7 +103,7 @@ class Talk:
 
     @property
     def told(self) -> list[Any]:
-        """Results, and failures as text."""
+        """Return results, and failures as text."""
         told = [*self.owner.told]
         self.owner.told.clear()
         return [str(each) if isinstance(each, McpError) else each for each in told]
@@ -278,9 +278,7 @@ def test_a_request_that_fails_and_a_connection_that_does() -> None:
     talk.act(lambda: talk.client.failed(2, McpError("broken")))
     talk.act(lambda: talk.client.failed(2, McpError("again")))
     assert talk.told == ["broken"]
-    assert (
-        talk.act(lambda: talk.client.transport_closed(McpError("it has ended"))) == []
-    )  # nobody is there to hear of it
+    assert talk.act(lambda: talk.client.transport_closed(McpError("it has ended"))) == []  # no caller is left
     talk.act(lambda: talk.client.transport_closed(McpError("again")))
     talk.act(talk.client.close)
     assert (talk.told, talk.over, talk.bag.closed) == (["it has ended"], ["it has ended"], 1)
@@ -315,13 +313,13 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     for number in (4, 5, 6):
         talk.hear(id=number, result={"tools": [{}], "nextCursor": "c"})
-    assert talk.told == [[{}, {}, {}]]  # a list without an end
+    assert talk.told == [[{}, {}, {}]]  # an endless list
     monkeypatch.setattr(mcp_client, "MAX_ROWS", 2)
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
     assert talk.told == [[{}, {}]]
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
-    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are all that are wanted
+    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are as many as requested
     assert talk.told == [[{}, {}]]
 
 

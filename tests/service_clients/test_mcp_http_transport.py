@@ -1,4 +1,4 @@
-"""A server over Streamable HTTP: our own, unchanged, and scripted ones that do what no server should."""
+"""A server over Streamable HTTP: the project's own, and scripted ones that violate the protocol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Handler = Callable[[Request], Any]
 
 
 class Server(ScriptedService):
-    """Answers each POST as `post` says; what came is in `seen`, and the header fields with it."""
+    """Server that answers each POST by `post`; `seen` records messages and header fields."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, Any], Headers]] = []
@@ -60,7 +60,7 @@ class Server(ScriptedService):
     def fields_of(self, method: str) -> Headers:
         return next(headers for name, _, headers in self.seen if name == method)
 
-    # --- what a test may change ---
+    # --- replaceable answers ---
 
     noted: Any = empty_response(202)
 
@@ -88,7 +88,7 @@ def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
 
 
 def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
-    """An answer in events; `then` is how long it stays open, in seconds."""
+    """Return a response of events; `then` is how long it stays open, in seconds."""
 
     def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
         for event in events:
@@ -105,7 +105,7 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
 
 
 def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
-    """What a talk leads to, as text if it fails; and why connections ended by themselves."""
+    """Return the result of a conversation, as text if it fails, and the reasons of connections that ended."""
     world = AgentHarness()
     if server is not None:
         world.serve(server, PORT)
@@ -132,7 +132,7 @@ def call(client: McpClient, engine: Engine) -> Flow[Any]:
 
 
 class Ours(Server):
-    """Our own server's machines."""
+    """Server with the project's own `McpHttpServer`."""
 
     def bind(self, engine: Engine) -> None:
         super().bind(engine)
@@ -168,8 +168,8 @@ def test_our_own_server() -> None:
         return first["content"], why, len(rows)
 
     result, ended = run(server, talk)
-    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # it tells of progress
-    assert server.shop.done[-1] == "end of None"  # it was told that nobody waits
+    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # the call reports progress
+    assert server.shop.done[-1] == "end of None"  # the server was informed of the cancellation
     assert server.methods[-1] == "DELETE"
     assert len(server.mcp.sessions) == 0
     assert ended == []
@@ -197,7 +197,7 @@ def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
     server.noted = stream(b": hm\n\n", then=1e6)
     assert run(server, call)[0] == {"content": []}
     server = Server()
-    server.noted = Flow  # no answer: it breaks
+    server.noted = Flow  # broken: there is no answer
     assert run(server, call)[0] == {"content": []}
 
     def silence() -> Flow[Any]:
@@ -265,7 +265,7 @@ def test_what_is_a_session(session: bytes, kept: bool) -> None:
 
 
 def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
-    """Its connection is dropped with the answer: a server cannot keep ours by not ending."""
+    """Drop the connection after the answer: a server must not keep one open."""
 
     class Endless(Server):
         def call(self, message: dict[str, Any]) -> Any:
@@ -368,7 +368,7 @@ def test_listening_begins_again_after_a_break() -> None:
     def wait(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
         yield from sleep(engine, 1.5)
-        server.router = Router(())  # not there for a moment
+        server.router = Router(())  # unavailable for a moment
         yield from sleep(engine, 0.1)
 
     run(server, wait)
@@ -396,7 +396,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
         yield from sleep(engine, 0.5)
         process.stop(0.0)
         yield from sleep(engine, 4.0)
-        client._carrier.send(b"{}", None)  # a note that nobody hears
+        client._carrier.send(b"{}", None)  # a notification without a recipient
         yield from sleep(engine, 4.0)
         client.close()
         yield from sleep(engine, 3.0)

@@ -1,4 +1,4 @@
-"""A server as a program of a simulated host: how it is started, talked with, held back, and ended."""
+"""A server as a program of a simulated host: start, messages, backpressure, and end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
 def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
-    """What a talk leads to, as text if it fails; why connections ended by themselves; and what was started."""
+    """Return the result of a talk, as text if it fails, the reasons of ended connections, and the started programs."""
     world = AgentHarness()
     started: list[McpProgram] = []
     if kind is not None:
@@ -194,7 +194,7 @@ def test_a_flood_is_read_a_second_at_a_time() -> None:
 
     result, _, _ = run(Shop, count)
     assert result == "there was no answer in 3 s"
-    assert 2 * 500 < seen[0] < 4 * 1_600  # what was on its way when it was held is heard, too
+    assert 2 * 500 < seen[0] < 4 * 1_600  # output that was in transit when reading stopped is parsed, too
 
 
 def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

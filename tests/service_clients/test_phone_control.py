@@ -1,4 +1,4 @@
-"""The way to the relay: whose token, where it is kept, and what happens when it is not accepted."""
+"""Access to the relay: the token, its storage, and a refused token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URL = "http://127.0.0.1:8767"
 
 
 def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
-    """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
+    """Return the answers or refusals of simultaneous calls; the relay has no phone by default."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
         try:
@@ -74,7 +74,7 @@ def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
 
 
 class Sulking(EmulatedPhone):
-    """Answers everything with the relay's own refusal."""
+    """Phone that answers everything with the relay's own refusal."""
 
     asked = 0
 
@@ -147,7 +147,7 @@ def test_a_token_is_never_sent_to_another_relay() -> None:
     text = world.disk.get(PATH)
     world.disk.put(PATH, text.replace(URL.encode(), b"http://127.0.0.1:8768"))
     assert codes(call(world)) == ["phone_not_connected"]
-    assert len(devices(world)) == 2  # it has paired anew, though the stored token would have done
+    assert len(devices(world)) == 2  # paired again, although the stored token was valid
     assert world.disk.get(PATH) != text
 
 

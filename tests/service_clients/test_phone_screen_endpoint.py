@@ -1,4 +1,4 @@
-"""Where the phone of this host shows its screen: said by the phone, found by the dashboard."""
+"""The endpoint of this host's phone screen: written by the phone, read by the dashboard."""
 
 from __future__ import annotations
 

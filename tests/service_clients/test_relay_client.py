@@ -1,4 +1,4 @@
-"""The relay as those have it who ask it by HTTP."""
+"""The relay's HTTP client."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A link to a relay: how it comes about, and how not. What people are told of that is in
-tests/cli/test_desktop_connection.py."""
+"""Connections to a relay: success and failures.
+
+tests/cli/test_desktop_connection.py has the messages to users.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
 def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarness[Outcome]:
-    """A relay that answers so; None: it hangs up."""
+    """Return a world with a relay that gives these answers; None disconnects."""
 
     def opening(engine: Engine) -> Flow[Outcome]:
         try:
@@ -70,7 +72,7 @@ def test_signing_in() -> None:
 
 
 def test_a_token_is_shown_at_the_handshake() -> None:
-    """A relay lets it in then, even if others at this address have guessed codes."""
+    """Show the token in the handshake, so that a block of the address by wrong codes does not apply."""
     seen: list[bytes | None] = []
 
     def declined(asked: UpstreamRequest) -> tuple[int, bytes]:
@@ -118,7 +120,7 @@ def test_no_relay() -> None:
 
 
 class Wire:
-    """Stands where the socket is."""
+    """Replacement for the socket."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -1,4 +1,4 @@
-"""The addresses of a relay."""
+"""The URLs of a relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of what is shown of a host: rates, processes, gaps, and what is kept."""
+"""Statistics of a host: rates, processes, gaps, and history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reading(mono: float, **servers: str) -> MetricsReading:
 
 
 def look(before: str, after: str, seconds: float = 10.0) -> ServerStats:
-    """What a relay that said one thing and then another is seen to do."""
+    """Return the statistics between two readings of a relay."""
     history = StatsHistory()
     history.add(reading(0, relay=before))
     return history.add(reading(seconds, relay=after))
@@ -53,15 +53,15 @@ def test_a_first_look_has_no_rates() -> None:
         ("tokens", 'svc_tokens_total{direction="input"} 5', None, 2.0),
         ("processor", "process_start_time_seconds 1\nprocess_cpu_seconds_total 5", None, 2.0),
         ("deltas", "svc_deltas_total 5", "svc_deltas_total 5", 0.0),
-        ("deltas", "svc_deltas_total 50", "svc_deltas_total 30", 3.0),  # it was started anew
-        ("deltas", "svc_other 1", "svc_deltas_total 30", 3.0),  # what was not there before is new
+        ("deltas", "svc_deltas_total 50", "svc_deltas_total 30", 3.0),  # restarted
+        ("deltas", "svc_other 1", "svc_deltas_total 30", 3.0),  # a new counter starts at zero
         ("deltas", "svc_deltas_total 5", "svc_other 1", None),
         ("errors", "svc_other 1", "svc_other 1", None),
         ("failed", "svc_other 1", "svc_other 1", None),
     ],
 )
 def test_rates(name: str, before: str, after: str | None, rate: float | None) -> None:
-    """Twenty more in ten seconds, where nothing else is said."""
+    """Expect twenty more in ten seconds by default."""
     head, _, value = before.rpartition(" ")
     found = getattr(look(before, f"{head} {int(value) + 20}" if after is None else after), name)
     assert found == rate
@@ -89,7 +89,7 @@ def named(history: StatsHistory) -> list[Mapping[str, float | None]]:
 
 
 def lags(*passed: int, total: float) -> str:
-    """A histogram: how many in all were within 1 ms, 5 ms, 30 s, and at all."""
+    """Return a histogram of lags with cumulative counts for 1 ms, 5 ms, 30 s and infinity."""
     rows = [
         f'svc_loop_lag_seconds_bucket{{le="{bound}"}} {count}'
         for bound, count in zip(("0.001", "0.005", "30.0", "+Inf"), passed, strict=True)
@@ -100,11 +100,11 @@ def lags(*passed: int, total: float) -> str:
 @pytest.mark.parametrize(
     ("after", "mean", "latest"),
     [
-        (lags(6, 6, 6, 6, total=0.5), None, None),  # nothing since
+        (lags(6, 6, 6, 6, total=0.5), None, None),  # no lag in between
         (lags(8, 8, 8, 8, total=0.502), 0.001, 0.001),
         (lags(7, 8, 8, 8, total=0.506), 0.003, 0.005),
         (lags(7, 7, 8, 8, total=8.5), 4.0, 30.0),
-        (lags(7, 7, 7, 8, total=40.5), 20.0, 30.0),  # even longer
+        (lags(7, 7, 7, 8, total=40.5), 20.0, 30.0),  # longer than the last bound
     ],
 )
 def test_lag(after: str, mean: float | None, latest: float | None) -> None:
@@ -121,7 +121,7 @@ def test_the_store() -> None:
 
 def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
     history = StatsHistory()
-    for at in range(0, 4000, 5):  # a page asks more often
+    for at in range(0, 4000, 5):  # a page polls more often
         history.add(reading(at, relay=f"svc_deltas_total {at}"))
     kept = named(history)
     assert len(kept) == 240

@@ -1,4 +1,4 @@
-"""One call of a peer: what goes out, what comes back, and what sort of failure it is."""
+"""A single call of a service: request, response, and the kind of failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Plan = Callable[[Engine], Flow[Any]]
 
 
 def failure(plan: Plan, answer: Reply) -> tuple[ServiceCallError, float]:
-    """How a call failed, and after how many seconds."""
+    """Return the failure of a call, and the seconds that it took."""
 
     def caught(engine: Engine) -> Flow[ServiceCallError]:
         try:
@@ -121,7 +121,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
     good = b"Bearer new"
     world = OneShotHarness(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
     assert world.run() == statuses
-    assert len(looked) == max(1, statuses.count(401))  # never after an answer that is none
+    assert len(looked) == max(1, statuses.count(401))  # never after an invalid answer
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
     assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
 

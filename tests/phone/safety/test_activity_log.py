@@ -1,4 +1,4 @@
-"""The phone's activity log: its fields, its order, its limit."""
+"""The phone's activity log: fields, order, limit."""
 
 from __future__ import annotations
 

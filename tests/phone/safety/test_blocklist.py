@@ -1,4 +1,4 @@
-"""The blocklist: its defaults, exact matching, and the user's changes."""
+"""The blocklist: defaults, exact matching, and the user's changes."""
 
 from __future__ import annotations
 

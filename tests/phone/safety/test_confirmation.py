@@ -1,4 +1,4 @@
-"""The confirmation overlay: its lifecycle, its time-out, and what need not be asked again."""
+"""The confirmation overlay: lifecycle, timeout, and stored answers."""
 
 from __future__ import annotations
 

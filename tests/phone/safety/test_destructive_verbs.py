@@ -1,4 +1,4 @@
-"""Destructive verbs: which texts have one, and the user's changes."""
+"""Destructive verbs: texts that contain one, and the user's changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_defaults() -> None:
         ("pay2", None),
         ("éSend", None),
         ("", None),
-        ("delete, then send", "send"),  # in the order of the list, not of the text
+        ("delete, then send", "send"),  # the order of the list decides, not of the text
         ("a\nsend\nb", "send"),
     ],
 )
@@ -71,7 +71,7 @@ def test_they_are_bounded() -> None:
     assert not verbs.add("another")
 
 
-LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal but for case
+LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal except for case
 
 
 @given(st.text(LETTERS), st.lists(st.text(LETTERS), max_size=4))

@@ -1,4 +1,4 @@
-"""Each gate refuses what it should, in the right order, and lets through what it should."""
+"""Each gate refuses what it must, in the specified order, and permits the rest."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
     assert refused(gate_of(handset), handset, command(path)).status == 404
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- confirmations ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_do_not_ask_again_by_verb() -> None:
     gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/type", text="send it"), NOW) == OK
     check_gate(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
-    check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is no verb
+    check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is not a verb
     gate.trust.reset()
     check_gate(gate, command("/type", "r3", text="send it"))
 
@@ -399,7 +399,7 @@ def test_uploads_that_never_end_are_forgotten() -> None:
     assert [each.activity_id for each in gate.log.entries() if each.thumbnail_token] == ["r1"]
 
 
-# --- status and what the user sees ----------------------------------------------------------------------------------
+# --- status and the user's view -------------------------------------------------------------------------------------
 
 
 def test_the_users_own_lists_are_used_even_when_empty() -> None:
@@ -417,4 +417,4 @@ def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
 
 
 def test_all_routes_are_here() -> None:
-    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # the second spelling
+    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # with the second spelling

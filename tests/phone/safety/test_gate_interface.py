@@ -1,4 +1,4 @@
-"""Handsets that a gate can guard: the simulated one, and one that names what is pressed."""
+"""Phone backends that a gate can guard: the emulator, and one that names pressed nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grants that the user gives outside the client, and the consent that ends with the toggle."""
+"""Permissions that the user grants outside the client, and the capture consent that ends with the toggle."""
 
 from __future__ import annotations
 

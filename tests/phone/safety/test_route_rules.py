@@ -1,4 +1,4 @@
-"""What of a command the gates look at."""
+"""The parts of a command that the gates read."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_nobody_is_asked_about_what_cannot_be_done(path: str) -> None:
 def test_the_denial_names_the_action_and_says_it_is_final() -> None:
     reply = route_rules.denied_reply(route_rules.confirmation_request_of(command("/call", number="+1")))
     assert reply.status == 403
-    assert reply.result["error"] == "user denied destructive action"  # the spec's words
+    assert reply.result["error"] == "user denied destructive action"  # wording of the specification
     assert reply.result["final"] is True
     assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])

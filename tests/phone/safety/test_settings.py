@@ -1,4 +1,4 @@
-"""The settings before anybody has set anything are the careful ones."""
+"""The default settings are the restrictive ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def test_careful_by_default() -> None:
     assert not settings.armed  # wire bridge 5.1: "Default: master off"
     assert settings.answers is ConfirmationPolicy.ASK
     assert not settings.unattended
-    assert settings.confirmation_timeout < 30.0  # the caller is still there
+    assert settings.confirmation_timeout < 30.0  # shorter than the caller's timeout
     assert (settings.idle_minutes, settings.blocklist) == (30, DEFAULT_BLOCKLIST)
 
 

@@ -1,4 +1,4 @@
-"""Unattended access: what wakes the phone, and what a lock does to it."""
+"""Unattended access: waking the phone, and the effect of a lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user sees: notification, chip, banner, and everything at once."""
+"""The user's view: notification, chip, banner, and a summary."""
 
 from __future__ import annotations
 
