@@ -22,7 +22,7 @@ def shown(node: Node) -> dict[str, dict[str, object]]:
     return {each.name: {".".join(of): value for of, value in each.values} for each in cluster_metrics(node, "phones")}
 
 
-def test_each_node_is_there_with_what_it_has() -> None:
+def test_metrics_of_each_node() -> None:
     def make(engine: Engine) -> Node:
         return Node(engine, WHERE, Nobody(), url="http://a", load=lambda: 3)
 

@@ -64,7 +64,7 @@ def known() -> Town:
     return town
 
 
-def test_the_first_that_knows_names_the_master() -> None:
+def test_first_knowing_sentinel_names_the_master() -> None:
     town = known()
     assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
     assert "secret" not in str(town.book.logs)
@@ -74,7 +74,7 @@ def test_the_first_that_knows_names_the_master() -> None:
     "answer",
     [None, RespError("ERR", "no"), [b"x"], [b"", b"1"], [b"x", b"y"], [b"x", b"0"], [b"x", b"65536"], 7],
 )
-def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
+def test_unknowing_sentinel_is_skipped(answer: object) -> None:
     town = Town()
     town.asked(answer)
     assert [type(order) for order in town.book.commands[:1]] == [Abort]
@@ -82,7 +82,7 @@ def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
     town.up()
 
 
-def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on() -> None:
+def test_unreachable_sentinel_is_skipped_and_queried_last() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(MASTER, "two", 26380)
@@ -93,7 +93,7 @@ def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on(
     town.up("10.0.0.2")
 
 
-def test_nobody_knows() -> None:
+def test_no_sentinel_knows_the_master() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(None, "two", 26380)
@@ -116,7 +116,7 @@ def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
     town.up("10.0.0.3")
 
 
-def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() -> None:
+def test_unrelated_switch_messages_are_ignored() -> None:
     """Ignore such messages: the leading Sentinel answers with the new master before it publishes `+switch-master`."""
     town = known()
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
@@ -126,7 +126,7 @@ def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() 
 
 
 @pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])
-def test_unreadable_news_of_the_master_has_the_sentinel_asked_again(text: bytes) -> None:
+def test_unreadable_switch_message_queries_the_sentinel_again(text: bytes) -> None:
     town = known()
     assert town.hear(text) == [Abort(town.book.ch)]
     town.book.close()
@@ -135,7 +135,7 @@ def test_unreadable_news_of_the_master_has_the_sentinel_asked_again(text: bytes)
     town.up()
 
 
-def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> None:
+def test_switch_to_the_connecting_address_is_ignored() -> None:
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
@@ -144,7 +144,7 @@ def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> Non
     assert town.book.made.is_up
 
 
-def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> None:
+def test_master_replaced_during_connecting_is_disconnected() -> None:
     """Leave the old master, which may still call itself the master while the Sentinels do not reach it."""
     town = Town()
     town.asked(MASTER)
@@ -159,7 +159,7 @@ def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> N
     town.up("10.0.0.2")
 
 
-def test_news_that_comes_before_the_answer_is_older_than_the_answer() -> None:
+def test_switch_message_before_the_reply_is_ignored() -> None:
     town = Town()
     town.dialled("one", 26379)
     town.book.open()

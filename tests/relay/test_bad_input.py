@@ -176,7 +176,7 @@ ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/regi
 
 
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
-def test_a_token_in_a_wrong_place_is_shown_nowhere(where: str) -> None:
+def test_misplaced_token_is_not_leaked(where: str) -> None:
     """Neither logs nor refusals nor what the operator inspects contain a token that a client sent in a wrong place."""
     book = RelayHarness()
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
@@ -218,7 +218,7 @@ TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # more than is parsed
         ("PATCH", "/relay/security"),
     ],
 )
-def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None:
+def test_bodies_too_slow_to_parse_are_refused(method: str, path: str) -> None:
     book = RelayHarness()
     paired, before = witness(book)
     answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result
@@ -226,7 +226,7 @@ def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None
     check_untouched(book, paired, before)
 
 
-def test_messages_that_would_take_too_long_to_read() -> None:
+def test_messages_too_slow_to_parse_are_refused() -> None:
     book = RelayHarness()
     paired, before = witness(book)
     phone = book.pair(device_id="other").phone

@@ -32,7 +32,7 @@ def test_phones_sockets_and_sessions() -> None:
     assert number(book, "svc_sockets", "terminal") == number(book, "svc_sockets", "tui") == 0
 
 
-def test_voice_is_shown_once_somebody_has_asked_for_it() -> None:
+def test_voice_metrics_appear_after_the_first_voice_request() -> None:
     book = RelayHarness()
     assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
     book.request("GET", "/voice/config")

@@ -59,7 +59,7 @@ def beside() -> Beside:
     return Beside()
 
 
-def test_the_invite_holds_a_key_that_dies_with_the_session(beside: Beside) -> None:
+def test_invite_key_ends_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
     assert (len(key), key[:3]) == (35, "sk-")
     assert beside.takes(key)
@@ -72,14 +72,14 @@ def test_the_invite_holds_a_key_that_dies_with_the_session(beside: Beside) -> No
     assert not beside.takes(key)
 
 
-def test_every_invite_has_another_key(beside: Beside) -> None:
+def test_every_invite_has_its_own_key(beside: Beside) -> None:
     (first_code, first), (_, second) = beside.mint(), beside.mint()
     assert first != second
     assert beside.revoke(beside.pair(first_code)) == (200, False)
     assert (beside.takes(first), beside.takes(second)) == (False, True)
 
 
-def test_a_code_that_nobody_uses_takes_its_key_along(beside: Beside) -> None:
+def test_unused_code_expires_with_its_key(beside: Beside) -> None:
     _, key = beside.mint()
     beside.book.after(599.0)
     assert beside.takes(key)
@@ -87,7 +87,7 @@ def test_a_code_that_nobody_uses_takes_its_key_along(beside: Beside) -> None:
     assert not beside.takes(key)
 
 
-def test_the_end_of_the_session_is_that_of_the_key(beside: Beside) -> None:
+def test_key_expires_with_the_session(beside: Beside) -> None:
     code, key = beside.mint({"ttl_seconds": 60})
     token = beside.pair(code)
     beside.book.after(59.0)
@@ -108,7 +108,7 @@ def test_neither_log_nor_store_has_the_key(beside: Beside) -> None:
     assert sha256_hex(key) in kept
 
 
-def test_after_a_restart_it_is_good_and_ends_with_the_session(beside: Beside) -> None:
+def test_key_survives_a_restart_and_ends_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
     _, unused = beside.mint()
     token = beside.pair(code)
@@ -129,7 +129,7 @@ def test_a_tombstones_key_is_refused_at_once_and_after_a_restart(beside: Beside)
     assert not Beside(beside).takes(key)
 
 
-def test_a_pairing_that_is_not_stored_keeps_its_key_until_the_restart(beside: Beside) -> None:
+def test_unstored_pairing_keeps_its_key_until_the_restart(beside: Beside) -> None:
     code, key = beside.mint()
     beside.book.refuse = (SaveSession,)
     beside.pair(code)
@@ -137,7 +137,7 @@ def test_a_pairing_that_is_not_stored_keeps_its_key_until_the_restart(beside: Be
     assert not Beside(beside).takes(key)
 
 
-def test_a_pairing_that_fails_takes_the_key_along(beside: Beside) -> None:
+def test_failed_pairing_ends_the_key(beside: Beside) -> None:
     code, key = beside.mint()
     beside.book.hold = (SaveSession,)
     phone = beside.book.websocket()
@@ -153,13 +153,13 @@ def test_a_pairing_that_fails_takes_the_key_along(beside: Beside) -> None:
 @pytest.mark.parametrize(
     ("wanted", "held", "known"), [("sk-given", "sk-given", True), ("", "", False), (None, "", False)]
 )
-def test_a_key_that_is_named_is_taken_as_it_is(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
+def test_explicit_key_is_used_unchanged(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
     code, key = beside.mint({"api_key": wanted})
     assert (key, beside.takes(key)) == (held, False)
     assert beside.revoke(beside.pair(code)) == (200, known)
 
 
-def test_where_chat_is_withheld_there_is_none(beside: Beside) -> None:
+def test_withheld_chat_gives_no_key(beside: Beside) -> None:
     assert beside.mint({"grants": {"chat": False}})[1] == ""
     body = {"code": "Q7M2ZK", "own_key": True, "grants": {"chat": False}}
     assert "api_key" not in beside.book.request("POST", "/pairing/register", body).json
@@ -178,7 +178,7 @@ def test_a_relay_alone_gives_the_main_key() -> None:
 # --- codes made by other programs -----------------------------------------------------------------------------------
 
 
-def test_who_registers_a_code_may_ask_for_a_key(beside: Beside) -> None:
+def test_registration_may_request_a_key(beside: Beside) -> None:
     body = {"code": "q7m2zk", "own_key": True, "carries_key": True}  # `carries_key`: without an own key
     answer = beside.book.request("POST", "/pairing/register", body).json
     key = answer.pop("api_key")
@@ -191,7 +191,7 @@ def test_who_registers_a_code_may_ask_for_a_key(beside: Beside) -> None:
 @pytest.mark.parametrize(
     ("way", "body"), [("register", {}), ("register", {"own_key": False}), ("approve", {"own_key": True})]
 )
-def test_nobody_else_gets_one(beside: Beside, way: str, body: dict[str, object]) -> None:
+def test_no_key_without_a_request(beside: Beside, way: str, body: dict[str, object]) -> None:
     answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", "carries_key": True, **body})
     assert answer.json == {"ok": True, "code": "Q7M2ZK"}
     assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # a registration without a key uses the main key
@@ -233,7 +233,7 @@ def test_a_voice_request_under_way_ends_with_the_session(beside: Beside) -> None
     assert call.result.status == 401
 
 
-def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
+def test_voice_sessions_of_a_key_end_with_the_session(beside: Beside) -> None:
     beside.book.engines["speak"] = True
     code, key = beside.mint()
     token = beside.pair(code)
@@ -245,7 +245,7 @@ def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
 
 
 @pytest.mark.parametrize("way", ["taken", "over", "unpaired"])
-def test_a_voice_socket_that_a_key_opened_ends_with_its_chat(beside: Beside, way: str) -> None:
+def test_voice_socket_of_a_key_ends_with_the_chat_grant(beside: Beside, way: str) -> None:
     """End the socket with the chat grant of the key's session, and before pairing with the code."""
     book = beside.book
     book.engines["speak"] = True

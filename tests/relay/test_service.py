@@ -29,7 +29,7 @@ def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
 
 
-def test_a_refusal_of_voice_is_its_message() -> None:
+def test_voice_refusal_is_plain_text() -> None:
     head = RequestHead(StreamId(1), "GET", "/voice/output/config?x", NO_HEADERS)
     answer = Relay(RelayConfig()).error_response(Refused(401, "unauthorized", "no such vöice \ud800"), head)
     assert (answer.status, answer.body) == (401, "no such vöice ?".encode())
@@ -40,7 +40,7 @@ def test_a_refusal_of_voice_is_its_message() -> None:
 # --- start ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_doors_open_when_everything_is_loaded() -> None:
+def test_ready_after_sessions_are_loaded() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
@@ -59,7 +59,7 @@ def test_sessions_outlive_the_process() -> None:
     assert second.store == {}
 
 
-def test_a_store_that_cannot_be_read_ends_the_process() -> None:
+def test_unreadable_store_ends_the_process() -> None:
     book = RelayHarness(started=False)
     book.refuse = (LoadSessions,)
     book.feed(Started())
@@ -67,7 +67,7 @@ def test_a_store_that_cannot_be_read_ends_the_process() -> None:
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(1, "the session store cannot be read: no_space")]
 
 
-def test_a_store_that_never_answers_ends_it_too() -> None:
+def test_silent_store_ends_the_process() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
@@ -100,7 +100,7 @@ def test_records_that_expired_meanwhile_are_erased() -> None:
     assert book.sessions() == []
 
 
-def test_an_expired_record_of_an_older_kind_is_left_alone() -> None:
+def test_expired_record_of_an_older_format_is_kept() -> None:
     first = RelayHarness()
     first.pair()
     (record,) = first.store.values()
@@ -139,7 +139,7 @@ def test_too_many_connections() -> None:
     assert "too many connections" in book.events(Level.WARNING)
 
 
-def test_a_route_must_name_one_of_our_policies() -> None:
+def test_route_with_foreign_access_policy_is_an_error() -> None:
     class Foreign(Enum):
         ANY = "any"
 
@@ -200,7 +200,7 @@ def test_success_clears_the_count() -> None:
     assert book.websocket().is_open
 
 
-def test_what_does_not_count() -> None:
+def test_events_that_are_no_failed_authentication() -> None:
     book = RelayHarness()
     for _ in range(6):
         book.websocket().text("no JSON")
@@ -264,7 +264,7 @@ def test_a_block_refuses_codes_and_never_a_good_token() -> None:
 
 
 @pytest.mark.parametrize(("proxies", "trust"), [((), False), (("127.0.0.0/8",), False), ((f"{REMOTE.host}/24",), True)])
-def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust: bool) -> None:
+def test_limiter_counts_forwarded_addresses_of_named_proxies(proxies: tuple[str, ...], trust: bool) -> None:
     """Accept forwarded addresses only from a named proxy, since invented addresses would allow endless guesses."""
     book = RelayHarness(RelayConfig(trusted_proxies=proxies))
     for n in range(5):
@@ -304,7 +304,7 @@ def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
     assert paired.phone.closed.code == 1008
 
 
-def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
+def test_failed_erasure_of_an_expired_session_is_logged() -> None:
     book = RelayHarness()
     book.pair(operator={"ttl_seconds": 60})
     book.refuse = (DeleteSession,)
@@ -313,7 +313,7 @@ def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
     assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
 
 
-def test_what_the_store_did_not_erase_is_tried_again_a_minute_after_the_first() -> None:
+def test_erasures_are_retried_a_minute_after_the_first_failure() -> None:
     book = RelayHarness()
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
@@ -356,7 +356,7 @@ def half_sent(book: RelayHarness, token: str) -> HttpCall:
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 
-def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
+def test_half_sent_request_of_a_revoked_session_is_refused() -> None:
     book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller")
     call = half_sent(book, caller.token)
@@ -367,7 +367,7 @@ def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
     assert len(book.engine.revocables) == 0
 
 
-def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
+def test_half_sent_request_with_an_expired_grant_is_refused() -> None:
     book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
     call = half_sent(book, caller.token)

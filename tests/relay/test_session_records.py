@@ -46,7 +46,7 @@ def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
     assert status(restarted(again), paired) == 401
 
 
-def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
+def test_revocation_survives_a_failing_store_after_the_restart() -> None:
     book = RelayHarness()
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
@@ -60,7 +60,7 @@ def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
     assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_several_and_the_order_of_their_ends() -> None:
+def test_tombstones_are_removed_one_by_one() -> None:
     book = RelayHarness()
     first, second = revoked(book, "First"), revoked(book, "Second")
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
@@ -71,7 +71,7 @@ def test_several_and_the_order_of_their_ends() -> None:
     assert (book.store, book.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_what_cannot_hold_is_said() -> None:
+def test_failed_tombstone_is_reported() -> None:
     book = RelayHarness()
     book.refuse = (WriteConfig,)
     paired = revoked(book)
@@ -84,7 +84,7 @@ def test_what_cannot_hold_is_said() -> None:
     assert status(restarted(book), paired) == 401
 
 
-def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
+def test_stale_tombstones_are_harmless() -> None:
     book = RelayHarness()
     paired = revoked(book)
     book.refuse = (WriteConfig,)
@@ -97,7 +97,7 @@ def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
 
 
 @pytest.mark.parametrize("fails", [ReadConfig, DeleteSession])
-def test_nobody_is_let_in_by_a_relay_that_cannot_know(fails: type[object]) -> None:
+def test_unreadable_tombstones_end_the_process(fails: type[object]) -> None:
     book = RelayHarness()
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
@@ -118,7 +118,7 @@ def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
     assert status(again, paired) == 401
 
 
-def test_what_the_store_did_not_take_is_known() -> None:
+def test_failed_saves_are_recorded() -> None:
     book = RelayHarness()
     paired = book.pair()
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
@@ -131,7 +131,7 @@ def test_what_the_store_did_not_take_is_known() -> None:
     assert book.relay.is_stored(session)
 
 
-def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
+def test_shared_tombstones_of_other_relays_are_kept() -> None:
     config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     book = RelayHarness(config)
     paired = [book.pair() for _ in range(2)]

@@ -26,7 +26,7 @@ def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> st
     return f"/media/{answer.json['token']}"
 
 
-def test_a_file_is_fetched_at_any_node() -> None:
+def test_file_can_be_fetched_on_any_node() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
@@ -70,7 +70,7 @@ def test_a_file_is_fetched_at_any_node() -> None:
     scene.check_invariants()
 
 
-def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -> None:
+def test_killed_node_does_not_complete_a_file() -> None:
     scene = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, bytes(4_000_000))
@@ -95,7 +95,7 @@ def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
     return cast("Pairs", {**MCP, "mcp-session-id": session})
 
 
-def test_an_mcp_session_goes_on_at_any_node() -> None:
+def test_mcp_session_continues_on_any_node() -> None:
     scene = world(3)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     shown = initialized(scene, 0, phone.token)
@@ -172,7 +172,7 @@ def speaking(scene: ClusterDeployment, token: str) -> str:
     return str(answer.json["websocket_path"])
 
 
-def test_a_voice_session_is_spoken_with_at_any_node() -> None:
+def test_voice_session_is_reachable_on_any_node() -> None:
     scene = world(3)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     for node in (1, 0, 2):
@@ -193,7 +193,7 @@ def test_a_voice_session_is_spoken_with_at_any_node() -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
-def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
+def test_forwarded_voice_socket_ends_on_both_sides(end: str) -> None:
     scene = world(3)
     phone, ruler = scene.pair_phone("P", 0), scene.pair_phone("R", 0)
     speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
@@ -222,7 +222,7 @@ def told(one: CoordinatorHarness) -> Any:
     return body["ticket"]
 
 
-def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     one = CoordinatorHarness()
     found: list[Any] = []
     intermediary = one.fellows._intermediary
@@ -276,7 +276,7 @@ def ends(
     return far, request_forwarding._DownstreamSocket(one.fellows._intermediary, one.book.engine, "h", far), near, there
 
 
-def test_what_one_end_hears_the_other_says() -> None:
+def test_messages_are_forwarded_in_both_directions() -> None:
     one = CoordinatorHarness()
     far, handler, near, there = ends(one)
     far.on_text("early")
@@ -300,7 +300,7 @@ def test_what_one_end_hears_the_other_says() -> None:
     assert not one.fellows._intermediary.sockets
 
 
-def test_codes_that_nobody_says() -> None:
+def test_reserved_close_codes_are_replaced() -> None:
     one = CoordinatorHarness()
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(one)
@@ -311,7 +311,7 @@ def test_codes_that_nobody_says() -> None:
         assert there.said == [(said, "x")]
 
 
-def test_what_ends_with_its_holder() -> None:
+def test_forwarded_socket_ends_with_its_credential() -> None:
     one = CoordinatorHarness()
     _, handler, near, there = ends(one)
     handler.revoke(Refused(401, "unauthorized", "early"))

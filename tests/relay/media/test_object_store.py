@@ -31,7 +31,7 @@ def got(scene: ClusterDeployment, node: int, path: str, token: str, method: str 
     return scene.request_and_wait(node, method, path, token=token, fields=shown).answer
 
 
-def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
+def test_upload_is_served_by_all_nodes_and_outlives_its_node() -> None:
     scene, s3 = world()
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, DATA)
@@ -71,7 +71,7 @@ def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
     scene.check_invariants()
 
 
-def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
+def test_expired_upload_is_deleted_once_by_a_remaining_node() -> None:
     for killed in (False, True):
         scene, s3 = world(2)
         phone = scene.pair_phone("P", 0)
@@ -106,7 +106,7 @@ def test_the_quota_holds_in_sum() -> None:
     scene.check_invariants()
 
 
-def test_a_store_that_is_gone_disturbs_nothing() -> None:
+def test_unreachable_store_fails_only_its_requests() -> None:
     scene, _ = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -142,7 +142,7 @@ def test_a_store_that_is_gone_disturbs_nothing() -> None:
     ids=["500", "403", "longer", "shorter", "a part", "another part"],
 )
 @pytest.mark.parametrize("part", [False, True])
-def test_a_store_that_lies(lie: Any, part: bool) -> None:
+def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
     scene, s3 = world(1)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -162,7 +162,7 @@ def test_a_store_that_lies(lie: Any, part: bool) -> None:
     scene.check_invariants()
 
 
-def test_an_upload_that_the_store_does_not_take_is_none() -> None:
+def test_refused_upload_leaves_no_entry() -> None:
     scene, s3 = world(1)
     phone = scene.pair_phone("P", 0)
     body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
@@ -216,7 +216,7 @@ def test_an_empty_upload() -> None:
     scene.check_invariants()
 
 
-def test_who_cannot_sign_is_told() -> None:
+def test_missing_signature_gives_503() -> None:
     scene, _ = world(1)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -225,7 +225,7 @@ def test_who_cannot_sign_is_told() -> None:
     scene.check_invariants()
 
 
-def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
+def test_killed_store_does_not_complete_a_download() -> None:
     scene, _ = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, bytes(MIB))

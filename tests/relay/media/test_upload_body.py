@@ -29,10 +29,10 @@ class Asked:
         (b"", False),
     ],
 )
-def test_what_is_a_form(value: bytes, form: bool) -> None:
+def test_multipart_content_types_are_recognized(value: bytes, form: bool) -> None:
     found = multipart_content_type(cast("Request", Asked((b"content-type", value))))
     assert (found is not None) is form
 
 
-def test_no_type_is_no_form() -> None:
+def test_missing_content_type_is_no_form() -> None:
     assert multipart_content_type(cast("Request", Asked())) is None

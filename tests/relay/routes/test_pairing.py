@@ -21,7 +21,7 @@ def test_a_code_is_made(book: RelayHarness, body: object) -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_each_code_is_another(book: RelayHarness) -> None:
+def test_codes_are_unique(book: RelayHarness) -> None:
     state = iter(range(0, 240, 6))
     book.engine.entropy = lambda n: bytes(range(start := next(state), start + n))
     codes = [book.request("POST", "/pairing").json["code"] for _ in range(5)]
@@ -160,7 +160,7 @@ def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayHarness, 
     assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.fail"
 
 
-def test_others_get_403_whatever_they_send(book: RelayHarness) -> None:
+def test_remote_callers_get_403_for_any_body(book: RelayHarness) -> None:
     for path in ("/pairing", "/pairing/register", "/pairing/approve", "/pairing/mint"):
         for body in (None, b"{", {"code": "Q7M2ZK"}):
             answer = book.request("POST", path, body, peer=REMOTE)
@@ -172,12 +172,12 @@ def test_others_get_403_whatever_they_send(book: RelayHarness) -> None:
 
 
 @pytest.mark.parametrize("body", [b" ", b"{", b"[]", b"null", b'"x"'])
-def test_mint_wants_an_object_or_nothing(book: RelayHarness, body: bytes) -> None:
+def test_mint_requires_an_object_or_no_body(book: RelayHarness, body: bytes) -> None:
     answer = book.request("POST", "/pairing/mint", body)
     assert (answer.status, answer.json["ok"]) == (400, False)
 
 
-def test_a_caller_that_leaves_mints_nothing(book: RelayHarness) -> None:
+def test_disconnected_caller_mints_no_code(book: RelayHarness) -> None:
     book.hold = (Compute,)
     call = book.call("POST", "/pairing/mint")
     call.vanish()

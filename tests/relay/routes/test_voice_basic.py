@@ -236,7 +236,7 @@ def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None
     assert (clean(book), book.puppets.asked) == (True, [])
 
 
-def test_a_longer_recording_than_is_taken_is_cut_off_while_it_comes() -> None:
+def test_too_long_recording_is_refused_during_the_upload() -> None:
     book = listening()
     assert str(MAX_UPLOAD) in failed(send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1)))), 413)
     assert (clean(book), book.puppets.asked) == (True, [])
@@ -245,7 +245,7 @@ def test_a_longer_recording_than_is_taken_is_cut_off_while_it_comes() -> None:
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
 @pytest.mark.parametrize(("kind", "word"), [(FailureKind.NO_SPACE, "full"), (FailureKind.INTERNAL, "stored")])
-def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -> None:
+def test_failed_disk_write_gives_500(step: Any, kind: FailureKind, word: str) -> None:
     book = listening()
     book.hold = (step,)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
@@ -255,7 +255,7 @@ def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -
     assert clean(book)
 
 
-def test_whoever_goes_away_leaves_nothing_behind() -> None:
+def test_disconnected_caller_leaves_no_upload() -> None:
     book = listening(takes=5.0)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
     assert len(book.uploads) == 1
@@ -265,7 +265,7 @@ def test_whoever_goes_away_leaves_nothing_behind() -> None:
     assert book.puppets.asked == []
 
 
-def test_no_more_than_so_many_at_once() -> None:
+def test_concurrent_requests_are_limited() -> None:
     book = listening(takes=5.0)
     token = book.pair().token
     calls = [book.call("POST", "/voice/synthesize", {"text": "x"}, token=token) for _ in range(MAX_BUSY)]
@@ -298,7 +298,7 @@ def test_a_text_becomes_a_file(kind: str, name: str) -> None:
 # -------------------------------------------------------------------------------------------
 
 
-def test_refusals_of_the_engine_are_for_these_clients_too() -> None:
+def test_http_errors_have_the_voice_format() -> None:
     book = VoiceRoutesHarness()
     token = book.pair().token
     assert failed(book.request("PUT", "/voice/config", token=token), 405)

@@ -72,7 +72,7 @@ def refused(answer: Response, status: int, *words: str) -> None:
         (b"Bearer " + b"x" * 4_096, "neither"),
     ],
 )
-def test_a_header_that_is_none(book: RelayHarness, header: bytes | None, word: str) -> None:
+def test_invalid_authorization_headers_are_refused(book: RelayHarness, header: bytes | None, word: str) -> None:
     refused(ask(book, None, headers=() if header is None else ((b"authorization", header),)), 401, word)
     assert len(book.asked) == (word == "neither")
 
@@ -110,7 +110,7 @@ def test_a_session_with_the_grant_needs_no_api_server_and_no_https(book: RelayHa
     assert book.asked == []
 
 
-def test_a_session_that_is_over_is_no_session(book: RelayHarness) -> None:
+def test_revoked_session_is_refused(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
@@ -138,7 +138,9 @@ PROXIED = {"trusted_proxies": (REMOTE.host,)}
         (PEER.host, False, {}, {"headers": ((b"x-forwarded-for", b"203.0.113.9"),)}),  # a proxy here passes it on
     ],
 )
-def test_who_may_show_the_bearer(host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]) -> None:
+def test_transports_that_may_carry_the_api_bearer(
+    host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]
+) -> None:
     book = voice_book(**config)
     answer = ask(book, peer=Address(host, 5), **how)
     assert bool(book.asked) is safe  # a bearer that others could have read is not verified
@@ -148,7 +150,7 @@ def test_who_may_show_the_bearer(host: str, safe: bool, config: dict[str, Any], 
     return refused(ask(book, "another", peer=Address(host, 5), **how), 401)
 
 
-def test_the_switch_makes_it_safe_until_it_is_turned_off(book: RelayHarness) -> None:
+def test_security_setting_permits_the_insecure_bearer(book: RelayHarness) -> None:
     for allowed, status in ((True, 200), (False, 403)):
         change = book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": allowed})
         assert change.json["allow_insecure_api_bearer"] is allowed
@@ -165,7 +167,7 @@ def test_a_websocket_is_judged_the_same_way(book: RelayHarness) -> None:
 # --- 5: the API server; valid answers and their lifetime: tests/relay/test_api_bearer_verifier.py -------------------
 
 
-def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayHarness) -> None:
+def test_replaced_key_invalidates_the_cache(book: RelayHarness) -> None:
     dotenv = "/home/svc/.env"
     book.disk.put(dotenv, f"API_SERVER_KEY={KEY}".encode())
     assert [ask(book).status for _ in range(2)] == [200, 200]
@@ -180,7 +182,7 @@ def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(boo
 # --- 6: an API server without a key ---------------------------------------------------------------------------------
 
 
-def test_an_api_server_without_a_key_proves_nothing_to_those_elsewhere() -> None:
+def test_api_server_without_key_admits_local_callers_only() -> None:
     book = voice_book(key=None)
     assert ask(book, "anything").status == 200
     refused(ask(book, "anything", peer=REMOTE, tls=True), 401, "API_SERVER_KEY")
@@ -201,7 +203,7 @@ def test_the_bearer_opens_no_other_route(book: RelayHarness, method: str, path: 
     assert len(book.asked) == 1
 
 
-def test_no_secret_is_told(book: RelayHarness) -> None:
+def test_no_secret_is_leaked(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"voice:config": 1}})
     book.after(2.0)
     for bearer in (paired.token, KEY, "nonsense"):
