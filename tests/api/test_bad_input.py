@@ -80,7 +80,7 @@ def test_nothing_of_a_body_is_read_before_the_key(book: ApiHarness, route: Route
     call.vanish()
 
 
-def test_what_takes_a_body_and_what_does_not() -> None:
+def test_routes_with_and_without_body() -> None:
     assert {route.method for route in ROUTES if route.body_limit == 0} == {"GET", "HEAD"}
     assert {route.body_limit for route in ROUTES if route.method not in ("GET", "HEAD")} == {BODY_LIMIT}
     book = ApiHarness()
@@ -113,7 +113,7 @@ def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
     ids=range(11),
 )
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_are_no_objects(book: ApiHarness, route: Route, body: bytes) -> None:
+def test_non_object_bodies_are_refused(book: ApiHarness, route: Route, body: bytes) -> None:
     path = path_of(route)
     answer = book.request(route.method, path, body)
     if answer.status == 404:  # chat routes look up the session first, wire api 2.1
@@ -125,7 +125,7 @@ def test_bodies_that_are_no_objects(book: ApiHarness, route: Route, body: bytes)
 
 
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_would_take_too_long_to_read(route: Route) -> None:
+def test_bodies_too_slow_to_parse_are_refused(route: Route) -> None:
     book = ApiHarness()
     path = path_of(route)
     answer = book.request(route.method, path, b"[" + b"{}," * 100_000 + b"0]")
@@ -181,7 +181,7 @@ def test_members_of_every_type(route: Route, value: object) -> None:
 @pytest.mark.parametrize(
     "route", [route for route in ROUTES if route.method != "HEAD"], ids=[each for each in IDS if "HEAD" not in each]
 )
-def test_bodies_that_are_too_large(book: ApiHarness, route: Route) -> None:
+def test_too_large_bodies_are_refused(book: ApiHarness, route: Route) -> None:
     path = path_of(route)
     limit = 65_536 if route.method == "GET" else 10_000_000
     head = f"{route.method} {path} {KEYED}Content-Length: {limit + 1}\r\n\r\n"
@@ -192,7 +192,7 @@ def test_bodies_that_are_too_large(book: ApiHarness, route: Route) -> None:
         assert answer.json["error"]["code"] == "body_too_large"
 
 
-def test_a_body_that_turns_out_too_large() -> None:
+def test_chunked_body_that_grows_too_large() -> None:
     book = ApiHarness()
     call = book.raw(f"POST /api/sessions {KEYED}Transfer-Encoding: chunked\r\n\r\n".encode())
     piece = b"x" * 1_000_000
@@ -214,7 +214,7 @@ def test_a_body_of_the_largest_size() -> None:
 
 @pytest.mark.parametrize("length", ["x", "-1", "1.5", "+1", "1e3"])
 @pytest.mark.parametrize("path", ["/api/sessions", "/api/memory"])
-def test_lengths_that_are_no_numbers(book: ApiHarness, path: str, length: str) -> None:
+def test_invalid_content_lengths_are_refused(book: ApiHarness, path: str, length: str) -> None:
     answer = book.raw(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()).result
     assert answer.status == 400
     assert answer.json["error"]["code"] == "invalid_content_length"  # the path of an unreadable head is not parsed
@@ -228,7 +228,7 @@ def test_unknown_paths(book: ApiHarness, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/sessions/%zz", "/api/sessions/%ff", "/api/sessions/%00/messages"])
-def test_paths_that_cannot_be_read(book: ApiHarness, path: str) -> None:
+def test_unreadable_paths_are_refused(book: ApiHarness, path: str) -> None:
     answer = book.request("GET", path)
     assert answer.status == 400
     assert problem(answer, path)["type"] == "invalid_request_error"
@@ -252,7 +252,7 @@ def parrot(asked: UpstreamRequest) -> Reply:
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["upstream", "no upstream"])
-def test_no_secret_is_told_anywhere(there: bool) -> None:
+def test_no_secret_is_leaked(there: bool) -> None:
     """Call every route well and badly, with a model that repeats its key, and search all log records."""
     config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
     book = ApiHarness(config, files={CONFIG: SECRET_FILE})

@@ -190,12 +190,12 @@ def told_completed(call: ApiCall) -> bool:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens(seed: int) -> None:
+def test_storms_keep_the_invariants(seed: int) -> None:
     Storm(seed).run()
 
 
 @pytest.mark.parametrize("seed", some(range(30)))
-def test_in_a_crowd(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowded_storms_keep_the_invariants(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)
     Storm(seed, crowded=True).run()
 
@@ -248,7 +248,7 @@ PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  
 
 
 @pytest.mark.parametrize(("plant", "seed", "said"), PLANTS, ids=[plant.__name__ for plant, _, _ in PLANTS])
-def test_a_storm_finds_it(
+def test_storm_finds_the_seeded_bug(
     plant: Callable[[pytest.MonkeyPatch], None], seed: int, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)

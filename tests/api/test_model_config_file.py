@@ -78,7 +78,7 @@ def test_comments_and_order_stay(before: str | None, change: dict[str, str], aft
     assert book.disk.get(CONFIG).decode() == after
 
 
-def test_what_is_in_force_is_answered() -> None:
+def test_answer_has_the_effective_values() -> None:
     book = ApiHarness()
     body = {"model": "m", "provider": "custom", "base_url": LOCAL}
     assert patch(book, **body) == (200, {"ok": True, **body})
@@ -128,7 +128,7 @@ def test_two_changes_at_once_are_both_kept() -> None:
     assert book.disk.get(CONFIG).decode() == "model:\n  default: m\n  provider: p\n"
 
 
-def test_whoever_goes_away_lets_the_next_one_in() -> None:
+def test_disconnected_client_does_not_block_the_next_change() -> None:
     book = ApiHarness()
     book.hold = (OpenFile,)
     first = book.call("PATCH", "/api/config", {"model": "m"})
@@ -142,7 +142,7 @@ def test_whoever_goes_away_lets_the_next_one_in() -> None:
 @pytest.mark.parametrize(
     "content", [b"model: [", b"- 1\n", b"a: 1\na: 2\n", b"\xff\xfe\n", b"model: x\n" * 200_000], ids=range(5)
 )
-def test_a_file_that_cannot_be_edited(content: bytes) -> None:
+def test_uneditable_file_is_kept(content: bytes) -> None:
     book = ApiHarness(files={CONFIG: content})
     status, body = patch(book, model="m")
     assert status == 500

@@ -14,7 +14,7 @@ from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient, spoken
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])
-def test_a_message_that_is_too_large(rig: VoiceHarness, letter: str) -> None:
+def test_too_large_message(rig: VoiceHarness, letter: str) -> None:
     answer, client = spoken(rig)
     fitting = (MAX_MESSAGE - len('""')) // len(letter.encode())
     client.send(f'"{letter * fitting}"')
@@ -28,7 +28,7 @@ def test_a_message_that_is_too_large(rig: VoiceHarness, letter: str) -> None:
     assert rig.output.sessions()[0].attached
 
 
-def test_a_message_that_would_take_too_long_to_read(rig: VoiceHarness) -> None:
+def test_message_too_slow_to_parse(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
     with pytest.raises(RemoteProtocolError, match="too big") as caught:
         client.send("[" + "{}," * 100_000 + "0]")
@@ -59,7 +59,7 @@ def test_a_socket_ends_with_its_grant(rig: VoiceHarness) -> None:
     assert client.types() == ["voice.session.ready"]
 
 
-def test_a_grant_that_is_changed(rig: VoiceHarness) -> None:
+def test_changed_grant(rig: VoiceHarness) -> None:
     ends: list[float | None] = [None, START.wall + 50.0]
     client = granted(rig, ends)
     ends.append(None)
@@ -74,7 +74,7 @@ def test_a_grant_that_is_changed(rig: VoiceHarness) -> None:
     assert client.closed == 1008
 
 
-def test_a_clock_that_was_set_forward(rig: VoiceHarness) -> None:
+def test_clock_set_forward(rig: VoiceHarness) -> None:
     ends: list[float | None] = [START.wall + 3_600.0]
     spoken_to, silent = granted(rig, ends), granted(rig, ends)
     ends.append(START.wall)  # for the socket the same as a clock that jumped

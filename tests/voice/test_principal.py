@@ -26,7 +26,7 @@ def api(token: str) -> Principal:
         (api("a"), session(None, "a"), False),  # different kinds never match
     ],
 )
-def test_who_is_the_same(one: Principal, other: Principal, same: bool) -> None:
+def test_matching_principals(one: Principal, other: Principal, same: bool) -> None:
     assert one.matches(other) is same
     assert other.matches(one) is same
 

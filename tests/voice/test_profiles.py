@@ -47,6 +47,6 @@ def test_the_profile_that_a_request_names(
     assert profile_of(query, body) == name
 
 
-def test_a_profile_that_is_no_text() -> None:
+def test_non_text_profile_is_refused() -> None:
     with pytest.raises(Refused, match="profile"):
         profile_of({}, {"profile": 5})

@@ -35,13 +35,13 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     assert all(value is not None for value in whole.values())
 
 
-def test_the_agents_own_member() -> None:
+def test_tool_use_member_of_the_agent() -> None:
     info = PROVIDERS["openai_realtime"]
     assert provider_object(info, native=True)["supports_tool_use"] is True
     assert provider_object(info, native=False)["supports_tool_use"] is False
 
 
-def test_what_is_found_of_a_vendor_without_tables() -> None:
+def test_discovered_voices() -> None:
     info = PROVIDERS["elevenlabs_tts"]
     found = DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"), ProviderVoice("b", "Bob")))
     answer = provider_object(info, ProviderCatalog(info, found))
@@ -60,7 +60,7 @@ stub stub-tone -> null
 
 
 @pytest.mark.parametrize(("of", "voices"), rows(VOICES))
-def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
+def test_compatible_voices_of_a_model(of: str, voices: int | None) -> None:
     provider, model = of.split()
     found = compatible_voices(ProviderCatalog(PROVIDERS[provider]), model)
     assert (None if found is None else len(found)) == voices
@@ -79,7 +79,7 @@ def answer_discovery(rig: VoiceHarness) -> list[str]:
     return asked
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
+def test_discovery_is_cached_for_ten_minutes(rig: VoiceHarness) -> None:
     """Check that a catalogue is cached for 600 s, separately for each key (wire terminal-voice 4.4)."""
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options, told = ProviderCatalogs(rig.voice), list[object]()
@@ -90,7 +90,7 @@ def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
     assert asked == ["elevenlabs_tts"] * 2
 
 
-def test_changed_key_makes_the_vendor_be_asked_again(rig: VoiceHarness) -> None:
+def test_changed_key_repeats_the_discovery(rig: VoiceHarness) -> None:
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options = ProviderCatalogs(rig.voice)
     for key, count in (("one", 1), ("one", 1), ("two", 2), ("one", 2)):
@@ -129,7 +129,7 @@ def test_each_check(changes: dict[str, object], expected: object) -> None:
     assert {name: status for name, status in checks.items() if status != "ok"} == expected
 
 
-def test_what_nobody_lists_is_not_checked() -> None:
+def test_unlisted_choices_are_not_checked() -> None:
     for info in PROVIDERS.values():
         assert set(found(info).values()) == {"ok"}, info.id
     bare = ProviderInfo(id="bare", name="", description="")

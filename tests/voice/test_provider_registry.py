@@ -39,14 +39,14 @@ def test_the_table() -> None:
         assert info.description
 
 
-def test_what_they_are_for() -> None:
+def test_kinds_of_providers() -> None:
     """Check which providers converse themselves, which are rendered, and which turn text into speech."""
     for id_, info in PROVIDERS.items():
         native, rendered = id_ in ("openai_realtime", "xai_realtime"), id_ in ("local", "stub")
         assert (info.native, info.rendered, is_renderer(info)) == (native, rendered, not native), id_
 
 
-def test_what_is_said_of_voices_is_said_of_its_own() -> None:
+def test_voice_tables_are_consistent() -> None:
     for info in PROVIDERS.values():
         assert set(info.recommended) <= set(info.voices), info.id
         assert bool(info.source) is (info.id.startswith(("openai", "xai"))), info.id

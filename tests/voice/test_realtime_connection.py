@@ -137,7 +137,7 @@ def test_a_conversation(rig: VoiceHarness, provider: Provider) -> None:
     assert Taker(rig, link).problems == ["closed"]
 
 
-def test_what_was_said_before_the_end_is_still_heard(rig: VoiceHarness, provider: Provider) -> None:
+def test_events_before_the_close_are_delivered(rig: VoiceHarness, provider: Provider) -> None:
     link = opened(rig)
     hear(rig, provider, DONE)
     rig.within(lambda: provider.handler.on_closed(1006, "secret reason"))
@@ -147,7 +147,7 @@ def test_what_was_said_before_the_end_is_still_heard(rig: VoiceHarness, provider
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
-def test_a_provider_far_ahead_of_its_listener(
+def test_provider_too_far_ahead_is_disconnected(
     rig: VoiceHarness, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_EVENTS", 3)
@@ -158,7 +158,9 @@ def test_a_provider_far_ahead_of_its_listener(
     assert Taker(rig, link).problems == (["the provider is too far ahead of the listener"] if refused else [])
 
 
-def test_what_was_taken_counts_no_more(rig: VoiceHarness, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivered_events_free_the_buffer(
+    rig: VoiceHarness, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_BYTES", 8)
     link = opened(rig)
     for _ in range(3):

@@ -58,6 +58,6 @@ def test_settings(family: SettingsSection[Any], profile: str | None, voice: str,
         (PHONE, "", "", None),
     ],
 )
-def test_who_pays_at_the_api_server(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
+def test_api_credential_of_a_principal(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
     rig = VoiceHarness({"/h/.env": dotenv}, config=evolve(CONFIG, api_key=key))
     assert rig.spawn(rig.voice.api_credential(principal)) == [credential]

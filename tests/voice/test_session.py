@@ -171,7 +171,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Slow())
 
 
-def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
+def test_socket_opened_after_the_end_of_the_session() -> None:
     slow = Slow()
     handler = VoiceConnection(slow.session)
     slow.ends("over")
@@ -179,7 +179,7 @@ def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
-def test_a_mode_that_adds_nothing() -> None:
+def test_base_mode_behaviour() -> None:
     slow = play(["A comes", "A says client.ack -> nothing", "A says anything -> error"], Slow(VoiceMode))
     play(
         ["A says session.resume resume_token=$token -> session.resumed replay.started session.ready error replay.done"],

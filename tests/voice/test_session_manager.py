@@ -14,7 +14,7 @@ EXPRESSION = {"emotion": "calm", "intensity": 0.5, "unknown": 1, "provider_overr
 OPTIONS = {"url": "http://evil", "extra_headers": {}, "speed": 1.5, "instructions": "slowly"}
 
 
-def test_what_a_caller_picks(rig: VoiceHarness) -> None:
+def test_choices_of_a_caller(rig: VoiceHarness) -> None:
     path = "/h/profiles/work/config.yaml"
     rig.write(path, {"voice_output": {"provider": "stub"}})
     picked = {"provider": "openai_tts", "model": "tts-1", "voice": "nova", "profile": "work"}
@@ -114,7 +114,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_all_callers_together(rig: VoiceHarness) -> None:
+def test_limit_of_all_callers(rig: VoiceHarness) -> None:
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))
     with pytest.raises(Refused) as full:

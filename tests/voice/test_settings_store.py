@@ -80,7 +80,7 @@ PROFILES = """
 
 
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
-def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
+def test_settings_of_a_profile(said: Any, of_output: object, of_realtime: object) -> None:
     """Check that a provider of `tts:` counts if it is a renderer of this project."""
     profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
@@ -162,7 +162,7 @@ CHANGES = """
 
 
 @pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
-def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, object], whole: object) -> None:
+def test_provider_change_splits_shared_values(said: Any, change: dict[str, object], whole: object) -> None:
     assert split_shared_values(OUTPUT_SECTION, {"voice_output": said}, change) == whole
 
 
@@ -175,7 +175,7 @@ def test_a_change_is_checked() -> None:
     ("body", "word"),
     [({"profile": "work"}, "nothing"), ({"x" * 100: 1}, "x" * 40 + ";"), ({"provider": "local"}, "one of")],
 )
-def test_what_is_no_change(body: dict[str, object], word: str) -> None:
+def test_invalid_changes_are_refused(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
         checked_change(OUTPUT, body, KNOWN)
     assert caught.value.status == 400
@@ -190,13 +190,13 @@ def test_what_is_no_change(body: dict[str, object], word: str) -> None:
         (None, "could not be read"),
     ],
 )
-def test_a_file_that_cannot_be_changed(found: bytes | None, words: str) -> None:
+def test_unwritable_file_is_refused(found: bytes | None, words: str) -> None:
     problem = refused(found)
     assert (problem.status, problem.code) == (404, "not_writable")
     assert words in problem.message
 
 
-def test_a_profile_that_is_not_there() -> None:
+def test_unknown_profile_is_refused() -> None:
     problem = refused(b"", "work")
     assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
 

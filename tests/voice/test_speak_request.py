@@ -22,7 +22,7 @@ def test_text() -> None:
             parse_text(wrong)
 
 
-def test_what_of_an_expression_is_passed_on() -> None:
+def test_passed_on_members_of_an_expression() -> None:
     good = {"emotion": "calm", "intensity": 0.5, "pronunciation_hints": ["a", "b"]}
     bad = {"pace": None, "style": {"a": 1}, "persona_instructions": ["a", 1], "other": "x"}
     assert parse_expression({"expression": good | bad}) == good
@@ -34,12 +34,12 @@ def test_what_of_an_expression_is_passed_on() -> None:
 @pytest.mark.parametrize(
     ("largest", "one_more"), [("x" * 2000, "x" * 2001), (["a"] * 32, ["a"] * 33), (["x" * 2000], ["x" * 2001])]
 )
-def test_how_much_may_be_said_of_one_thing(largest: object, one_more: object) -> None:
+def test_length_limit_of_an_expression_member(largest: object, one_more: object) -> None:
     assert parse_expression({"expression": {"emotion": largest}}) == {"emotion": largest}
     assert parse_expression({"expression": {"emotion": one_more}}) == {}
 
 
-def test_a_caller_never_says_where_or_with_which_key() -> None:
+def test_caller_cannot_choose_url_or_key() -> None:
     evil = dict.fromkeys(("url", "base_url", "extra_headers", "ssl_verify", "api_key", "model", "headers"), "x")
     harmless = {"instructions": "slowly", "speed": 1.2, "use_speaker_boost": True, "seed": 7}
     assert parse_options({"provider_options": evil | harmless}) == harmless
@@ -52,7 +52,7 @@ def test_a_caller_never_says_where_or_with_which_key() -> None:
             parse_options(wrong)
 
 
-def test_how_fast_sound_came() -> None:
+def test_audio_timing_metrics() -> None:
     metrics = SpeechMetrics(10.0)
     silent = metrics.report(DONE, now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)

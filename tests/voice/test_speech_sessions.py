@@ -42,7 +42,7 @@ OUTPUT = f"""
 """
 
 
-def test_a_stub_session_from_the_first_to_the_last_word(rig: VoiceHarness) -> None:
+def test_whole_stub_session(rig: VoiceHarness) -> None:
     answer = rig.create(rig.output)
     assert (len(answer["session_id"]), len(answer["resume_token"])) == (24, 43)
     stem = "".join(letter for letter in answer["session_id"] if letter.isalnum())[:12]
@@ -342,7 +342,7 @@ OF_LAB = """
 
 
 @pytest.mark.parametrize(("way", "texts"), [("create", ANY + OF_OUTPUT), ("create lab", ANY + OF_LAB)])
-def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> None:
+def test_bad_messages_are_reported_and_the_socket_stays_open(way: str, texts: str) -> None:
     stage = play([way, "A comes"], DialogueRun())
     client = stage.clients["A"]
     client.events()
@@ -359,7 +359,7 @@ def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> Non
         play([f"A says session.start -> session.ready(event_id={number + 1}, last_event_id={number})"], stage)
 
 
-def test_nobody_listens_for_long() -> None:
+def test_detached_session_pauses_the_provider() -> None:
     stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], DialogueRun())
     kept = stage.rig.puppet.taken
     assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
@@ -384,7 +384,7 @@ def test_metrics_of_a_slow_provider(rig: VoiceHarness) -> None:
     assert rig.log(answer)[-1]["type"] == "voice.response.done"
 
 
-def test_a_bug_in_a_provider_is_told_with_a_reference(rig: VoiceHarness) -> None:
+def test_provider_bug_is_reported_with_a_reference(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
     queue_samples(rig, SOUND, ZeroDivisionError("oops"))
     assert "bug" in rig.events()

@@ -36,12 +36,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_what_is_said(text: str) -> None:
+def test_text_for_speech(text: str) -> None:
     assert clean_for_speech(text) == CASES[text]
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_taken_and_gets_no_longer(text: str) -> None:
+def test_any_text_is_accepted_and_gets_no_longer(text: str) -> None:
     said = clean_for_speech(text)
     assert len(said) <= len(text)
     assert said == said.strip()

@@ -39,7 +39,7 @@ class Two(ApiClusterHarness):
         assert self.comes_of(self.responses(n).put(response(name), "s", conversation)) is None
 
 
-def test_what_one_keeps_all_have() -> None:
+def test_stored_response_is_available_on_all_nodes() -> None:
     book = Two()
     book.keep(conversation="talk")
     for n in (0, 1):
@@ -55,7 +55,7 @@ def test_what_one_keeps_all_have() -> None:
     assert book.comes_of(book.responses(0).get(ID), after=1.0) is None
 
 
-def test_one_that_is_on_its_way_is_waited_for() -> None:
+def test_response_being_stored_is_waited_for() -> None:
     book = Two()
     there = book.responses(1)
     waiting = there.get(ID)
@@ -66,7 +66,7 @@ def test_one_that_is_on_its_way_is_waited_for() -> None:
     assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: no node made it
 
 
-def test_what_the_store_does_not_take_stays_here() -> None:
+def test_response_refused_by_the_store_is_kept_locally() -> None:
     book = Two()
     mine = book.responses()
     book.refuse = (SaveResponse,)
@@ -82,7 +82,7 @@ def test_what_the_store_does_not_take_stays_here() -> None:
     assert book.comes_of(mine.get("resp_1")) == response("resp_1")
 
 
-def test_a_store_that_does_not_answer_is_told_of() -> None:
+def test_failing_store_gives_503() -> None:
     book = Two()
     book.keep()
     book.at(1).refuse = (FindResponse,)
@@ -92,7 +92,7 @@ def test_a_store_that_does_not_answer_is_told_of() -> None:
         assert (refused.status, refused.code) == (503, "session_db_unavailable")
 
 
-def test_what_is_kept_again_meanwhile_stays_until_that_is_stored() -> None:
+def test_response_saved_twice_keeps_the_newer_text() -> None:
     book = Two()
     mine = book.responses()
     book.hold = (SaveResponse,)

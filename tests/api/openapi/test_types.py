@@ -36,7 +36,7 @@ ROW = Message(
         (types.UsageJson, usage_view(Usage())),
     ],
 )
-def test_the_members_are_those_that_are_written(kind: type, written: dict[str, object]) -> None:
+def test_types_have_exactly_the_written_members(kind: type, written: dict[str, object]) -> None:
     properties = inline_schema_of(kind, SchemaComponents())["properties"]
     assert isinstance(properties, dict)
     assert sorted(properties) == sorted(written)

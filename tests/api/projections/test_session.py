@@ -142,7 +142,7 @@ def test_the_end() -> None:
 
 @given(text=st.text())
 @settings(max_examples=50)
-def test_any_text_is_one_line_that_says_the_same(text: str) -> None:
+def test_any_text_is_encoded_in_one_line(text: str) -> None:
     frame = projection().encode(TextDelta(text), NOW)
     (event,) = EventStreamDecoder().receive_data(frame.encode("utf-8"))
     assert json.loads(event.data)["delta"] == text

@@ -28,7 +28,7 @@ def session_of(call: ApiCall) -> str:
     return dict(call.head.headers)[b"x-svc-session-id"].decode()
 
 
-def test_one_answer() -> None:
+def test_single_completion() -> None:
     book = TurnHarness()
     call = post(book)
     book.hand.emit(TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(150, 12))
@@ -78,7 +78,7 @@ def test_a_stream() -> None:
     assert {each["usage"] for each in chunks} == {None}
 
 
-def test_tool_progress_is_for_those_that_ask_for_it() -> None:
+def test_tool_progress_is_sent_on_request() -> None:
     for value, told in ((b"1", 2), (b"true", 2), (b"0", 0)):
         book = TurnHarness()
         call = post(book, {**BODY, "stream": True}, headers=[(b"x-hermes-tool-progress", value)])
@@ -87,7 +87,7 @@ def test_tool_progress_is_for_those_that_ask_for_it() -> None:
         assert names(call).count("svc.tool.progress") == told
 
 
-def test_nobody_is_told_of_usage_unasked() -> None:
+def test_usage_is_sent_only_on_request() -> None:
     for options in (None, {}, {"include_usage": False}):
         book = TurnHarness()
         call = streamed(book, stream_options=options)
@@ -96,7 +96,7 @@ def test_nobody_is_told_of_usage_unasked() -> None:
         assert "usage" not in call.text
 
 
-def test_a_client_that_goes_away_interrupts_the_agent() -> None:
+def test_disconnected_client_interrupts_the_agent() -> None:
     for body in (BODY, {**BODY, "stream": "true"}):
         book = TurnHarness()
         call = post(book, body)
@@ -108,7 +108,7 @@ def test_a_client_that_goes_away_interrupts_the_agent() -> None:
         assert (row["content"], row["finish_reason"]) == ("Half", "interrupted")
 
 
-def test_a_stream_that_fails() -> None:
+def test_failed_stream() -> None:
     book = TurnHarness()
     call = streamed(book)
     book.hand.finish("error", error="gone", code="upstream_error")
@@ -118,7 +118,7 @@ def test_a_stream_that_fails() -> None:
     assert call.stream()[-1].data == "[DONE]"
 
 
-def test_one_answer_that_is_not_whole() -> None:
+def test_incomplete_completion() -> None:
     book = TurnHarness(ApiConfig(key=KEY, brand=HERMES))
     call = post(book)
     book.hand.emit(TextDelta("Half"))
@@ -146,7 +146,7 @@ def test_one_answer_that_is_not_whole() -> None:
     assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
 
 
-def test_what_the_agent_is_told() -> None:
+def test_instructions_of_a_completion() -> None:
     files = {
         CONFIG: """
 agent: {system_prompt: Be kind.}
@@ -174,7 +174,7 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
     assert turn.model.model == "small"
 
 
-def test_every_request_of_one_conversation_has_one_session() -> None:
+def test_requests_of_one_conversation_share_a_session() -> None:
     book = TurnHarness()
     found = []
     for messages in (
@@ -201,7 +201,7 @@ def picture() -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
 
-def test_a_session_that_is_named_replaces_the_history() -> None:
+def test_named_session_replaces_the_history() -> None:
     book = TurnHarness()
     session = book.session(system_prompt="Own.")
     book.chat(session, {"message": "Stored"})
@@ -266,13 +266,13 @@ def test_the_options_reach_the_model() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "given"), [(7, 7), (101, 100)])
-def test_nobody_gets_more_tokens_than_the_operator_gives(wanted: int, given: int) -> None:
+def test_token_limit_of_the_operator_is_the_maximum(wanted: int, given: int) -> None:
     book = TurnHarness(files=MODEL)
     post(book, {**BODY, "max_tokens": wanted})
     assert book.hand.turn.max_tokens == given
 
 
-def test_a_client_with_tools_of_its_own() -> None:
+def test_client_with_its_own_tools() -> None:
     book = TurnHarness(files=MODEL)
     call = post(book, {**BODY, "tools": [ADD], "tool_choice": "auto"})
     turn = book.hand.turn
@@ -321,7 +321,7 @@ def test_a_call_needs_a_model() -> None:
 
 
 @pytest.mark.parametrize("choice", [{}, {"tool_choice": "auto"}, {"tool_choice": "none"}])
-def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None:
+def test_optional_tools_need_no_model(choice: dict[str, str]) -> None:
     book = TurnHarness()
     call = post(book, {**BODY, "tools": [ADD], **choice})
     assert book.hand.turn.tools is None
@@ -352,7 +352,7 @@ def test_bodies_that_are_refused(body: object, param: str | None) -> None:
 AGAIN = [(b"idempotency-key", b"k-1")]
 
 
-def test_the_same_request_again_is_not_run_again() -> None:
+def test_repeated_request_is_not_run_again() -> None:
     book = TurnHarness()
     first, second = post(book, headers=AGAIN), post(book, headers=AGAIN)
     assert book.turns == 1

@@ -60,7 +60,7 @@ def test_an_empty_session(book: ApiHarness) -> None:
     assert book.request("GET", f"/api/sessions/{body['id']}").json == body
 
 
-def test_everything_that_a_client_may_say(book: ApiHarness) -> None:
+def test_session_with_all_members(book: ApiHarness) -> None:
     wanted = {
         "id": "mine",
         "title": " Trip\n plan ",
@@ -124,7 +124,7 @@ def test_bad_sessions_are_not_made(book: ApiHarness, body: object, code: str | N
 
 
 @pytest.mark.parametrize("body", [{"system_prompt": ""}, {"system_prompt": None}, {"model": None, "title": None}])
-def test_what_counts_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
+def test_values_that_count_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
     answer = book.request("POST", "/api/sessions", body)
     assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
 
@@ -178,14 +178,14 @@ def test_limits_are_lenient(book: ApiHarness, query: str, limit: int, offset: in
     assert (answer.json["limit"], answer.json["offset"]) == (limit, offset)
 
 
-def test_who_asks_for_no_page_gets_all(book: ApiHarness) -> None:
+def test_list_without_page_has_all_sessions(book: ApiHarness) -> None:
     for _ in range(51):
         book.session()
     answer = book.request("GET", "/api/sessions").json
     assert (len(answer["sessions"]), answer["total"], answer["has_more"]) == (51, 51, False)
 
 
-def test_what_is_hidden(book: ApiHarness) -> None:
+def test_hidden_sessions(book: ApiHarness) -> None:
     kept, archived = book.session(), book.session()
     book.request("PATCH", f"/api/sessions/{archived}", {"archived": True})
 
@@ -299,7 +299,7 @@ def test_delete(book: ApiHarness) -> None:
     assert "session deleted" in book.events(Level.INFO)
 
 
-def test_two_that_delete_at_once(book: ApiHarness) -> None:
+def test_simultaneous_deletes(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (DeleteChat,)
     call = book.call("DELETE", f"/api/sessions/{identity}")
@@ -309,7 +309,7 @@ def test_two_that_delete_at_once(book: ApiHarness) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_fork_that_outlives_its_parent(book: ApiHarness) -> None:
+def test_fork_outlives_its_parent(book: ApiHarness) -> None:
     parent = book.session()
     fork = book.request("POST", f"/api/sessions/{parent}/fork", {}).json["id"]
     book.request("DELETE", f"/api/sessions/{parent}")
@@ -376,7 +376,7 @@ def test_a_fork(book: ApiHarness) -> None:
     assert error(book.request("POST", f"/api/sessions/{parent}/fork", {"id": "mine"})) == (409, "session_exists")
 
 
-def test_a_fork_of_one_without_a_title(book: ApiHarness) -> None:
+def test_fork_of_an_untitled_session(book: ApiHarness) -> None:
     answer = book.request("POST", f"/api/sessions/{book.session()}/fork", {})
     assert (answer.status, answer.json["title"]) == (201, None)
 
@@ -407,7 +407,7 @@ def test_forks_of_a_long_title_have_a_number_each(book: ApiHarness) -> None:
     assert len({*made}) == 12
 
 
-def test_a_fork_that_fails_holds_up_no_other(book: ApiHarness) -> None:
+def test_failed_fork_does_not_block_another(book: ApiHarness) -> None:
     trip = book.session(title="Trip")
     taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
     assert error(taken) == (409, "session_exists")
@@ -421,7 +421,7 @@ def test_bad_forks(book: ApiHarness, body: object) -> None:
     assert book.request("GET", "/api/sessions").json["total"] == 1
 
 
-def test_a_source_that_goes_meanwhile(book: ApiHarness) -> None:
+def test_source_deleted_during_the_fork(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (ForkChat,)
     call = book.call("POST", f"/api/sessions/{identity}/fork", {})
@@ -431,7 +431,7 @@ def test_a_source_that_goes_meanwhile(book: ApiHarness) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_session_that_goes_while_it_is_changed(book: ApiHarness) -> None:
+def test_change_of_a_deleted_session(book: ApiHarness) -> None:
     assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", {"title": "x"})) == (404, "session_not_found")
 
 
@@ -496,7 +496,7 @@ def test_unknown_sessions(book: ApiHarness, method: str, path: str, body: object
     ("method", "path", "body"),
     [("GET", "", None), ("POST", "", {}), ("GET", "/x", None), ("DELETE", "/x", None), ("GET", "/search?q=x", None)],
 )
-def test_a_store_that_fails(book: ApiHarness, method: str, path: str, body: object) -> None:
+def test_failing_store_gives_503(book: ApiHarness, method: str, path: str, body: object) -> None:
     book.refuse = (StoreRequest,)
     answer = book.request(method, f"/api/sessions{path}", body)
     assert error(answer) == (503, "session_db_unavailable")
@@ -515,7 +515,7 @@ def test_a_store_that_fails(book: ApiHarness, method: str, path: str, body: obje
         "/v1/models",
     ],
 )
-def test_probes_never_say_that_a_route_does_not_exist(book: ApiHarness, path: str) -> None:
+def test_head_probes_find_every_route(book: ApiHarness, path: str) -> None:
     headers = [(b"accept", b"text/event-stream")]
     assert book.request("HEAD", path, headers=headers).status in (200, 405)
     assert book.request("HEAD", path, headers=headers, key="").status in (401, 405)

@@ -48,7 +48,7 @@ def test_health_in_detail() -> None:
     assert not book.leaks()
 
 
-def test_a_store_that_fails() -> None:
+def test_failing_store_is_degraded() -> None:
     book = ApiHarness()
     book.refuse = (ListChats,)
     body = book.request("GET", "/health/detailed").json
@@ -56,7 +56,7 @@ def test_a_store_that_fails() -> None:
     assert body["readiness"]["checks"]["model"]["detail"] == "built-in"
 
 
-def test_while_it_stops() -> None:
+def test_draining_during_the_stop() -> None:
     book = ApiHarness()
     book.hold = (OpenFile,)
     call = book.call("GET", "/health/detailed")
@@ -120,7 +120,7 @@ def test_capabilities() -> None:
     assert ApiHarness(ApiConfig()).request("GET", "/v1/capabilities").json["auth"]["required"] is False
 
 
-def test_only_what_is_there_is_told() -> None:
+def test_capabilities_omit_missing_routes() -> None:
     book = ApiHarness()
     book.api.router = ApiRouter(route for route in book.api.router.routes if "/v1/runs" not in route.pattern)
     body = book.request("GET", "/v1/capabilities").json

@@ -54,13 +54,13 @@ def test_a_whole_conversation() -> None:
     )
 
 
-def test_calls_that_were_cut_off_get_a_result() -> None:
+def test_interrupted_calls_get_a_result() -> None:
     rows = [row("user", "Hi"), row("assistant", calls=("a", "b")), row("tool", "A", answers="a"), row("user", "Again")]
     assert build_history(rows)[2:4] == (result("a", "A"), result("b", INTERRUPTED))
     assert build_history(rows[:2])[-2:] == (result("a", INTERRUPTED), result("b", INTERRUPTED))
 
 
-def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
+def test_invalid_rows_are_omitted() -> None:
     rows = [
         row("tool", "no call", answers="a"),  # the call is before the window
         row("user", "Hi"),

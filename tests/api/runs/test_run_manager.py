@@ -39,7 +39,7 @@ def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bug" in book.events(Level.ERROR)
 
 
-def test_runs_are_forgotten_in_time() -> None:
+def test_finished_runs_are_removed() -> None:
     book, session, _ = chatting()
     first = book.hand.turn.run_id
     book.hand.finish()
@@ -52,7 +52,7 @@ def test_runs_are_forgotten_in_time() -> None:
     assert book.api.runs.get(first) is None
 
 
-def test_what_is_logged_of_a_turn() -> None:
+def test_turn_log_has_no_message() -> None:
     book = TurnHarness()
     book.chat(book.session(), {"message": "a very private message"})
     book.hand.finish()

@@ -12,7 +12,7 @@ from tests.loops.voice_client import ask_for
 from tests.support.servers.api_server import ScriptedApi, hello
 
 
-def test_what_a_caller_is_told() -> None:
+def test_answer_to_the_creation() -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment(), brand=HERMES)
     agent.open(provider="stub", profile="work", context_messages=[])
     answer = agent.answer
@@ -54,7 +54,7 @@ def test_a_chat_session(said: str, meant: str | None) -> None:
         {"provider": "stub", "context_messages": {}},
     ],
 )
-def test_what_makes_no_session(body: dict[str, object]) -> None:
+def test_invalid_creation_is_refused(body: dict[str, object]) -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment())
     refused = ask_for(agent.world, agent.token, "realtime-agent", **body)
     assert refused.status == 400

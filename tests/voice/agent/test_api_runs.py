@@ -27,7 +27,7 @@ from tests.voice.harness import PHONE, VoiceHarness
 NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # must not be called
 
 
-def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
+def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
     ended: list[bool] = []
 
     def credential(principal: Principal) -> Flow[str | None]:
@@ -47,7 +47,7 @@ def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
     rig.after(120.0)
 
 
-def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> None:
+def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 
     def credential(principal: Principal) -> Flow[str | None]:
         holder.detach("k1")  # before the run has a task
@@ -61,7 +61,7 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> N
 
 
 @pytest.mark.lane
-def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the calls from the received bytes to the run that stores the delta; a run sends hundreds of deltas."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than anybody would like to hear of it"
 
@@ -80,7 +80,7 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: p
 
 
 @pytest.mark.lane
-def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spoken_task_costs_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the calls from the first audio to the last word of the answer. 17,117 calls were measured before."""
     words = "The disk is 62 percent used and that is how it stands"
     agent = RealtimeAgentSetup(SimulatedEnvironment(), run(f"/echo {words}"), SpokenTurn(words))

@@ -60,7 +60,7 @@ def test_instructions() -> None:
     assert full.count("<<<") == full.count(">>>") == 3
 
 
-def test_what_is_known_has_limits() -> None:
+def test_memory_in_the_instructions_is_limited() -> None:
     """Limit each memory file to 2,000 characters and all to 6,000; the profile's files follow the host's."""
     memory = {name: letter * 2_500 for name, letter in (("MEMORY", "a"), ("USER", "b"))}
     files = {f"/h/memories/{name}.md": text for name, text in memory.items()}

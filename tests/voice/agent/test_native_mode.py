@@ -91,7 +91,7 @@ def test_the_microphone(world: SimulatedEnvironment) -> None:
         ({"type": "no.such.message"}, "unknown message"),
     ],
 )
-def test_messages_that_make_no_sense(world: SimulatedEnvironment, message: dict[str, object], problem: str) -> None:
+def test_invalid_messages_are_refused(world: SimulatedEnvironment, message: dict[str, object], problem: str) -> None:
     client = RealtimeAgentSetup(world).open()
     client.ws.send_text(json.dumps(message))
     assert problem in client.until("voice.error")[-1]["message"]
@@ -111,7 +111,7 @@ def test_messages_without_a_turn(world: SimulatedEnvironment) -> None:
     assert client.receive()["cancelled"] is True
 
 
-def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
+def test_provider_session_setup(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     home = world.relay_host.state
     personalities = {"pirate": {"system_prompt": "Arr."}}
@@ -132,7 +132,7 @@ def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_chat_that_goes_on(world: SimulatedEnvironment) -> None:
+def test_chat_session_is_continued(world: SimulatedEnvironment) -> None:
     """Continue a chat session: its history becomes the context, and the run continues there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
@@ -167,9 +167,7 @@ def test_an_answer_to_a_question(world: SimulatedEnvironment, status: int, answe
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
-    world: SimulatedEnvironment, status: int
-) -> None:
+def test_pending_tool_without_approval_requests_no_confirmation(world: SimulatedEnvironment, status: int) -> None:
     api = ScriptedApi()
     if status != 200:
         api.run_status, api.fixed["/v1/runs/n1"] = "waiting_for_approval", (status, {})
@@ -199,7 +197,7 @@ def slow_ending(api: ScriptedApi) -> None:
     object.__setattr__(route, "handler", chat)
 
 
-def test_a_bug_in_a_run_is_told(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_in_a_run_is_reported(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = RealtimeAgentSetup(world, run("x"), scripted=ScriptedApi())
     client = agent.open()
     monkeypatch.setattr("svc_proto.voice.agent.api_runs.ApiRun.perform", None)
@@ -208,7 +206,7 @@ def test_a_bug_in_a_run_is_told(world: SimulatedEnvironment, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("turn", "delivery"), [(SpokenTurn("One shot."), "fallback"), (FailedTurn(), "visual_only")])
-def test_an_answer_that_the_provider_does_not_speak(world: SimulatedEnvironment, turn: Turn, delivery: str) -> None:
+def test_answer_not_spoken_by_the_provider(world: SimulatedEnvironment, turn: Turn, delivery: str) -> None:
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), turn)
     events = play(agent.start_turn("x"), ends)
     done = events[-1]
@@ -241,7 +239,7 @@ def test_notices_and_errors_of_the_provider(world: SimulatedEnvironment) -> None
     assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
 
 
-def test_a_provider_that_leaves_between_turns(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_disconnects_between_turns(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
         session.socket.close(1001, "maintenance")
 
@@ -253,7 +251,7 @@ def test_a_provider_that_leaves_between_turns(world: SimulatedEnvironment, monke
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_client_that_leaves_before_the_session_is_ready(
+def test_client_disconnects_before_the_session_is_ready(
     world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def think(peer: OpenAiRealtimeServer, *_: object) -> Flow[None]:
@@ -277,7 +275,7 @@ def test_a_missing_key(world: SimulatedEnvironment) -> None:
     assert client.ws.wait_closed().code == 1011
 
 
-def test_a_client_that_closes_between_turns_has_ended_the_session(world: SimulatedEnvironment) -> None:
+def test_client_close_between_turns_ends_the_session(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     client = agent.open()
     client.break_off()
@@ -329,7 +327,7 @@ def test_the_other_vendor(world: SimulatedEnvironment) -> None:
     assert of(events, "voice.input_transcript.final")["text"] == "how full"
 
 
-def test_a_run_that_fails_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_failing_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
         holder._talk.run_failed(order.call_id, "at once")
         holder._carry_out()
@@ -340,7 +338,7 @@ def test_a_run_that_fails_at_once(world: SimulatedEnvironment, monkeypatch: pyte
     assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment) -> None:
+def test_stopped_run_without_an_id(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.held = True
     agent = RealtimeAgentSetup(world, run("x"), scripted=api)
@@ -356,7 +354,7 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment
     assert relay.channel_count == channels - 1  # no flow waits for the run id any more
 
 
-def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironment) -> None:
+def test_detached_client_pauses_the_provider(world: SimulatedEnvironment) -> None:
     long = SpokenTurn("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
     agent = RealtimeAgentSetup(world, long)
     client = agent.start_turn("tell me a story")
@@ -368,7 +366,7 @@ def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironme
     assert play(again, ends)[-1].get("cancelled") is None
 
 
-def test_what_is_said_to_a_provider_that_has_gone(world: SimulatedEnvironment) -> None:
+def test_messages_to_a_lost_provider_are_dropped(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     agent.open()
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation

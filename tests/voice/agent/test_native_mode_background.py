@@ -43,7 +43,7 @@ def configure(agent: RealtimeAgentSetup, **change: object) -> None:
     assert answer.status == 200, answer
 
 
-def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> None:
+def test_user_speaks_during_a_background_run(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
     client = agent.start_turn("wait")
     events = play(client, ends)
@@ -67,7 +67,7 @@ def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> No
     assert len(agent.outputs()) == 1  # the function call was answered already
 
 
-def test_a_client_that_does_not_come_back(world: SimulatedEnvironment) -> None:
+def test_client_does_not_return(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF)
     client = promoted(agent)
     client.ws.close(1000)  # a live run keeps the session
@@ -132,7 +132,7 @@ def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
     assert not any(event.get("should_speak") for event in events)
 
 
-def test_what_a_session_is_told_of_its_settings() -> None:
+def test_background_policy_from_settings() -> None:
     promotion = PromotionSettings(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
     config = VoiceConfig(background_max=9.0, slow_tools=("x",))
     rules = background_rules(promotion, config)

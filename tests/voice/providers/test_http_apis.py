@@ -96,7 +96,7 @@ def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: di
 
 
 @pytest.mark.parametrize("provider", ["groq", "mistral", "groq_tts"])
-def test_who_only_listens(provider: str) -> None:
+def test_providers_for_transcription_only(provider: str) -> None:
     words = f"the text to speech provider '{provider}' is not built in"
     assert (
         str(problem(lambda: ProviderHarness().render(provider)))

@@ -31,7 +31,7 @@ def test_the_tone_is_a_sine_on_any_host(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("text", "seconds"), [("", 0.25), ("x" * 30, 0.25), ("x" * 60, 0.5), ("  " + "x" * 90, 0.75), ("x" * 5_000, 1.5)]
 )
-def test_its_length_follows_the_text(text: str, seconds: float) -> None:
+def test_length_follows_the_text(text: str, seconds: float) -> None:
     studio, done = rendered(text)
     assert len(studio.sink.pcm) == 48_000 * seconds
     assert done.metadata["duration_seconds"] == seconds
@@ -41,7 +41,7 @@ def test_its_length_follows_the_text(text: str, seconds: float) -> None:
     ("emotion", "frequency"),
     [("urgent", 660), ("Playful", 660), ("calm", 330), ("warm", 330), ("bored", 440), (7, 440), (None, 440)],
 )
-def test_its_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
+def test_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
     assert rendered(expression={"emotion": emotion})[1].metadata["frequency_hz"] == frequency
 
 

@@ -18,7 +18,7 @@ FORMAT = FILE[12:36]
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=6))
-def test_cut_anywhere(cuts: list[int]) -> None:
+def test_file_cut_anywhere(cuts: list[int]) -> None:
     stream = WavStream()
     edges = [0, *sorted(cuts), len(FILE)]
     stream.finish()  # an empty stream is no error
@@ -27,7 +27,7 @@ def test_cut_anywhere(cuts: list[int]) -> None:
     stream.finish()
 
 
-def test_other_chunks_are_passed_over() -> None:
+def test_other_chunks_are_skipped() -> None:
     extra = b"LIST" + struct.pack("<I", 3) + b"abc\0"
     stream = WavStream()
     assert stream.feed(FILE[:12] + extra + FILE[12:]) == SOUND
@@ -46,12 +46,12 @@ def test_other_chunks_are_passed_over() -> None:
         FILE[:12] + b"LIST" + struct.pack("<I", 0xFFFFFFF0) + bytes(MAX_HEAD),
     ],
 )
-def test_what_is_none(data: bytes) -> None:
+def test_invalid_files_are_refused(data: bytes) -> None:
     with pytest.raises(NotWavError):
         WavStream().feed(data)
 
 
-def test_an_end_in_its_head() -> None:
+def test_end_in_the_header() -> None:
     stream = WavStream()
     assert stream.feed(FILE[:30]) == b""
     with pytest.raises(NotWavError):

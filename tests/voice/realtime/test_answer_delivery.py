@@ -141,5 +141,5 @@ progress is not spoken over an answer [early progress]
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
-def test_what_is_heard(title: str, lines: list[str]) -> None:
+def test_answer_delivery(title: str, lines: list[str]) -> None:
     play(lines, talk_of(title))

@@ -55,7 +55,7 @@ def judging(spoken: str = TEXT) -> AnswerPlayback:
         ("This will be what they have", "this will be what they have", True),  # common words do not count
     ],
 )
-def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
+def test_speech_that_matches_the_answer(said: str, answer: str, so: bool) -> None:
     assert matches_answer(said, answer) is so
 
 
@@ -71,7 +71,7 @@ def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
     ],
     ids=str,
 )
-def test_how_much_of_it_is_judged(held: Said, state: PlaybackState) -> None:
+def test_amount_of_speech_that_is_judged(held: Said, state: PlaybackState) -> None:
     mouth = judging()
     mouth.on_speech(held)
     assert mouth.state is state

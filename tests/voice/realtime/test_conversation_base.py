@@ -10,7 +10,7 @@ from svc_proto.voice.realtime.conversation_base import ConversationBase
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
 
-def test_who_answers_what_nobody_asks_is_told_so() -> None:
+def test_answer_without_pending_confirmation_is_reported() -> None:
     talk = ConversationBase(VoiceRuns(word="svc", speakable=str), lambda: 1.0)
     talk.confirm("q1", "yes")
     talk.approved("k1", "q1", "yes")

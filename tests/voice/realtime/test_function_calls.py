@@ -100,7 +100,7 @@ def test_calls(name: str, arguments: str, call: object) -> None:
         ("run_task", "{}", "no function"),
     ],
 )
-def test_calls_that_make_no_sense(name: str, arguments: str, error: str) -> None:
+def test_invalid_calls(name: str, arguments: str, error: str) -> None:
     call = parse_call("k", name, arguments, "svc")
     assert isinstance(call, UnknownCall)
     assert call.output["ok"] is False

@@ -90,7 +90,7 @@ def test_an_utterance_is_understood_and_answered(world: SimulatedEnvironment) ->
 
 
 @pytest.mark.parametrize("silence", [True, False])
-def test_nothing_was_said(world: SimulatedEnvironment, silence: bool) -> None:
+def test_empty_transcript(world: SimulatedEnvironment, silence: bool) -> None:
     _, client = local(world, Engines("  "), ScriptedApi())
     if silence:
         client.send("input_audio.commit")
@@ -106,7 +106,7 @@ def test_nothing_was_said(world: SimulatedEnvironment, silence: bool) -> None:
     [(Engines(ProviderError("the engine failed")), "the engine failed"), (Engines(mute=True), "no voice")],
     ids=["deaf", "mute"],
 )
-def test_engines_that_fail(world: SimulatedEnvironment, engines: Engines, problem: str) -> None:
+def test_failing_engines(world: SimulatedEnvironment, engines: Engines, problem: str) -> None:
     _, client = local(world, engines, ScriptedApi())
     speak(client)
     assert client.until("voice.error")[-1]["message"] == problem
@@ -114,7 +114,7 @@ def test_engines_that_fail(world: SimulatedEnvironment, engines: Engines, proble
     assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_disk_that_takes_nothing(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> Flow[Failure]:
         yield from ()
         return Failure(FailureKind.NO_SPACE)
@@ -136,7 +136,7 @@ def test_a_long_utterance(world: SimulatedEnvironment) -> None:
     assert client.until("voice.input_audio.received")
 
 
-def test_cancel_while_it_listens(world: SimulatedEnvironment) -> None:
+def test_cancel_during_transcription(world: SimulatedEnvironment) -> None:
     engines = Engines()
 
     def never(recording: Recording, **more: str) -> Flow[str]:
@@ -169,7 +169,7 @@ def test_the_stub_with_a_text_beside_the_utterance(world: SimulatedEnvironment) 
     assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
 
 
-def test_a_run_that_fails(world: SimulatedEnvironment) -> None:
+def test_failed_run(world: SimulatedEnvironment) -> None:
     api = ScriptedApi(key="another")
     client = RealtimeAgentSetup(world, scripted=api).open(provider="stub")
     client.send("response.create", text="x")
@@ -185,7 +185,7 @@ def test_a_run_that_fails(world: SimulatedEnvironment) -> None:
         api.problem = (500, b"{}")
 
 
-def test_a_run_that_somebody_else_stops(world: SimulatedEnvironment) -> None:
+def test_run_stopped_by_another_client(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.turns.append([("run.started", {"run_id": "n1"}), ("run.completed", {"interrupted": True})])
     client = RealtimeAgentSetup(world, scripted=api).start_turn("x", provider="stub")
@@ -204,7 +204,7 @@ def test_a_cancel_reaches_the_run(world: SimulatedEnvironment) -> None:
     world.wait_until(lambda: agent.api.request("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
 
 
-def test_what_is_found_out_too_late(world: SimulatedEnvironment) -> None:
+def test_late_results_are_ignored(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, scripted=ScriptedApi())
     client = agent.start_turn("x", provider="stub")
     client.until("voice.response.done")

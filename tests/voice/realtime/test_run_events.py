@@ -125,11 +125,11 @@ class Tale:
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(STORIES).items())
-def test_a_story(title: str, lines: list[str]) -> None:
+def test_event_sequences(title: str, lines: list[str]) -> None:
     play(lines, Tale())
 
 
-def test_what_is_not_kept_takes_no_room() -> None:
+def test_mapper_size_is_limited() -> None:
     story = RunEventMapper("svc", "k1", "c1")
     story.map_event(EVENTS["AnswerComplete"]("y" * (MAX_ANSWER + 1)))
     assert story.answer == "y" * MAX_ANSWER

@@ -163,7 +163,7 @@ TestRunAgainstAModel.settings = settings(max_examples=50, stateful_step_count=30
         ("x" * 2000, "x" * MAX_SPOKEN, False),
     ],
 )
-def test_its_answer(text: str, spoken: str, structured: bool) -> None:
+def test_answer_of_a_run(text: str, spoken: str, structured: bool) -> None:
     made = begun()
     made.story.map_event(EVENTS["AnswerDelta"](text))
     answer = made.finish(str)
@@ -172,7 +172,7 @@ def test_its_answer(text: str, spoken: str, structured: bool) -> None:
     assert not made.live
 
 
-def test_when_its_progress_may_be_spoken() -> None:
+def test_progress_is_spoken_only_when_idle() -> None:
     made = begun(BackgroundPolicy(progress_after=5, progress_repeat=2))
     beats = [
         made.send_progress(made.began + elapsed, floor)

@@ -34,7 +34,7 @@ class Scene:
         return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
 
-def test_what_begins_next_and_when_an_answer_is_due() -> None:
+def test_next_run_and_answer_deadlines() -> None:
     scene = Scene()
     runs = scene.all
     assert (runs.next_at, scene.due(), runs.busy, runs.status_run) == (None, None, False, None)
@@ -67,7 +67,7 @@ def test_what_begins_next_and_when_an_answer_is_due() -> None:
     assert runs.kept_until(10.0, 360.0, live=True) == 491.0
 
 
-def test_what_is_shown_when_nothing_runs() -> None:
+def test_status_without_a_running_run() -> None:
     scene = Scene(result_delivery="visual_only")
     for name in ("k1", "k2"):
         scene.finish(scene.promote(name))
@@ -77,7 +77,7 @@ def test_what_is_shown_when_nothing_runs() -> None:
     assert scene.all.next_at == 100.0  # an answer that is only displayed does not wait for the microphone
 
 
-def test_an_answer_that_goes_on_says_nothing() -> None:
+def test_draft_continuations_are_not_reported() -> None:
     runs = Scene().all
     run = runs.new(RunTaskCall(call_id="k1", text="df"))
     run.begin(100.0)
