@@ -51,7 +51,7 @@ def test_the_list() -> None:
 
 
 @pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
-def test_other_lines_are_none(line: str) -> None:
+def test_other_lines_are_not_the_command(line: str) -> None:
     assert NONE not in said(AgentHarness(), line)
 
 

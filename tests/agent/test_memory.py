@@ -51,7 +51,7 @@ def test_adding() -> None:
     assert with_memory(world, lambda memory: memory.entries("user")) == ()
 
 
-def test_an_entry_that_is_there_already() -> None:
+def test_existing_entry_is_not_added() -> None:
     world = world_with("Tea\n§\n§\nCoffee")
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
     assert (change.status, change.note) == (200, None)
@@ -70,7 +70,7 @@ def test_replacing_and_removing() -> None:
     assert with_memory(world, lambda memory: memory.entries("memory")) == ()
 
 
-def test_replacing_by_what_is_there_leaves_one() -> None:
+def test_replacing_by_an_existing_entry_leaves_one() -> None:
     world = world_with("a\n§\nb")
     assert with_memory(world, lambda memory: memory.replace("memory", "a", "b")).body["entry_count"] == 1
 
@@ -117,7 +117,7 @@ def test_the_cap() -> None:
     assert len(over.body["current_entries"]) == 2
 
 
-def test_a_list_that_a_person_made_too_long_may_shrink() -> None:
+def test_overlong_list_may_shrink() -> None:
     world = world_with("x" * 3_000 + "\n§\n" + "y" * 500)
     assert with_memory(world, lambda memory: memory.replace("memory", "yyy", "y")).status == 200
     assert with_memory(world, lambda memory: memory.replace("memory", "y", "w")).status == 200
@@ -153,7 +153,7 @@ def test_usage() -> None:
     assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
-def test_what_has_become_of_the_notes() -> None:
+def test_changes_are_reported_for_undo() -> None:
     """Report each change so that it can be undone, even where one entry contains another."""
     world = world_with("Tea\n§\nTea and milk\n§\nHoney")
     change = with_memory(world, lambda memory: memory.replace("memory", "Honey", "Sugar"))

@@ -44,7 +44,7 @@ def test_a_plain_answer() -> None:
     assert world.model.keys == [b"Bearer " + KEY.encode()]
 
 
-def test_the_phone_is_there_when_it_is() -> None:
+def test_phone_tools_are_offered_with_a_phone() -> None:
     world = AgentHarness(model=[plain("Ok")], phone=True)
     world.answer("Hi")
     asked = world.model.seen[0]
@@ -63,7 +63,7 @@ def test_history_and_pictures_are_passed_on() -> None:
     assert world.model.keys == [None]
 
 
-def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
+def test_invalid_arguments_in_the_history_are_replaced() -> None:
     def row(*arguments: str) -> dict[str, object]:
         calls = [{"id": f"call_{n}", "function": {"name": "x", "arguments": each}} for n, each in enumerate(arguments)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -88,7 +88,7 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
     assert "Your notes" not in system
 
 
-def test_a_memory_that_cannot_be_read_is_left_out() -> None:
+def test_unreadable_memory_is_omitted() -> None:
     world = AgentHarness(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
     assert world.answer("Hi") == TurnOutcome()
@@ -157,7 +157,7 @@ def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
     assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
 
 
-def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -> None:
+def test_client_tools_are_not_dropped_for_a_server_without_tools() -> None:
     world = AgentHarness(model=[refusal(400, "this model does not support tools")])
     outcome = world.answer("2 + 2?", tools=(ADD,))
     assert (outcome.finish, outcome.code) == ("error", "upstream_error")
@@ -165,7 +165,7 @@ def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -
     assert "does not support tools" in outcome.error
 
 
-def test_no_blank_lines_where_only_one_round_speaks() -> None:
+def test_no_separator_for_a_single_text() -> None:
     world = AgentHarness(model=[calls(("skills_list", {})), plain("Nothing.")])
     world.answer("Skills?")
     assert world.host.text == "Nothing."
@@ -246,7 +246,7 @@ def test_the_most_calls_of_a_model() -> None:
 
 
 @pytest.mark.parametrize(("most", "rounds"), [(47, 2), (48, 3), (71, 3)])  # 24 characters each
-def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_sent_to_the_model_is_limited(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_agent, "MAX_CONTEXT_BYTES", most)
     world = AgentHarness(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
     assert world.answer("Loop") == TurnOutcome(finish="length")
@@ -284,7 +284,7 @@ def test_a_text_that_is_too_long_is_cut() -> None:
     assert world.model.channels[0].gone  # the agent does not wait for the rest
 
 
-def test_a_reader_that_is_behind_stops_the_model() -> None:
+def test_slow_reader_pauses_the_model() -> None:
     world = AgentHarness(model=[huge(100, 10_000)])
     world.host.always_behind = True
     assert world.answer("Write") == TurnOutcome()
@@ -338,7 +338,7 @@ STREAM = (
 
 @settings(max_examples=25, deadline=None)
 @given(cuts=st.lists(st.integers(0, len(b"".join(STREAM))), max_size=12))
-def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
+def test_every_chunking_gives_the_same_events(cuts: list[int]) -> None:
     data = b"".join(STREAM)
     edges = [0, *sorted(set(cuts)), len(data)]
     pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)

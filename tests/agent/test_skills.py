@@ -74,7 +74,7 @@ def test_a_skill(world: AgentHarness) -> None:
     assert (notes["tags"], notes["related_skills"]) == ([], [])
 
 
-def test_one_that_is_not_there(world: AgentHarness) -> None:
+def test_unknown_skill(world: AgentHarness) -> None:
     assert read(world, "cooking") == {
         "success": False,
         "error": "there is no skill 'cooking'",
@@ -91,7 +91,7 @@ def test_one_that_is_not_there(world: AgentHarness) -> None:
         ("references/../LICENSE", {"content": "MIT", "file_type": ""}),
     ],
 )
-def test_its_files(world: AgentHarness, path: str, members: dict[str, object]) -> None:
+def test_files_of_a_skill(world: AgentHarness, path: str, members: dict[str, object]) -> None:
     assert read(world, "battery-care", path) == {"success": True, "name": "battery-care", "file": path, **members}
 
 
@@ -112,7 +112,7 @@ def test_its_files(world: AgentHarness, path: str, members: dict[str, object]) -
         "pipe",
     ],
 )
-def test_what_is_out_of_reach(world: AgentHarness, path: str) -> None:
+def test_files_out_of_reach(world: AgentHarness, path: str) -> None:
     world.disk.symlink(f"{ROOT}/phone/battery/link", f"{HOME}/config.yaml")
     world.disk.symlink(f"{ROOT}/phone/battery/links", HOME)
     world.disk.special(f"{ROOT}/phone/battery/pipe")
@@ -151,7 +151,7 @@ def test_front_matter_of_every_kind(text: str, name: str, description: str) -> N
     assert (skill.name, skill.description, skill.tags) == (name, description, ())
 
 
-def test_of_two_with_one_name_the_first_counts() -> None:
+def test_first_skill_of_a_name_counts() -> None:
     world = AgentHarness()
     world.disk.put(f"{ROOT}/a/SKILL.md", b"---\nname: same\n---\nFirst")
     world.disk.put(f"{ROOT}/b/SKILL.md", b"---\nname: same\n---\nSecond")
@@ -166,7 +166,7 @@ def test_categories_in_categories_have_a_bound() -> None:
     assert [(skill.name, skill.category) for skill in listed(world)] == [("d", "a/b/c")]
 
 
-def test_so_many_and_no_more() -> None:
+def test_skills_and_folders_are_limited() -> None:
     world = AgentHarness()
     for number in range(MAX_SKILLS + 1):
         world.disk.put(f"{ROOT}/s{number:03}/SKILL.md", b"# S")

@@ -66,7 +66,7 @@ def test_a_result_that_is_too_long_is_cut() -> None:
     assert result == "x" * MAX_OUTPUT
 
 
-def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
+def test_tool_with_a_bug_fails_its_call_only() -> None:
     world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:

@@ -21,7 +21,7 @@ def point_at(world: SimulatedEnvironment, port: int) -> None:
     host.disk.replace(f"{host.state}/{PHONE_SCREEN_FILE}", text.encode())
 
 
-def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None:
+def test_phone_screen_and_touches(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     board = DashboardServer(virtual)
     nobody = board.request("GET", f"{PREFIX}/screen")
@@ -48,7 +48,7 @@ def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None
     assert (gone.status, board.detail(gone).startswith("phone unreachable at 127.0.0.1:41233")) == (502, True)
 
 
-def test_a_phone_that_is_spoken_to(virtual: SimulatedEnvironment) -> None:
+def test_text_to_the_phone(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     PhoneScreen(virtual)
     board = DashboardServer(virtual, api_url="http://127.0.0.1:8642")
@@ -56,7 +56,7 @@ def test_a_phone_that_is_spoken_to(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", f"{PREFIX}/screen").json["talk"][0] == {"id": 1, "kind": "person", "text": "hello"}
 
 
-def test_what_goes_to_the_phone(virtual: SimulatedEnvironment) -> None:
+def test_forwarded_requests(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual)
     port = virtual.start_service("canned", lambda port, home: peer, port=41_234).port
@@ -70,12 +70,12 @@ def test_what_goes_to_the_phone(virtual: SimulatedEnvironment) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/touch"), ("POST", "/screen"), ("POST", "/tap"), ("GET", "")])
-def test_nothing_else(virtual: SimulatedEnvironment, method: str, path: str) -> None:
+def test_other_requests_are_refused(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     assert DashboardServer(virtual).request(method, PREFIX + path).status in (404, 405)
 
 
 @pytest.mark.parametrize("headers", [{"origin": "http://127.0.0.1:1"}, {"sec-fetch-site": "same-site"}])
-def test_no_other_page_touches_it(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
+def test_foreign_page_cannot_touch(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     point_at(virtual, 1)
     answer = DashboardServer(virtual).request("POST", f"{PREFIX}/touch", {"kind": "wake"}, headers=headers)
     assert answer.status == 403

@@ -29,7 +29,7 @@ def test_the_newest_hundred_newest_first() -> None:
     assert len(buffer.recent(1000)) == 100
 
 
-def test_a_huge_one_is_dropped() -> None:
+def test_huge_notification_is_dropped() -> None:
     buffer = NotificationBuffer()
     assert not buffer.post({"text": "x" * 17_000})
     assert buffer.recent(10) == []

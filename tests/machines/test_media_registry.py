@@ -52,7 +52,7 @@ def test_every_state_with_every_trigger(state: MediaState, trigger: MediaTrigger
             step(MEDIA_TABLE, state, trigger)
 
 
-def test_the_entry_lives_for_its_time_and_no_longer() -> None:
+def test_entry_expires_exactly_after_its_ttl() -> None:
     registry, (entry,) = filled(1)
     assert registry.lookup(entry.token, NOW.at(NOW.mono + TTL - 0.001)) is entry
     assert registry.next_expiry() == NOW.mono + TTL
@@ -85,7 +85,7 @@ def test_reading_makes_an_entry_young() -> None:
     assert gone == [entries[1]]
 
 
-def test_registering_hands_back_what_expired_meanwhile() -> None:
+def test_register_returns_expired_entries() -> None:
     registry, (entry,) = filled(1)
     later = NOW.at(NOW.mono + TTL + 1)
     _, gone = registry.register(

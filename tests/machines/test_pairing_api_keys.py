@@ -22,7 +22,7 @@ def paired(keys: PairingApiKeys, key_hash: str, *, ttl: float = 1000.0, chat: fl
     return keys.sessions.create(at(5), source(), ttl=ttl, preset=preset, device=device, key_hash=key_hash)[1]
 
 
-def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
+def test_key_has_the_length_of_the_main_key_and_is_stored_as_hash() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert len(key) == len(new_api_key(bytes)) == 35
@@ -31,7 +31,7 @@ def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
     assert minted(keys, 1)[0] != key
 
 
-def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
+def test_key_is_valid_until_its_code_expires() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert keys.accepts(key, at(0)) == keys.accepts(key, at(599.9)) == key_hash
@@ -41,7 +41,7 @@ def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
 
 
 @pytest.mark.parametrize("other", ["", "sk-wrong", sha256_hex(""), "\xff"])
-def test_another_key(other: str) -> None:
+def test_other_keys_are_refused(other: str) -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     keys.codes.register("AAAAAA", at(0), PairingMeta())  # its invite has no key of its own
@@ -50,7 +50,7 @@ def test_another_key(other: str) -> None:
         assert keys.accepts(wrong, at(1)) is None
 
 
-def test_a_code_that_is_used_up_or_replaced_takes_its_key_along() -> None:
+def test_used_or_replaced_code_ends_its_key() -> None:
     keys = PairingApiKeys()
     first, _ = minted(keys)
     second, second_hash = minted(keys, 1)
@@ -59,7 +59,7 @@ def test_a_code_that_is_used_up_or_replaced_takes_its_key_along() -> None:
     assert keys.accepts(second, at(1)) is None  # and no session was created
 
 
-def test_the_session_takes_the_key_over_until_it_is_over() -> None:
+def test_session_owns_the_key_until_it_ends() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     meta = keys.codes.consume("Q7M2ZK", at(5))
@@ -73,7 +73,7 @@ def test_the_session_takes_the_key_over_until_it_is_over() -> None:
     assert (session.device_name, session.to_record()["key_hash"]) == ("Tablet", key_hash)  # the name of the session
 
 
-def test_a_revoked_session_takes_its_key_along_and_no_other() -> None:
+def test_revoked_session_ends_only_its_key() -> None:
     keys = PairingApiKeys()
     (key, key_hash), (other, other_hash) = minted(keys), minted(keys, 1, "AAAAAA")
     keys.codes.consume("Q7M2ZK", at(5))
@@ -83,7 +83,7 @@ def test_a_revoked_session_takes_its_key_along_and_no_other() -> None:
     assert keys.sessions.find_by_api_key(key_hash) is None
 
 
-def test_after_a_restart_the_record_speaks_and_a_tombstone_does_not() -> None:
+def test_key_is_restored_from_a_record_but_not_from_a_tombstone() -> None:
     before = PairingApiKeys()
     key, key_hash = minted(before)
     record = paired(before, key_hash).to_record()
@@ -95,7 +95,7 @@ def test_after_a_restart_the_record_speaks_and_a_tombstone_does_not() -> None:
     assert [keys.accepts(key, at(10)) for keys in (alive, buried, late)] == [key_hash, None, None]
 
 
-def test_a_key_is_as_good_as_chat() -> None:
+def test_key_is_valid_as_long_as_the_chat_grant() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     session = paired(keys, key_hash, chat=100.0)

@@ -47,7 +47,7 @@ class House:
         return guest if self.strangers.admit(guest, host) else None
 
 
-def test_a_guest_that_does_not_mind() -> None:
+def test_resume_without_an_effect() -> None:
     BudgetedConnection().resume()
 
 
@@ -63,7 +63,7 @@ def test_the_table_crossed() -> None:
     assert expected == BUDGET_TABLE
 
 
-def test_who_holds_nothing_never_waits() -> None:
+def test_connection_without_bytes_never_waits() -> None:
     house = House()
     for host in (A, A, B, B):
         assert house.strangers.update_usage(house.admit(host), 250_000)
@@ -75,7 +75,7 @@ def test_who_holds_nothing_never_waits() -> None:
     assert phone.waiting
 
 
-def test_the_newest_waits_until_there_is_room() -> None:
+def test_newest_connection_waits_for_room() -> None:
     house = House()
     first, second, third = house.admit(A), house.admit(B), house.admit(C)
     for guest in (first, second):
@@ -87,7 +87,7 @@ def test_the_newest_waits_until_there_is_room() -> None:
     assert not third.waiting
 
 
-def test_the_share_of_an_address() -> None:
+def test_share_per_address() -> None:
     house = House()
     first, second, other = house.admit(A), house.admit("::ffff:" + A), house.admit(B)
     house.strangers.update_usage(first, SHARE)
@@ -100,7 +100,7 @@ def test_the_share_of_an_address() -> None:
     assert house.woken == [second]
 
 
-def test_a_64_is_one_address_and_this_host_none() -> None:
+def test_ipv6_64_is_one_address_and_loopback_is_exempt() -> None:
     house = House()
     for number in range(MOST):
         house.admit(f"2001:db8::{number}")
@@ -112,7 +112,7 @@ def test_a_64_is_one_address_and_this_host_none() -> None:
     assert house.strangers.held == 800_000  # twice a share
 
 
-def test_the_last_of_its_kind_goes_at_once() -> None:
+def test_last_waiting_connection_is_dropped_when_full() -> None:
     house = House()
     many = [house.admit(None) for _ in range(5)]
     for guest in many[:4]:
@@ -139,7 +139,7 @@ def test_room_is_given_to_addresses_in_turn() -> None:
     assert house.woken == [crowd[0], crowd[3], crowd[1], crowd[2]]
 
 
-def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
+def test_connection_waiting_for_its_share_does_not_block_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.strangers.update_usage(hog, BUDGET)
@@ -157,7 +157,7 @@ def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
     assert first.waiting
 
 
-def test_one_that_waits_for_its_share_leaves_room_to_others() -> None:
+def test_connection_over_its_share_leaves_room_for_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.strangers.update_usage(hog, BUDGET)
@@ -191,7 +191,7 @@ def test_a_proxy_names_an_address() -> None:
 
 
 @pytest.mark.parametrize("host", [A, None])
-def test_nothing_comes_of_one_that_has_left(host: str | None) -> None:
+def test_removed_connection_has_no_effect(host: str | None) -> None:
     house = House()
     guest = house.admit(host)
     house.strangers.update_usage(guest, 5)

@@ -59,7 +59,7 @@ def told(outcome: Replay | ClaimDenied) -> list[str]:
     return [*outcome.events]
 
 
-def test_the_table_is_that_of_the_document() -> None:
+def test_table_matches_the_document() -> None:
     check_table(
         VOICE_TABLE,
         VoiceState,
@@ -158,7 +158,7 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
     ("seen", "missed"),
     [((), "1/0 2/1 3/0 4/2"), ((1, 1), "3/0 4/2"), ((4, 0, 1), "4/2"), ((4, 2), ""), ((9, 9, 9, 9), "")],
 )
-def test_ids_and_what_was_missed(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
+def test_ids_and_missed_events(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
     made = life(state)
     assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [(1, 0), (2, 1), (3, 0), (4, 2)]
     assert made.number() == EventIds(5)  # an event that is not stored
@@ -169,7 +169,7 @@ def test_ids_and_what_was_missed(state: VoiceState, seen: tuple[int, ...], misse
     assert outcome.cursor == Cursor(*map(min, seen, (5, 2, 2, 9)))  # the cursor is clamped to the last ids
 
 
-def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
+def test_resume_without_cursors_begins_at_the_acknowledgement() -> None:
     made = life(VoiceState.ATTACHED)
     for _ in range(3):
         say(made)
@@ -184,7 +184,7 @@ def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
 
 @pytest.mark.parametrize("value", ["1", 1.5, True, -1, [], {}, 1 << 63, float("1e300")])
 @pytest.mark.parametrize("name", ["last_event_id", "last_audio_event_id", "last_played_audio_event_id"])
-def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) -> None:
+def test_invalid_cursor_is_refused(name: str, value: object) -> None:
     made = life(VoiceState.DETACHED)
     with pytest.raises(Refused, match=name):
         made.resume(TOKEN, {name: value})
@@ -193,7 +193,7 @@ def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) ->
         Cursor.from_ack({name.removeprefix("last_"): value})
 
 
-def test_a_ring_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_session, "RING_EVENTS", 3)
     monkeypatch.setattr(voice_session, "RING_BYTES", 10)
     made = life()
@@ -214,7 +214,7 @@ def roomy(made: VoiceSessionLifecycle) -> bool:
     return made.has_room
 
 
-def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
+def test_half_of_the_ring_is_available_while_detached() -> None:
     made = life(VoiceState.ATTACHED)
     for _ in range(DETACHED_MAX_EVENTS):
         say(made)

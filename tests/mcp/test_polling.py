@@ -11,7 +11,7 @@ from svc_proto.mcp.polling import POLL_INTERVAL, watch_by_polling
 from tests.mcp.stdio_harness import McpStdioHarness
 
 
-def test_a_change_is_told_once(desk: McpStdioHarness) -> None:
+def test_change_is_reported_once(desk: McpStdioHarness) -> None:
     engine: Engine = desk.engine
     words = iter(["a", "a", "b", None, "b", "c", "c"])
     told: list[float] = []

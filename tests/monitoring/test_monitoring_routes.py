@@ -62,7 +62,7 @@ def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
         assert (answer.status, answer.json["code"]) == (403, "loopback_only")
 
 
-def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
+def test_metrics_token_is_required() -> None:
     book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     assert book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN)).status == 200
     for headers in ((), shown(TOKEN[:-1]), ((b"authorization", b"Basic " + TOKEN.encode()),)):
@@ -72,7 +72,7 @@ def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
         assert TOKEN not in answer.body.decode()
 
 
-def test_who_guesses_is_blocked_and_the_right_token_is_not() -> None:
+def test_wrong_tokens_are_blocked_and_the_right_one_is_not() -> None:
     book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     for _ in range(MAX_FAILURES):
         assert book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong")).status == 401
@@ -99,7 +99,7 @@ def test_requests_by_route_and_status() -> None:
     assert value(answer, "svc_http_request_duration_seconds_bucket", **least) == 2
 
 
-def test_an_answer_that_waits_counts_with_its_time() -> None:
+def test_request_duration_includes_the_wait() -> None:
     book = RelayHarness()
     book.hold = (Compute,)
     first = book.call("GET", "/metrics")
@@ -128,7 +128,7 @@ def test_no_peer_makes_more_series() -> None:
     assert sorted(samples(book.request("GET", "/metrics"))) == before
 
 
-def test_timers_that_fire_late_show_as_lag() -> None:
+def test_late_timers_are_counted_as_lag() -> None:
     book = RelayHarness()
     engine = book.relay.engine
     engine.timers.timer(lambda: None).set(engine.now.mono + 1.0)
@@ -138,7 +138,7 @@ def test_timers_that_fire_late_show_as_lag() -> None:
     assert engine.counts.lateness.total == pytest.approx(0.3)
 
 
-def test_a_host_that_cannot_write_the_text() -> None:
+def test_missing_metrics_encoder_gives_503() -> None:
     book = RelayHarness()
     book.host.compute.pop("metrics.text")
     answer = book.request("GET", "/metrics")
@@ -148,14 +148,14 @@ def test_a_host_that_cannot_write_the_text() -> None:
 # --- healthz and readyz ---------------------------------------------------------------------------------------------
 
 
-def test_anybody_may_ask_whether_it_is_well() -> None:
+def test_health_and_readiness_are_public() -> None:
     book = RelayHarness()
     for path, body in (("/healthz", {"status": "ok"}), ("/readyz", {"status": "ready", "reasons": []})):
         answer = book.request("GET", path, peer=REMOTE)
         assert (answer.status, answer.json, answer.headers.get(b"cache-control")) == (200, body, b"no-store")
 
 
-def test_a_store_that_does_not_answer_makes_it_unready() -> None:
+def test_failing_store_makes_the_server_unready() -> None:
     book = RelayHarness()
     book.host.store.refused = (CheckStore,)
     answer = book.request("GET", "/readyz")
@@ -167,7 +167,7 @@ def test_a_store_that_does_not_answer_makes_it_unready() -> None:
     assert book.request("GET", "/readyz").status == 200
 
 
-def test_the_store_has_two_seconds() -> None:
+def test_store_check_has_two_seconds() -> None:
     book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
@@ -176,7 +176,7 @@ def test_the_store_has_two_seconds() -> None:
     assert call.result.json["reasons"] == ["store: timed_out"]
 
 
-def test_one_that_stops_is_not_ready() -> None:
+def test_stopping_server_is_not_ready() -> None:
     book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")

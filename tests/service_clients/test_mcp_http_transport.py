@@ -150,7 +150,7 @@ class Ours(Server):
         return self.mcp.delete(request)
 
 
-def test_our_own_server() -> None:
+def test_own_mcp_server() -> None:
     server = Ours()
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -175,7 +175,7 @@ def test_our_own_server() -> None:
     assert ended == []
 
 
-def test_what_each_request_shows() -> None:
+def test_headers_of_each_request() -> None:
     server = Server()
     run(server, call)
     assert sorted(server.methods) == ["DELETE", "GET", "initialize", "notifications/initialized", "tools/call"]
@@ -188,11 +188,11 @@ def test_what_each_request_shows() -> None:
     assert "t-1" not in repr(SHOP)
 
 
-def test_nobody_there() -> None:
+def test_unreachable_server() -> None:
     assert run(None, call)[0].startswith("it cannot be reached: ")
 
 
-def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
+def test_odd_answers_to_notifications() -> None:
     server = Server()
     server.noted = stream(b": hm\n\n", then=1e6)
     assert run(server, call)[0] == {"content": []}
@@ -225,7 +225,7 @@ def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
         (stream(b": nothing\n\n"), "the connection ended before the answer"),
     ],
 )
-def test_a_server_that_refuses(refusal: Any, why: str) -> None:
+def test_refusing_server(refusal: Any, why: str) -> None:
     class Refusing(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             return refusal
@@ -235,7 +235,7 @@ def test_a_server_that_refuses(refusal: Any, why: str) -> None:
     assert server.methods == ["initialize"]
 
 
-def test_a_session_that_was_forgotten() -> None:
+def test_expired_session() -> None:
     class Forgetful(Server):
         def call(self, message: dict[str, Any]) -> Any:
             return empty_response(404)
@@ -249,7 +249,7 @@ def test_a_session_that_was_forgotten() -> None:
 @pytest.mark.parametrize(
     ("session", "kept"), [(b"", False), (b"has space", False), (b"x" * 1_025, False), (b"x" * 1_024, True)]
 )
-def test_what_is_a_session(session: bytes, kept: bool) -> None:
+def test_accepted_session_ids(session: bytes, kept: bool) -> None:
     class Odd(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             answered = super().post(message, request)
@@ -264,7 +264,7 @@ def test_what_is_a_session(session: bytes, kept: bool) -> None:
     assert ("DELETE" in server.methods) is kept
 
 
-def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
+def test_endless_stream_ends_with_the_answer() -> None:
     """Drop the connection after the answer: a server must not keep one open."""
 
     class Endless(Server):
@@ -278,7 +278,7 @@ def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
     assert all(channel.gone for channel in server.channels)
 
 
-def test_a_stream_that_breaks_is_read_on() -> None:
+def test_broken_stream_is_resumed() -> None:
     class Broken(Server):
         message: dict[str, Any]
 
@@ -299,7 +299,7 @@ def test_a_stream_that_breaks_is_read_on() -> None:
 
 
 @pytest.mark.parametrize("last", [b"e 1", b"x" * 2_000, b""])
-def test_a_stream_that_cannot_be_read_on(last: bytes) -> None:
+def test_broken_stream_without_resumption(last: bytes) -> None:
     class Broken(Server):
         def call(self, message: dict[str, Any]) -> Any:
             return stream(b"id: %s\ndata: x\n\n" % last)
@@ -309,7 +309,7 @@ def test_a_stream_that_cannot_be_read_on(last: bytes) -> None:
     assert server.methods.count("GET") == 1
 
 
-def test_a_stream_that_breaks_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_http_transport, "MAX_RESUMED", 3)
 
     class Broken(Server):
@@ -332,7 +332,7 @@ def test_a_stream_that_breaks_again_and_again(monkeypatch: pytest.MonkeyPatch) -
     assert lost.methods.count("GET") == 2
 
 
-def test_what_a_server_says_by_itself() -> None:
+def test_server_message_stream() -> None:
     class Talkative(Server):
         def get(self, request: Request) -> Any:
             if self.methods.count("GET") > 2:
@@ -384,7 +384,7 @@ def test_listening_begins_again_after_a_break() -> None:
     assert [after - before for before, after in pairwise(times)] == pytest.approx([1.0, 2.0, 100.0 + 1.0], abs=0.1)
 
 
-def test_a_server_that_is_away_for_a_while() -> None:
+def test_temporarily_unavailable_server() -> None:
     world = AgentHarness()
     server = Server()
     server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
@@ -405,7 +405,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
     assert server.methods.count("GET") == 1
 
 
-def test_questions_of_a_server_are_answered_a_few_at_a_time() -> None:
+def test_server_requests_are_answered_a_few_at_a_time() -> None:
     class Curious(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             if "method" in message:

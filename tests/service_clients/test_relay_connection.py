@@ -102,7 +102,7 @@ def test_a_bare_welcome() -> None:
         (envelope("later", {}), ServiceFault.CONNECTION_LOST, "no answer in time", 15.0),
     ],
 )  # fmt: skip
-def test_a_link_that_does_not_come_about(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
+def test_failed_connection(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
     there = link_world(answer)
     began = there.now.mono
     outcome = there.run()
@@ -147,7 +147,7 @@ def fresh() -> tuple[RelayConnection, Wire, list[object]]:
     return link, Wire(), heard
 
 
-def test_a_life() -> None:
+def test_connection_from_open_to_close() -> None:
     link, wire, heard = fresh()
     before = link.writable
     link.set_read_paused(True)
@@ -180,7 +180,7 @@ def test_closing_is_silent() -> None:
     link.on_closed(1000, "bye")
 
 
-def test_what_comes_while_a_link_closes_is_told_to_nobody() -> None:
+def test_events_during_the_close_are_ignored() -> None:
     link, wire, heard = fresh()
     link.on_open(wire)  # type: ignore[arg-type] # stands in
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')

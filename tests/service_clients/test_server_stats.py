@@ -26,7 +26,7 @@ def look(before: str, after: str, seconds: float = 10.0) -> ServerStats:
     return history.add(reading(seconds, relay=after))
 
 
-def test_a_first_look_has_no_rates() -> None:
+def test_first_reading_has_no_rates() -> None:
     text = 'svc_phones 2\nsvc_sessions 3\nsvc_sockets{channel="client"} 4\nsvc_sockets{channel="tui"} 1\n'
     text += 'svc_http_requests_total{route="/health",status="200"} 9\nsvc_bridge_commands_waiting 1\n'
     text += "svc_strangers_held_bytes 7\nsvc_loop_lag_seconds_count 3\nsvc_store_duration_seconds_count 2\n" + PROCESS
@@ -68,7 +68,7 @@ def test_rates(name: str, before: str, after: str | None, rate: float | None) ->
 
 
 @pytest.mark.parametrize(("seconds", "rate"), [(0.0, None), (0.5, 8.0), (1.0, 4.0)])
-def test_two_looks_at_one_moment_are_no_time_to_measure_by(seconds: float, rate: float | None) -> None:
+def test_simultaneous_readings_have_no_rates(seconds: float, rate: float | None) -> None:
     assert look("svc_deltas_total 5", "svc_deltas_total 9", seconds=seconds).deltas == rate
 
 
@@ -119,7 +119,7 @@ def test_the_store() -> None:
     assert look(before, before).store is None
 
 
-def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
+def test_readings_are_stored_each_fifteen_seconds_for_an_hour() -> None:
     history = StatsHistory()
     for at in range(0, 4000, 5):  # a page polls more often
         history.add(reading(at, relay=f"svc_deltas_total {at}"))
@@ -131,14 +131,14 @@ def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(13.4, 1), (13.5, 2)])
-def test_one_that_comes_a_little_early_is_kept(seconds: float, kept: int) -> None:
+def test_slightly_early_reading_is_stored(seconds: float, kept: int) -> None:
     history = StatsHistory()
     history.add(reading(0))
     history.add(reading(seconds))
     assert len(history.rows()) == kept
 
 
-def test_a_server_that_is_away_leaves_a_gap() -> None:
+def test_unavailable_server_leaves_a_gap() -> None:
     history = StatsHistory()
     for at, servers in enumerate(({"relay": "svc_deltas_total 5"}, {}, {"relay": "svc_deltas_total 9"})):
         history.add(reading(15.0 * at, **servers))
@@ -146,7 +146,7 @@ def test_a_server_that_is_away_leaves_a_gap() -> None:
     assert history.add(reading(46, relay="svc_deltas_total 24")).deltas == pytest.approx(15 / 16)
 
 
-def test_a_look_that_was_overtaken_has_no_rates_and_is_not_kept() -> None:
+def test_outdated_reading_has_no_rates_and_is_not_stored() -> None:
     history = StatsHistory()
     history.add(reading(20, relay="svc_deltas_total 50"))
     assert history.add(reading(18, relay="svc_deltas_total 40")).deltas is None

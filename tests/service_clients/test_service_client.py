@@ -59,7 +59,7 @@ def test_a_request() -> None:
         ((200, b"[]"), ServiceFault.NO_OBJECT, 200, ""),
     ],
 )
-def test_an_answer_that_is_no_success(answer: Reply, fault: ServiceFault, status: int, said: str) -> None:
+def test_unsuccessful_answers(answer: Reply, fault: ServiceFault, status: int, said: str) -> None:
     error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
     assert (error.fault, error.status, error.server_message, error.why, error.lacks) == (fault, status, said, "", "")
     assert str(error) == f"it: {fault.value}, status {status}"
@@ -79,7 +79,7 @@ def test_no_answer(answer: Reply, why: str, kind: FailureKind, seconds: float) -
     assert (error.failure.kind, after) == (kind, seconds)
 
 
-def test_a_call_may_have_a_time_of_its_own() -> None:
+def test_call_with_its_own_timeout() -> None:
     assert failure(lambda engine: PEER.request(engine, "GET", "/", within=2.0), SILENT)[1] == 2.0
 
 
@@ -103,7 +103,7 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
         ("old", "odd", (401, 401)),
     ],
 )
-def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str, statuses: tuple[int, int]) -> None:
+def test_replaced_token_is_found_and_stored(shown: str, found: str, statuses: tuple[int, int]) -> None:
     looked: list[str] = []
 
     def find(known: str) -> Flow[str]:
@@ -147,6 +147,6 @@ def test_a_socket() -> None:
     assert failure(opening, (503, b""))[0].fault is ServiceFault.REFUSED
 
 
-def test_each_sort_has_a_word_for_the_log() -> None:
+def test_each_fault_has_a_log_value() -> None:
     words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
     assert [fault.value for fault in ServiceFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

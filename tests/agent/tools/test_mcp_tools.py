@@ -72,11 +72,11 @@ def test_a_tool() -> None:
         ({}, {"auto": ("mcp_my-shop_t",)}, True),
     ],
 )
-def test_who_has_to_allow_it(annotations: dict[str, object], config: dict[str, Any], asks: bool) -> None:
+def test_tools_that_need_approval(annotations: dict[str, object], config: dict[str, Any], asks: bool) -> None:
     assert (one({"annotations": annotations}, **config).needs_approval is not None) is asks
 
 
-def test_a_remembered_answer_is_for_one_definition() -> None:
+def test_approval_is_valid_for_one_definition() -> None:
     rows: list[dict[str, Any]] = [
         {},
         {"description": "x"},
@@ -103,7 +103,7 @@ def test_names() -> None:
     assert all(name.isascii() for name in names)
 
 
-def test_those_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_omitted_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     tools, left_out = made({"name": "a"}, {"name": "a"}, {"name": ""}, {}, {"name": "b"}, only=("a",))
     assert ([tool.name for tool in tools], left_out) == (["mcp_my-shop_a"], 1)
     tools, left_out = made(*[{"name": f"t{number}"} for number in range(MAX_TOOLS + 5)])
@@ -204,7 +204,7 @@ def test_pictures() -> None:
         picture(type="audio"),
     ],
 )
-def test_what_is_no_picture(block: dict[str, object]) -> None:
+def test_invalid_images(block: dict[str, object]) -> None:
     result = parse_tool_result(JsonObject({"content": [block]}))
     assert result.pictures == ()
     assert result.text.endswith("not shown]")
