@@ -58,7 +58,7 @@ def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
         ("/send_mms", {"to": "+1\nMUM", "text": "x", "package": "a\x1b"}, "to '+1\\nMUM'\napp 'a\\x1b'\ntext x"),
     ],
 )
-def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> None:
+def test_whole_action_is_shown(path: str, body: dict[str, object], shown: str) -> None:
     assert read(path, body).question_text == shown
 
 
@@ -75,7 +75,7 @@ def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> N
         ("/share_media", {"text": "x", "é" * 1000: 1}, "é" * 100),
     ],
 )
-def test_what_a_route_does_not_know_is_refused(path: str, body: dict[str, object], name: str) -> None:
+def test_unknown_arguments_are_refused(path: str, body: dict[str, object], name: str) -> None:
     reason = None if path == "/call" else "invalid_schema"
     assert refusal(path, body) == (f"unknown argument: {name}", reason)
 
@@ -99,7 +99,7 @@ def test_what_a_route_does_not_know_is_refused(path: str, body: dict[str, object
         ("/share_media", {"path": "/"}, "media_fetch_failed"),
     ],
 )
-def test_what_cannot_be_used(path: str, body: dict[str, object], reason: str | None) -> None:
+def test_invalid_arguments(path: str, body: dict[str, object], reason: str | None) -> None:
     assert refusal(path, body)[1] == reason
 
 

@@ -42,7 +42,7 @@ def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
     return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
 
 
-def test_it_shows_what_the_agent_does(virtual: SimulatedEnvironment) -> None:
+def test_screen_shows_the_agents_commands(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     first = seen.screen()
     assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
@@ -55,7 +55,7 @@ def test_it_shows_what_the_agent_does(virtual: SimulatedEnvironment) -> None:
     assert then["tag"] != first["tag"]
 
 
-def test_a_look_waits_for_something_new(virtual: SimulatedEnvironment) -> None:
+def test_request_waits_for_a_change(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     began = virtual.clock()
@@ -69,7 +69,7 @@ def test_a_look_waits_for_something_new(virtual: SimulatedEnvironment) -> None:
     assert virtual.clock() - began < 0.5
 
 
-def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironment) -> None:
+def test_aborted_request_and_request_during_the_stop(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
@@ -86,7 +86,7 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironmen
     assert seen.written() == ""  # the page has stopped polling
 
 
-def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None:
+def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     seen.handset.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
     seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
@@ -102,7 +102,7 @@ def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None
     assert flipped["tag"] != network["tag"]  # so that a waiting request ends
 
 
-def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
+def test_touches_of_the_user(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
     x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
@@ -120,7 +120,7 @@ def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
     assert seen.screen()["screen_on"] is True
 
 
-def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
+def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     client = virtual.client()
     body = {"to": "+15550100", "body": "Late"}
@@ -147,7 +147,7 @@ def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
     assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
 
 
-def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
+def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:
     """Report an unreachable agent, since this world has none."""
     seen = PhoneScreen(virtual)
     before = seen.screen()
@@ -164,7 +164,7 @@ def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
     assert seen.screen()["awaits"] is False
 
 
-def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
+def test_text_to_the_agent_without_the_grants(virtual: SimulatedEnvironment) -> None:
     """Show what to do about a session of an earlier version with grants for chat and bridge only."""
     seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
     for aloud, why in (
@@ -206,13 +206,13 @@ def test_the_toggle(virtual: SimulatedEnvironment) -> None:
         ("/say", {"text": "hi", "aloud": "yes"}),
     ],
 )
-def test_what_makes_no_sense(virtual: SimulatedEnvironment, path: str, body: object) -> None:
+def test_invalid_requests(virtual: SimulatedEnvironment, path: str, body: object) -> None:
     answer = PhoneScreen(virtual).request("POST", path, body)
     assert answer.status == 400
     assert answer.json["error"]
 
 
-def test_who_may_look(virtual: SimulatedEnvironment) -> None:
+def test_access_to_the_screen(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     good = seen.headers
     for headers in (
@@ -231,7 +231,7 @@ def test_who_may_look(virtual: SimulatedEnvironment) -> None:
     }
 
 
-def test_the_session_is_kept_for_the_next_start(virtual: SimulatedEnvironment) -> None:
+def test_session_is_stored_for_the_next_start(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
@@ -243,7 +243,7 @@ def playbook(handset: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
     return Playbook(Engine(phone, entropy=counting_entropy())), phone
 
 
-def test_a_home_that_takes_nothing() -> None:
+def test_unwritable_home() -> None:
     """Refuse every request while the secret could not be written."""
     book, phone = playbook(ScriptedBackend())
     book >> Started()
@@ -267,7 +267,7 @@ def test_a_home_that_takes_nothing() -> None:
     book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # the keyboard of the phone itself
 
 
-def test_a_handset_that_answers_otherwise() -> None:
+def test_unexpected_backend_replies() -> None:
     handset = ScriptedBackend()
     handset.answers = {
         "/screen": DelayedReply(1.0, CommandReply(200, {})),

@@ -46,7 +46,7 @@ IDENTITY: dict[str, object] = {
 }
 
 
-def test_the_table_is_that_of_the_module() -> None:
+def test_table_matches_the_module() -> None:
     check_table(
         PHONE_TABLE,
         PhoneState,
@@ -102,7 +102,7 @@ def test_status_every_thirty_seconds() -> None:
         assert is_status(status)
 
 
-def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
+def test_status_bug_is_logged_and_the_next_status_follows() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.handset.fault = RuntimeError("secret")
@@ -129,7 +129,7 @@ def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> 
     assert PhoneHarness(**config).opened() == SentEnvelope("system", "auth", {**IDENTITY, **credentials})
 
 
-def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
+def test_token_replaces_the_code_after_pairing() -> None:
     rig = PhoneHarness(code="ABC123", ttl_seconds=60)
     rig.online()
     rig.vanish()
@@ -164,7 +164,7 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
     assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
-def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
+def test_refusal_with_an_immediate_close() -> None:
     rig = PhoneHarness()
     rig.opened()
     fact = rig.end.received_fact(
@@ -177,7 +177,7 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
     ]
 
 
-def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
+def test_refused_phone_waits_for_the_close_with_a_timeout() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
@@ -206,7 +206,7 @@ def test_a_welcome_without_a_token(token: object) -> None:
     assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
-def test_a_relay_that_never_answers() -> None:
+def test_silent_relay() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.book.after(14.9) << []
@@ -240,7 +240,7 @@ def test_messages_out_of_place_are_ignored() -> None:
     assert rig.phone.token == TOKEN
 
 
-def test_a_line_that_was_full_is_writable_again() -> None:
+def test_full_connection_becomes_writable_again() -> None:
     rig = PhoneHarness()
     rig.online()
     rig.handset.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
@@ -325,7 +325,7 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
     assert not [log for log in rig.book.logs if log.event == "bug"]
 
 
-def test_a_phone_without_anybody_to_hear_its_news() -> None:
+def test_phone_without_a_notification_handler() -> None:
     book = Playbook(
         Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedBackend()), entropy=counting_entropy())
     )

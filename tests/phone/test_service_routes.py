@@ -56,7 +56,7 @@ def host(order: Connect) -> str:
 # --- selection ----------------------------------------------------------------------------------------------------
 
 
-def test_the_best_route_that_answers() -> None:
+def test_best_answering_candidate_is_used() -> None:
     rig, (probe,) = rig_of(PUBLIC, LAN)
     assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
@@ -66,7 +66,7 @@ def test_the_best_route_that_answers() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
+def test_phone_backs_off_when_no_candidate_answers() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
     (following,) = connects(rig.book.drain_commands())
@@ -80,7 +80,7 @@ def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
 # --- reconnecting -------------------------------------------------------------------------------------------------
 
 
-def test_for_a_minute_a_route_is_believed() -> None:
+def test_selection_is_cached_for_a_minute() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.online(connect=order)
@@ -97,7 +97,7 @@ def test_for_a_minute_a_route_is_believed() -> None:
     assert host(order) == "lan.example"
 
 
-def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
+def test_unusable_candidate_is_probed_again() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
@@ -110,7 +110,7 @@ def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
     assert routes_told(rig)[-1] == "public"
 
 
-def test_a_relay_that_does_not_let_us_in_is_asked_again() -> None:
+def test_refusing_relay_is_probed_again() -> None:
     rig, (probe,) = rig_of(LAN)
     (order,) = connects(answer(rig, probe))
     rig.opened(order)
@@ -131,7 +131,7 @@ def online_on_the_lan() -> PhoneHarness:
     return rig
 
 
-def test_away_from_home_the_phone_moves_to_another_route() -> None:
+def test_network_change_moves_the_phone_to_another_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
@@ -159,7 +159,7 @@ def test_the_same_route_is_kept() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_no_route_is_no_reason_to_leave() -> None:
+def test_failed_selection_keeps_the_connection() -> None:
     rig = online_on_the_lan()
     rig.type("wifi")
     (probe,) = connects(rig.book.drain_commands())
@@ -169,7 +169,7 @@ def test_no_route_is_no_reason_to_leave() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_a_choice_that_ends_after_the_connection_does() -> None:
+def test_selection_ending_after_the_connection() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
@@ -178,7 +178,7 @@ def test_a_choice_that_ends_after_the_connection_does() -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-def test_while_it_rests_it_comes_back_at_once() -> None:
+def test_network_change_ends_the_back_off() -> None:
     rig = online_on_the_lan()
     rig.vanish()
     rig.type("wifi")
@@ -197,7 +197,7 @@ def test_while_it_rests_it_comes_back_at_once() -> None:
     rig.online(connect=order)
 
 
-def test_with_one_address_only_a_rest_ends() -> None:
+def test_network_change_with_one_address_only_ends_the_back_off() -> None:
     rig = PhoneHarness(token=TOKEN)
     order = rig.start()
     rig.open_keyboard()
@@ -220,13 +220,13 @@ def test_a_network_change_before_the_first_connection() -> None:
     assert len(connects(commands)) == 1
 
 
-def test_a_stop_gives_up_the_probes() -> None:
+def test_stop_cancels_the_probes() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.book >> Stopping(5.0)
     assert Cancel(probe.op) in rig.book.drain_commands()
 
 
-def test_uploads_go_the_same_way() -> None:
+def test_attachments_use_the_selected_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("show MEDIA:svc-relay://abc")
     (order,) = connects(rig.book.drain_commands())

@@ -56,7 +56,7 @@ def performed(rig: PhoneHarness) -> list[str]:
 # --- confirmations ------------------------------------------------------------------------------------------------
 
 
-def test_the_question() -> None:
+def test_confirmation_request() -> None:
     rig = with_keyboard()
     rig.command("/tap_text", body=SEND)
     question = {"confirmation": "c1", "action": "tap_text", "verb": "send", "text": "Send it", "seconds": 25.0}
@@ -75,7 +75,7 @@ def test_an_allow() -> None:
     assert performed(rig) == ["r1"]
 
 
-def test_a_time_out_is_a_denial_at_its_own_time() -> None:
+def test_timeout_denies_at_its_deadline() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book.after(24.99) << []
@@ -87,7 +87,7 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
     assert performed(rig) == []
 
 
-def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
+def test_late_wake_up_does_not_accept_a_late_yes() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was suspended
@@ -96,7 +96,7 @@ def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
 
 
 @pytest.mark.parametrize(("answers", "status"), [(ConfirmationPolicy.ALLOW, 200), (ConfirmationPolicy.DENY, 403)])
-def test_a_standing_answer(answers: ConfirmationPolicy, status: int) -> None:
+def test_remembered_answer(answers: ConfirmationPolicy, status: int) -> None:
     rig = with_keyboard(SafetySettings(armed=True, answers=answers))
     rig.command("/call", body={"number": "112233"})
     assert [found for _, found, _ in rig.responses()] == [status]
@@ -104,7 +104,7 @@ def test_a_standing_answer(answers: ConfirmationPolicy, status: int) -> None:
     assert rig.phone.gate.confirmations() == []
 
 
-def test_an_allowed_command_that_takes_its_time() -> None:
+def test_slow_allowed_command() -> None:
     rig = with_keyboard()
     rig.handset.answers["/send_sms"] = DelayedReply(15.0, CommandReply(200, {"status": "sent"}))
     key = ask(rig, "r1", "/send_sms", {"to": "1", "body": "x"})
@@ -123,7 +123,7 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
 # --- lost callers -------------------------------------------------------------------------------------------------
 
 
-def test_a_lost_connection_withdraws_the_question() -> None:
+def test_lost_connection_withdraws_the_confirmation() -> None:
     rig = with_keyboard()
     key = ask(rig)
     (open_,) = rig.phone.gate.confirmations()
@@ -145,7 +145,7 @@ def test_the_gates_outlive_the_connection() -> None:
     assert rig.responses() == [("r2", 200, OK)]
 
 
-def test_a_stop_is_the_death_of_the_process() -> None:
+def test_stop_resets_the_gates() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book >> Stopping(5.0)
@@ -159,7 +159,7 @@ def test_a_stop_is_the_death_of_the_process() -> None:
 # --- at most once -------------------------------------------------------------------------------------------------
 
 
-def test_a_command_that_comes_again_is_ignored() -> None:
+def test_repeated_command_is_ignored() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.command("/tap_text", body=SEND)
@@ -171,7 +171,7 @@ def test_a_command_that_comes_again_is_ignored() -> None:
     assert [log.event for log in rig.book.logs] == ["repeated command"] * 2
 
 
-def test_old_request_ids_are_forgotten() -> None:
+def test_remembered_request_ids_are_limited() -> None:
     rig = with_keyboard()
     for number in range(1026):
         rig.command("/tap", f"r{number}")
@@ -190,7 +190,7 @@ def test_an_endless_request_id_is_malformed() -> None:
 # --- the other gates ----------------------------------------------------------------------------------------------
 
 
-def test_off_until_it_is_turned_on() -> None:
+def test_master_is_off_by_default() -> None:
     rig = with_keyboard(SafetySettings())
     rig.command("/tap", body={"x": 1, "y": 2})
     ((_, status, result),) = rig.responses()
@@ -256,7 +256,7 @@ def test_a_store_build() -> None:
 # --- the log and the view -----------------------------------------------------------------------------------------
 
 
-def test_the_log_hears_of_uploads() -> None:
+def test_uploads_are_logged() -> None:
     rig = with_keyboard()
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
@@ -272,7 +272,7 @@ def test_the_log_hears_of_uploads() -> None:
     assert (bad.activity_id, bad.status) == ("bad", ActivityStatus.FAILED)
 
 
-def test_the_program_may_watch() -> None:
+def test_program_receives_notifications() -> None:
     rig = PhoneHarness(token=TOKEN, safety=SafetySettings(armed=True, unattended=True, chip=True), watched=True)
     rig.online()
     (first,) = views(rig)
@@ -297,7 +297,7 @@ def views(rig: PhoneHarness) -> list[SafetyView]:
     return [view for view in found if isinstance(view, SafetyView)]
 
 
-def test_a_program_may_decide_at_the_news() -> None:
+def test_program_may_decide_on_notification() -> None:
     rig = with_keyboard()
 
     class Eager(list[Notify]):

@@ -50,7 +50,7 @@ def test_an_upload(rig: PhoneHarness) -> None:
         (200, b'{"token":5}', "the relay gave no token"),
     ],
 )
-def test_an_upload_that_the_relay_does_not_take(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
+def test_refused_upload(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
     end = upload(rig)
     end.receive(rig.book.drain_commands())
     rig.book >> end.answer(status, body)
@@ -64,7 +64,7 @@ def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
 
 
-def test_an_upload_that_takes_too_long(rig: PhoneHarness) -> None:
+def test_upload_timeout(rig: PhoneHarness) -> None:
     end = upload(rig)
     rig.book.drain_commands()
     rig.book.after(15.0)

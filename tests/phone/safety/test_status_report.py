@@ -44,7 +44,7 @@ def test_status() -> None:
     }
 
 
-def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
+def test_status_without_accessibility_omits_the_foreground_app() -> None:
     handset = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
     gate = gate_of(handset)
     assert gate.status(NOW)["current_app"] == "com.a"
