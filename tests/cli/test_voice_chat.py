@@ -544,7 +544,7 @@ def test_silent_agent() -> None:
 
 
 @pytest.mark.parametrize(("most", "end"), [(6, Exit(1, "the relay says more than can be taken")), (7, Exit(0, ""))])
-def test_too_long_input(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undelivered_events_are_limited(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_chat, "MAX_NEWS", most)
     relay = Relay(
         response__create=[[*answer(sound=b"\1\2"), *(event("voice.response.delta", delta="x") for _ in "12345")]]

@@ -270,7 +270,7 @@ def asked(scene: Scene) -> list[JsonObject | Failure]:
 def test_request_and_answer() -> None:
     scene = known()
     answers = asked(scene)
-    ((where, word, body),) = scene.said()  # type: ignore[misc]  # what was told
+    ((where, word, body),) = scene.said()  # type: ignore[misc]
     assert (where, word, body["word"], body["body"]) == ("node:b", "asks", "how", {"x": 1})  # type: ignore[has-type]
     scene.book.answers(1)
     ticket = body["ticket"]  # type: ignore[has-type]

@@ -144,7 +144,7 @@ def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
     answer = {"question": question["id"], "allow": True, "remember": True}
     assert seen.request("POST", "/answer", answer).json == {"ok": True}
     assert sending.finish().status == 200
-    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
+    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # trusted
 
 
 def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:

@@ -105,7 +105,7 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
 
 
 def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
-    """Return the result of a conversation, as text if it fails, and the reasons of connections that ended."""
+    """Run a conversation; return its result or failure, and the reasons of connections that ended."""
     world = AgentHarness()
     if server is not None:
         world.serve(server, PORT)

@@ -22,7 +22,7 @@ Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
 def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
-    """Return the result of a talk, as text if it fails, the reasons of ended connections, and the started programs."""
+    """Run a conversation; return its result or failure, the reasons of ended connections, and the started programs."""
     world = AgentHarness()
     started: list[McpProgram] = []
     if kind is not None:
@@ -137,7 +137,7 @@ def test_unknown_exit_status() -> None:
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
         client = McpClient(engine, lambda client: McpStdioTransport(engine, SHOP, client))
-        client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # to hear of it
+        client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # records the end
         McpStdioTransport(engine, SHOP, client).on_exit(None)
         yield from ()
 
