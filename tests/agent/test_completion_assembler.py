@@ -173,7 +173,7 @@ def test_too_many_calls() -> None:
         fed(*fragments, fragment("{}", name="tap", index=MAX_CALLS))
 
 
-def test_arguments_that_are_too_long() -> None:
+def test_too_long_arguments() -> None:
     half = "x" * (MAX_TEXT // 2)
     fed(fragment(half, name="tap", index=0), fragment(half, index=0))
     with pytest.raises(ModelResponseError, match="characters of arguments"):
@@ -181,7 +181,7 @@ def test_arguments_that_are_too_long() -> None:
 
 
 @pytest.mark.parametrize("name", ["content", "reasoning"])
-def test_a_text_that_is_too_long_is_cut(name: str) -> None:
+def test_too_long_text_is_cut(name: str) -> None:
     part = "x" * (MAX_TEXT // 2)
     assembly = fed(delta(**{name: part}))
     assert (assembly.full, assembly.is_finished) == (False, False)

@@ -134,7 +134,7 @@ def test_two_at_once_lose_nothing() -> None:
     assert [change.body["entry_count"] for change in world.run(plan)] == list(range(1, 9))
 
 
-def test_a_store_that_cannot_be_read_or_written() -> None:
+def test_unreadable_or_unwritable_store() -> None:
     world = AgentHarness()
     world.disk.put(PATH, b"\xff")
     assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)

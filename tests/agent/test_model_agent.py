@@ -195,7 +195,7 @@ def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
         ("", "{", "there is no tool ''"),
     ],
 )
-def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
+def test_invalid_calls(name: str, arguments: str, error: str) -> None:
     world = AgentHarness(model=[calls((name, arguments)), plain("Sorry")])
     assert world.answer("Go") == TurnOutcome()
     assert world.host.event_names[2:4] == [f"started {name}", f"failed {name}"]
@@ -231,7 +231,7 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
     assert len({finished.call.id for finished in same.host.finished}) == 2
 
 
-def test_an_answer_that_is_not_streamed() -> None:
+def test_answer_without_streaming() -> None:
     world = AgentHarness(model=[whole({"content": "All at once", "reasoning": "quick"})])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
@@ -276,7 +276,7 @@ def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> 
     assert AgentHarness(model=[plain(text, finish=finish)]).answer("Hi") == outcome
 
 
-def test_a_text_that_is_too_long_is_cut() -> None:
+def test_too_long_text_is_cut() -> None:
     world = AgentHarness(model=[huge(40, 50_000)])
     assert world.answer("Write") == TurnOutcome(finish="length")
     assert len(world.host.text) == MAX_TEXT

@@ -169,7 +169,7 @@ def test_no_head_in_time() -> None:
     assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
 
 
-def test_an_answer_that_is_too_large() -> None:
+def test_too_large_answer() -> None:
     _, outcome = failing(ModelAnswer(status=200, body=b"x" * 9_000_000))
     assert outcome.error == "the model's server sent too much"
 
@@ -195,7 +195,7 @@ def test_error_before_the_first_text_is_retried() -> None:
 
 
 @pytest.mark.parametrize("data", [b"data: hello\n\n", b'data: {"a": NaN}\n\n'])
-def test_an_event_that_is_no_json(data: bytes) -> None:
+def test_non_json_event(data: bytes) -> None:
     _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), data)))
     assert outcome.error == "the model's server failed: it sent an event that is not JSON"
 

@@ -126,7 +126,7 @@ def test_another_skill_is_out_of_reach_by_a_link_too(world: AgentHarness) -> Non
     assert read(world, "battery-care", "../../shared/SKILL.md")["success"] is False
 
 
-def test_a_file_that_is_too_large(world: AgentHarness) -> None:
+def test_too_large_file(world: AgentHarness) -> None:
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * (MAX_FILE + 1))
     assert read(world, "battery-care", "big.txt")["error"] == "'big.txt' is too large"
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * MAX_FILE)
@@ -178,6 +178,6 @@ def test_skills_and_folders_are_limited() -> None:
     assert listed(world) == []
 
 
-def test_a_folder_that_cannot_be_opened(world: AgentHarness) -> None:
+def test_unreadable_folder_is_skipped(world: AgentHarness) -> None:
     world.disk.denied.add(f"{ROOT}/notes")
     assert [skill.name for skill in listed(world)] == ["battery-care"]

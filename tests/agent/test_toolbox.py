@@ -57,7 +57,7 @@ def test_in_order() -> None:
     assert world.host.at[-1] - world.host.at[0] > 3.0
 
 
-def test_a_result_that_is_too_long_is_cut() -> None:
+def test_too_long_result_is_cut() -> None:
     world = AgentHarness()
     (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
     assert len(result) == MAX_OUTPUT

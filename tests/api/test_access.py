@@ -58,7 +58,7 @@ def test_health_needs_no_key(path: str) -> None:
     assert ApiHarness().request("GET", path, key="").status == 200
 
 
-def test_the_right_key_and_blanks_behind_it() -> None:
+def test_right_key_with_trailing_blanks() -> None:
     book = ApiHarness()
     assert book.request("GET", "/v1/models").status == 200
     head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY} \t\r\n\r\n"

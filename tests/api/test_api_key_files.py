@@ -127,7 +127,7 @@ def test_when_the_old_key_stays(config: ApiConfig, files: dict[str, str], code: 
     assert ask(there, NEW) == (200 if not config.key else 401)
 
 
-def test_an_env_file_that_cannot_be_read() -> None:
+def test_unreadable_env_file() -> None:
     there = book(yaml=YAML)
     there.disk.put(f"{ENV}/not-a-file", b"")
     status, found = reload(there)

@@ -205,7 +205,7 @@ def test_chunked_body_that_grows_too_large() -> None:
     assert unchanged(book)
 
 
-def test_a_body_of_the_largest_size() -> None:
+def test_largest_body() -> None:
     book = ApiHarness()
     body = b'{"title":"' + b" " * (BODY_LIMIT - 12) + b'"}'
     assert len(body) == BODY_LIMIT

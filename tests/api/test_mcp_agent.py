@@ -42,7 +42,7 @@ def test_chats_with_a_failing_store_are_refused() -> None:
     assert "bug" not in book.events()
 
 
-def test_a_turn_and_the_next_one_in_its_chat() -> None:
+def test_turn_and_next_turn_of_a_chat() -> None:
     book = ApiHarness()
     client = McpHttpSession(book)
     first = client.tool("ask", message="/echo Hello there")

@@ -91,7 +91,7 @@ def test_answer_has_the_effective_values() -> None:
 # --- keys stay with their server ----------------------------------------------------------------------------------
 
 
-def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
+def test_endpoint_with_a_key_keeps_its_host() -> None:
     before = f"model: {{base_url: '{CLOUD}', api_key: sesame}}\n"
     book = ApiHarness(files={CONFIG: before})
     book.secrets.add("sesame")

@@ -452,7 +452,7 @@ def begun(at: float) -> Step:
     return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
 
 
-def test_ctrl_c_goes_to_the_command() -> None:
+def test_ctrl_c_is_sent_to_the_command() -> None:
     first, *rest = outcome("NONCEE130.\n")
     there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
     assert there.run() == ShellResult(INTERRUPTED)

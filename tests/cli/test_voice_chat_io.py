@@ -61,7 +61,7 @@ def test_the_longest_line() -> None:
     assert [message["text"] for message in there.said] == [text]
 
 
-def test_a_player_that_ends_early_or_does_not_start() -> None:
+def test_player_ends_early_or_does_not_start() -> None:
     for programs in ({"aplay 24000": b""}, {}):
         relay = Relay(response__create=[[*answer(sound=b"\1\2")[:3], *answer(sound=b"\3\4")]])
         there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs)

@@ -126,7 +126,7 @@ def test_configured_engines() -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
-def test_an_odd_configuration(odd: dict[str, Any]) -> None:
+def test_invalid_configuration(odd: dict[str, Any]) -> None:
     nothing = [("speaks", "nothing (off)"), ("listens", "nothing (off)")]
     assert config_rows(JsonObject(odd)) == [*nothing, ("settings", "global")]
     mistyped = "global, since the profile says nothing of speech, or is not there"

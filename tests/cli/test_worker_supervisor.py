@@ -261,12 +261,12 @@ def leash() -> Playbook:
     return book
 
 
-def test_the_end_of_the_input_is_the_end() -> None:
+def test_end_of_input_ends_the_leash() -> None:
     book = leash()
     book >> Received(CH, b"so\n") << []
     book >> ReadClosed(CH) << [Exit(1)]
 
 
-def test_a_leash_holds_nothing_up() -> None:
+def test_leash_exits_at_once_at_the_stop() -> None:
     book = leash()
     book >> Stopping(10.0) << [Exit(0)]

@@ -77,7 +77,7 @@ def test_the_five_hundred_and_first_evicts_the_oldest() -> None:
     assert len(registry) == 500
 
 
-def test_reading_makes_an_entry_young() -> None:
+def test_reading_makes_an_entry_most_recently_used() -> None:
     registry, entries = filled(3, cap=3)
     assert registry.lookup(entries[0].token, NOW.at(101.0)) is entries[0]
     assert entries[0].last_accessed == NOW.wall + 1.0

@@ -51,7 +51,7 @@ def test_resume_without_an_effect() -> None:
     BudgetedConnection().resume()
 
 
-def test_the_table_crossed() -> None:
+def test_state_table() -> None:
     expected = {
         (S.READING, T.BUDGET_EXCEEDED): S.WAITING,
         (S.WAITING, T.BUDGET_EXCEEDED): S.WAITING,
@@ -125,7 +125,7 @@ def test_last_waiting_connection_is_dropped_when_full() -> None:
     assert house.strangers.update_usage(many[3], 312_500)  # unchanged
 
 
-def test_room_is_given_to_addresses_in_turn() -> None:
+def test_room_is_assigned_to_addresses_in_turn() -> None:
     house = House()
     big = [house.admit(None) for _ in range(2)]
     for guest in big:

@@ -71,7 +71,7 @@ def test_backend_bug_fails_one_command(rig: PhoneHarness) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
-def test_a_result_that_is_not_json(rig: PhoneHarness, value: object) -> None:
+def test_non_json_result(rig: PhoneHarness, value: object) -> None:
     rig.book.logs.bugs = True
     rig.handset.answers["/screen"] = CommandReply(200, {"value": value})
     rig.command("/screen")

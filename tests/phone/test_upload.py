@@ -87,7 +87,7 @@ def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_a_file_that_cannot_be_written_as_a_part(rig: PhoneHarness) -> None:
+def test_unencodable_file_part(rig: PhoneHarness) -> None:
     rig.book.logs.bugs = True
     rig.handset.answers["/screenshot"] = UploadReply("screen.png", "image/\n", b"")
     rig.command("/screenshot")

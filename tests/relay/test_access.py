@@ -110,7 +110,7 @@ def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) 
 
 
 @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
-def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
+def test_authorization_scheme_is_case_insensitive(scheme: bytes) -> None:
     book = RelayHarness()
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)

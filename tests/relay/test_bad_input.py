@@ -177,7 +177,7 @@ ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/regi
 
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
 def test_misplaced_token_is_not_leaked(where: str) -> None:
-    """Neither logs nor refusals nor what the operator inspects contain a token that a client sent in a wrong place."""
+    """Require that logs, refusals and the operator's views do not contain a token sent in a wrong place."""
     book = RelayHarness()
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
     for method, path in HTTP_ROUTES:

@@ -123,9 +123,7 @@ def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClie
     assert opened
 
 
-def test_a_picture_that_is_too_large(
-    book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_image(book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
     token = upload(book, agent)
     call = agent.tool("phone_screenshot")
@@ -167,7 +165,7 @@ def test_subscriber_receives_device_and_notification_updates(book: RelayHarness,
     assert len(changed()) == 4  # the grant has expired
 
 
-def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_flapping_phone_causes_few_updates(book: RelayHarness, agent: RelayMcpClient) -> None:
     agent.request("resources/subscribe", uri="phone://devices")
     listening = agent.listen()
     for _ in range(10):

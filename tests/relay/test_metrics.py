@@ -60,7 +60,7 @@ def test_commands_by_outcome_and_time() -> None:
     assert outcomes == {trigger.value for trigger in BridgeTrigger}
 
 
-def test_codes_that_are_refused() -> None:
+def test_refused_codes() -> None:
     book = RelayHarness()
     for _ in range(2):
         assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"

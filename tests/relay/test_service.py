@@ -90,7 +90,7 @@ def test_bad_records_are_skipped_one_by_one() -> None:
     assert book.events(Level.WARNING) == ["stored session skipped"] * 3
 
 
-def test_records_that_expired_meanwhile_are_erased() -> None:
+def test_expired_records_are_erased_at_the_start() -> None:
     first = RelayHarness()
     first.pair(operator={"ttl_seconds": 60})
     (record,) = first.store.values()
@@ -229,7 +229,7 @@ def test_a_network_of_ipv6_counts_as_one() -> None:
     assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
 
 
-def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
+def test_sockets_survive_a_block_but_cannot_use_codes() -> None:
     book = RelayHarness()
     paired = book.pair()
     stock = [book.websocket() for _ in range(3)]
@@ -377,7 +377,7 @@ def test_half_sent_request_with_an_expired_grant_is_refused() -> None:
     assert phone.phone.envelopes() == []
 
 
-def test_a_session_that_expires_ends_its_requests() -> None:
+def test_expired_session_ends_its_requests() -> None:
     book = RelayHarness()
     caller = book.pair(operator={"ttl_seconds": 10})
     call = half_sent(book, caller.token)

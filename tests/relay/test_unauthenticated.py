@@ -16,7 +16,7 @@ ROUTES = Relay(RelayConfig()).router.routes
 OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # open to any client
 
 
-def test_before_auth_ok_a_message_is_small() -> None:
+def test_messages_before_auth_ok_are_small() -> None:
     book = RelayHarness()
     phone = book.websocket()
     phone.text(" " * (LARGE + 1))
@@ -33,7 +33,7 @@ def test_first_message_may_be_long() -> None:
     assert phone.auth(pairing_code=code, device_name="n" * 1000, supports=fields)["type"] == "auth.ok"
 
 
-def test_after_auth_ok_it_may_be_large() -> None:
+def test_messages_after_auth_ok_may_be_large() -> None:
     book = RelayHarness()
     phone = book.pair().phone
     phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})

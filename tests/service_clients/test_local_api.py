@@ -62,7 +62,7 @@ def test_bad_ports_count_as_absent(port: object) -> None:
     assert found({"platforms": {"api_server": {"port": port}}}).port == 8642
 
 
-def test_tls_where_it_was_given_a_certificate() -> None:
+def test_tls_with_a_certificate() -> None:
     assert found(dotenv="API_SERVER_SSL_CERT=/c.pem").tls
     assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml", api_tls=True)).tls
     assert not found(FULL, "API_SERVER_SSL_CERT=").tls

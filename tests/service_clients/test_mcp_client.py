@@ -161,7 +161,7 @@ def test_failed_handshake(answer: dict[str, object], why: str) -> None:
     assert talk.told == ["it is not connected"]
 
 
-def test_a_server_that_ends_with_the_handshake() -> None:
+def test_server_ending_with_the_handshake() -> None:
     talk = Talk()
     talk.bag.ends = True
     talk.do(talk.client.open(10.0))

@@ -203,7 +203,7 @@ def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatc
     assert there(AgentHarness()) is able
 
 
-def test_whether_it_is_configured() -> None:
+def test_configured_with_a_local_url_or_a_token() -> None:
     def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
         yield from ()
         return [

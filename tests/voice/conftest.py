@@ -16,5 +16,5 @@ def rig() -> VoiceHarness:
 
 @pytest.fixture
 def world() -> SimulatedEnvironment:
-    """A simulated world without programs."""
+    """Return a simulated world without programs."""
     return SimulatedEnvironment()

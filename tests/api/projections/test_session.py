@@ -119,7 +119,7 @@ def test_notes(added: str | None, removed: str | None, method: str, body: dict[s
     ]
 
 
-def test_a_call_waits_once() -> None:
+def test_pending_call_is_reported_once() -> None:
     one = projection()
     assert one.encode(ToolCallPending(CALL), NOW)
     assert "tool.pending" not in one.encode(ASKED, NOW)

@@ -154,7 +154,7 @@ def test_separator_between_answers_is_sent_once() -> None:
     assert book.messages(session)[-1]["content"] == "B"
 
 
-def test_parallel_tools_and_one_that_fails() -> None:
+def test_parallel_tools_with_one_failure() -> None:
     book = TurnHarness()
     call = book.chat()
     hand = book.hand
@@ -171,7 +171,7 @@ def test_parallel_tools_and_one_that_fails() -> None:
     assert streamed_text(call) == "So."  # no separator, since no text came before
 
 
-def test_a_call_that_waits_for_an_approval() -> None:
+def test_call_waits_for_an_approval() -> None:
     book = TurnHarness()
     call = book.chat()
     hand, tool = book.hand, call_of()

@@ -231,7 +231,7 @@ def test_named_session_replaces_the_history() -> None:
         ([(b"x-svc-session-key", b"a\x85b")], 400, None),
     ],
 )
-def test_headers_that_are_refused(headers: Any, status: int, code: str | None) -> None:
+def test_refused_headers(headers: Any, status: int, code: str | None) -> None:
     book = TurnHarness()
     answer = book.request("POST", PATH, BODY, headers=headers)
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
@@ -342,7 +342,7 @@ def test_optional_tools_need_no_model(choice: dict[str, str]) -> None:
         ({**BODY, "stream_options": {"include_usage": 7}}, "include_usage"),
     ],
 )
-def test_bodies_that_are_refused(body: object, param: str | None) -> None:
+def test_refused_bodies(body: object, param: str | None) -> None:
     answer = TurnHarness().request("POST", PATH, body)
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (400, None, param)
 
@@ -369,7 +369,7 @@ def test_repeated_request_is_not_run_again() -> None:
     assert book.turns == 2
 
 
-def test_another_body_with_the_same_key_is_run() -> None:
+def test_different_body_with_the_same_key_is_run() -> None:
     book = TurnHarness()
     post(book, headers=AGAIN)
     book.hand.finish()
@@ -383,7 +383,7 @@ def test_another_body_with_the_same_key_is_run() -> None:
     assert book.turns == 3
 
 
-def test_another_session_with_the_same_key_is_run() -> None:
+def test_different_session_with_the_same_key_is_run() -> None:
     book = TurnHarness()
     for session in (b"mine", b"yours"):
         call = post(book, headers=[*AGAIN, (b"x-svc-session-id", session)])

@@ -24,7 +24,7 @@ def test_without_key_mcp_refuses_rebound_names() -> None:
     assert book.call("POST", "/mcp", {}, headers=fields()).result.status == 403
 
 
-def test_an_end() -> None:
+def test_ended_session_is_not_found() -> None:
     book = ApiHarness()
     session = McpHttpSession(book)
     assert session.end() == 204

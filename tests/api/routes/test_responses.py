@@ -167,7 +167,7 @@ def test_failed_response() -> None:
         ({"instructions": 7}, 400, "instructions"),
     ],
 )
-def test_bodies_that_are_refused(body: dict[str, object], status: int, param: str | None) -> None:
+def test_refused_bodies(body: dict[str, object], status: int, param: str | None) -> None:
     book = TurnHarness()
     answer = post(book, body).result
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (status, None, param)

@@ -60,7 +60,7 @@ def error_of(answer: Any) -> tuple[int, object]:
         ({"input": "Hi", "stream": "false"}, [], False),
     ],
 )
-def test_a_run_answers_as_its_caller_accepts(body: object, headers: Any, streams: bool) -> None:
+def test_answer_follows_the_accept_header(body: object, headers: Any, streams: bool) -> None:
     book = TurnHarness()
     call = post(book, body, headers=headers)
     assert call.head.status == (200 if streams else 202)
@@ -304,7 +304,7 @@ def test_a_run_continues_a_stored_response() -> None:
         ({"input": "Hi", "session_id": 7}, "invalid_session_id", "session_id"),
     ],
 )
-def test_bodies_that_are_refused(body: object, code: object, param: object) -> None:
+def test_refused_bodies(body: object, code: object, param: object) -> None:
     book = TurnHarness()
     answer = book.request("POST", "/v1/runs", body)
     assert answer.status == 400

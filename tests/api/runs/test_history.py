@@ -120,7 +120,7 @@ ROWS = st.builds(
 
 @given(rows=st.lists(ROWS, max_size=12))
 @settings(max_examples=50)
-def test_every_call_has_one_result_right_behind_it(rows: list[Message]) -> None:
+def test_every_call_is_followed_by_one_result(rows: list[Message]) -> None:
     open_calls: list[str] = []
     for message in build_history(rows):
         if message["role"] == "tool":

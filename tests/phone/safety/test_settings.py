@@ -6,7 +6,7 @@ from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings, Switch
 
 
-def test_careful_by_default() -> None:
+def test_defaults_are_restrictive() -> None:
     settings = SafetySettings()
     assert not settings.armed  # wire bridge 5.1: "Default: master off"
     assert settings.answers is ConfirmationPolicy.ASK
@@ -15,5 +15,5 @@ def test_careful_by_default() -> None:
     assert (settings.idle_minutes, settings.blocklist) == (30, DEFAULT_BLOCKLIST)
 
 
-def test_switches_have_names_that_can_be_typed() -> None:
+def test_switch_names_are_lower_case_words() -> None:
     assert all(switch.value.isalpha() and switch.value.islower() for switch in Switch)

@@ -289,7 +289,7 @@ def test_failures_on_other_nodes_are_counted() -> None:
     assert one.new_messages() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
-def test_phones_elsewhere_are_phones() -> None:
+def test_phones_of_other_nodes_are_listed() -> None:
     one = CoordinatorHarness()
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
     (device,) = one.devices()["devices"]
@@ -360,7 +360,7 @@ def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], 
     )
 
 
-def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
+def test_command_for_a_phone_of_another_node() -> None:
     one = CoordinatorHarness()
     one.came()
     phone, line = one.relay.phone_for("X")

@@ -163,7 +163,7 @@ def test_selectors_never_reach_the_phone(book: RelayHarness, key: str) -> None:
     assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
 
 
-def test_head_asks_the_phone_once_and_has_no_body(book: RelayHarness) -> None:
+def test_head_sends_one_command_and_has_no_body(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
     command = paired.phone.command()

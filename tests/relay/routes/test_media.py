@@ -383,7 +383,7 @@ def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
 
 
 @pytest.mark.parametrize("word", ["1", "true", "yes", "TRUE"])
-def test_inspect_shows_what_has_expired_on_demand(word: str) -> None:
+def test_inspect_shows_expired_entries_on_request(word: str) -> None:
     book = open_book(media_ttl_seconds=60)
     old = register(book)
     book.after(30)

@@ -190,7 +190,7 @@ def test_more_of_the_query(book: RelayHarness, paired: PairedPhone) -> None:
     assert (answer.status, answer.json["field"]) == (400, "content_type")
 
 
-def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
+def test_unreadable_image_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (ReadFile,)
     assert (
         by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif").headers.get(b"content-type") == b"image/gif"
@@ -276,7 +276,7 @@ def test_an_empty_file(book: RelayHarness, paired: PairedPhone) -> None:
     clean(book)
 
 
-def test_names_that_are_not_ascii(book: RelayHarness, paired: PairedPhone) -> None:
+def test_non_ascii_names(book: RelayHarness, paired: PairedPhone) -> None:
     book.disk.put("/private/tmp/Grüße;\udcff\x07.png", PNG)
     token = register(book, "/tmp/a.txt", file_name='Grü"ße.txt')
     got = book.request("GET", f"/media/{token}", token=paired.token)

@@ -410,7 +410,7 @@ def test_withheld_grants_survive_a_restart(book: RelayHarness) -> None:
     assert patch(again, paired.token, {"ttl_seconds": 60}).json["grants"].keys() == paired.ok["grants"].keys()
 
 
-def test_a_session_stored_by_an_older_relay_keeps_what_it_holds(book: RelayHarness) -> None:
+def test_session_of_an_older_relay_keeps_its_grants(book: RelayHarness) -> None:
     paired = book.pair()
     records = [{name: value for name, value in record.items() if name != "given"} for record in book.store.values()]
     again = RelayHarness(RelayConfig(session_policy=SessionPolicy.AS_PAIRED), records=records)

@@ -255,7 +255,7 @@ def test_messages_behind_an_attach_wait_for_it() -> None:
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_gateways_that_are_being_started_count() -> None:
+def test_starting_gateways_count() -> None:
     book = ChildProcessHarness(config=with_tui())
     token = book.pair(operator={"grants": GRANTS}).token
     book.hold = (Spawn,)

@@ -80,7 +80,7 @@ def test_invalid_authorization_headers_are_refused(book: RelayHarness, header: b
 # --- 3: sessions ----------------------------------------------------------------------------------------------------
 
 
-def test_every_voice_route_names_its_grant() -> None:
+def test_every_voice_route_has_its_grant() -> None:
     wanted = {"config": "voice:config", "transcribe": "voice:stt", "synthesize": "voice:tts"}
     wanted |= {"output": "voice:tts", "realtime": "voice:realtime", "realtime-agent": "voice:realtime"}
     assert {route.pattern.split("/")[2] for route in ROUTES} == set(wanted)

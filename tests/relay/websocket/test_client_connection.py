@@ -155,7 +155,7 @@ def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...],
 
 
 @pytest.mark.parametrize("payload", [None, [], "text", 5])
-def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
+def test_non_object_payload_counts_as_empty(payload: object) -> None:
     phone = RelayHarness().websocket()
     phone.send("system", "auth", payload)
     assert phone.only()["type"] == "auth.fail"
@@ -174,7 +174,7 @@ def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
         json.dumps({"channel": ["system"], "type": "auth"}),
     ],
 )
-def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) -> None:
+def test_first_message_other_than_auth_is_refused_and_not_counted(text: str) -> None:
     book = RelayHarness()
     phone = book.websocket()
     phone.text(text)
@@ -400,7 +400,7 @@ def test_stopping_closes_with_1001() -> None:
     assert paired.phone.closed.reason
 
 
-def test_the_life_of_a_client() -> None:
+def test_client_state_table() -> None:
     for state in ClientState:
         assert step(CLIENT_TABLE, state, ClientTrigger.GONE) is ClientState.ENDED
     assert step(CLIENT_TABLE, ClientState.UNAUTHENTICATED, ClientTrigger.TOKEN) is ClientState.OPEN

@@ -25,7 +25,7 @@ def test_answer_to_the_creation() -> None:
 
 
 @pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
-def test_a_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
+def test_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
     world, api = SimulatedEnvironment(), ScriptedApi()
     api.held, api.held_for = True, 2.0
     api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])

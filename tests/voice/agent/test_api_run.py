@@ -168,7 +168,7 @@ def test_run_is_stopped(bench: Bench, named: bool) -> None:
     assert bench.types() == (["ChatSessionBound", "ApiRunStarted"] if named else ["ChatSessionBound"])
 
 
-def test_small_calls(bench: Bench) -> None:
+def test_stop_and_history_calls(bench: Bench) -> None:
     target = bench.target()
     bench.api.fixed["/stop"] = (500, {})
     assert bench.flow(stop_run(bench.engine, target, "n1")) is None

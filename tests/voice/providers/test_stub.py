@@ -45,7 +45,7 @@ def test_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
     assert rendered(expression={"emotion": emotion})[1].metadata["frequency_hz"] == frequency
 
 
-def test_frames_that_do_not_divide_make_a_ninth_chunk() -> None:
+def test_indivisible_frames_make_a_ninth_chunk() -> None:
     studio, _ = rendered("x" * 31, sample_rate=16_000)  # 4,133 frames
     assert [len(chunk.data) // 2 for chunk in studio.sink.chunks] == [516] * 8 + [5]
     assert studio.sink.chunks[-1].label == "frames:4128-4133"

@@ -217,7 +217,7 @@ def test_late_results_are_ignored(world: SimulatedEnvironment) -> None:
     assert client.until("svc.result.respeak_unavailable")
 
 
-def test_the_heart_beats_and_questions_are_answered(world: SimulatedEnvironment) -> None:
+def test_progress_heartbeats_and_confirmations(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     client = agent.open(provider="stub")
     client.send("svc.confirm", confirmation_id="q", answer="allow")
