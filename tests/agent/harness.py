@@ -222,7 +222,7 @@ class AgentHarness:
         assert KEY not in repr([line.fields for line in process.logs])
         bugs = [line.fields for line in process.logs if line.event == "bug"]
         assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only errors that a test raised
-        return result  # type: ignore[no-any-return]  # what the plan returned
+        return result  # type: ignore[no-any-return]  # the result of the flow
 
     def answer(self, prompt: Content, *, model: ModelEndpoint | None = ROUTE, **turn: Any) -> TurnOutcome:
         """Run one turn to its end; its events go to `host`."""

@@ -118,10 +118,10 @@ class DialogueRun:
 
     def brand(self) -> None:
         """Use the names of another product."""
-        self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # all anew
+        self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # starts again
 
     def create(self, *words: str) -> None:
-        """Create a speech session; `lab` first selects the lab, `other` or `again` another principal."""
+        """Create a speech session, or one of the `lab`, for the phone, `other`, or `again` (with a new token)."""
         family = words[0] if words[:1] == ("lab",) else "output"
         rest = words[1:] if words[:1] == ("lab",) else words
         who = PEOPLE[rest[0] if rest and rest[0] in PEOPLE else "phone"]

@@ -62,7 +62,7 @@ def test_audio_timing_metrics() -> None:
     names = ("first_audio_ms", "audio_chunk_gap_ms", "audio_underruns", "response_done_ms")
     assert [told[name] for name in names] == [1000, 2000, 1, 6000]
     with pytest.raises(TypeError):
-        SpeechMetrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
+        SpeechMetrics(10.0, 11.0)  # type: ignore[call-arg] # the measured values are omitted
 
 
 def test_metadata() -> None:

@@ -414,7 +414,7 @@ def test_simultaneous_requests_with_one_key_run_once() -> None:
     book.at(1).chat(book.session())
     book.at(0)
     calls: list[ApiCall] = []
-    settle, book.run_until_idle = book.run_until_idle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
+    settle, book.run_until_idle = book.run_until_idle, lambda: None  # type: ignore[method-assign]  # no answer before both have arrived
     calls += [again(book), again(book)]
     book.run_until_idle = settle  # type: ignore[method-assign]
     book.run_until_idle()

@@ -28,7 +28,7 @@ def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Run.finish
 
     def broken(self: Run, how: object) -> None:
-        ended(self, how)  # type: ignore[arg-type]  # passed on as it came
+        ended(self, how)  # type: ignore[arg-type]  # passed on unchanged
         raise KeyError("x")
 
     book = TurnHarness()

@@ -307,7 +307,7 @@ def test_phones_of_other_nodes_are_listed() -> None:
     assert one.devices()["count"] == 0
     assert one.new_messages() == []  # no message about a phone of another node
     one.came("", 5)
-    one.came(socket="x")  # type: ignore[arg-type]  # nonsense
+    one.came(socket="x")  # type: ignore[arg-type]  # invalid input
     assert one.devices()["count"] == 0
 
 

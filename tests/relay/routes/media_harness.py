@@ -20,7 +20,7 @@ HOME = "/home/me"
 
 
 def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
-    """Return a relay with a workspace, one more root, and `/tmp` as a link to its temporary folder."""
+    """Return a relay with a workspace, one more root, and the temporary folder `/tmp`, which is a link."""
     settings = RelayConfig(
         home="/home/svc",
         config_path="/home/svc/config.yaml",

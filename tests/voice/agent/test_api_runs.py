@@ -37,7 +37,7 @@ def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
             ended.append(True)
         return None
 
-    rig.voice.api_credential = credential  # type: ignore[method-assign]  # it takes its time
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # slow on purpose
     holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
     rig.within(lambda: holder.detach("k1"))
     rig.within(lambda: holder.stop("k1"))

@@ -143,7 +143,7 @@ class ProviderHarness:
             assert KEY not in str(error)
             raise error
         (result,) = life.results
-        return result  # type: ignore[no-any-return]  # what the plan returned
+        return result  # type: ignore[no-any-return]  # the result of the flow
 
     def render(self, provider: str, text: str = "Hello.", **request: Any) -> RenderResult:
         """Render speech into `sink`."""
