@@ -103,7 +103,7 @@ def test_access_to_the_document() -> None:
         assert book.request("GET", path, key="", headers=((b"x-forwarded-for", b"192.0.2.1"),)).status == 401
 
 
-def test_reading_the_document_does_not_clear_wrong_keys() -> None:
+def test_reading_the_document_does_not_clear_the_count_of_wrong_keys() -> None:
     book = ApiHarness(ApiConfig(key=KEY))
     for _ in range(4):
         assert book.request("GET", "/v1/models", key="wrong").status == 401

@@ -223,7 +223,7 @@ def test_trusted_action_still_passes_the_other_gates() -> None:
         ("app", 403, "screen_changed"),
     ],
 )
-def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
+def test_allowed_command_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
     handset = ScriptedBackend(texts={"w0:1": "Send"})
     gate = gate_of(handset)
     gate.set_unattended(True)

@@ -86,7 +86,7 @@ def test_expired_upload_is_deleted_once_by_a_remaining_node() -> None:
         scene.check_invariants()
 
 
-def test_the_quota_holds_in_sum() -> None:
+def test_quota_applies_to_the_sum_of_all_nodes() -> None:
     scene, s3 = world(2)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     theirs = uploaded(scene, 0, other.token, b"theirs")

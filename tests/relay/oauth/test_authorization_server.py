@@ -420,7 +420,7 @@ def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> 
     assert [secret for secret in book.secrets if secret in said] == []
 
 
-def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> None:
+def test_client_ids_are_validated_like_registrations(guest: OAuthTestClient) -> None:
     client = decode_client_id(guest.client)
     assert client is not None
     assert client.identity == guest.client

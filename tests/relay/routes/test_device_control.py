@@ -182,7 +182,7 @@ def test_several_commands_may_be_under_way(book: RelayHarness) -> None:
     assert [call.result.json["n"] for call in calls] == [0, 1, 2]
 
 
-def test_any_session_with_a_grant_may_drive(book: RelayHarness) -> None:
+def test_any_session_with_a_bridge_grant_may_send_commands(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop", device_id="d-2")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -211,7 +211,7 @@ def test_any_session_with_a_grant_may_drive(book: RelayHarness) -> None:
         (599, {}, 599, {}),
     ],
 )
-def test_the_answer_is_passed_on(
+def test_phone_answer_is_passed_on(
     book: RelayHarness, status: object, result: object, expected_status: int, expected_body: object
 ) -> None:
     answer = outcome(book, status, result)
@@ -230,7 +230,7 @@ def test_a_204_has_no_body(book: RelayHarness) -> None:
     assert (answer.status, answer.body) == (204, b"")
 
 
-def test_the_error_of_the_payload_is_for_the_record_only(book: RelayHarness) -> None:
+def test_payload_error_is_recorded_only(book: RelayHarness) -> None:
     answer = outcome(book, 200, {"a": 1}, error="a safety rule")
     assert answer.json == {"a": 1}
     (record,) = book.activity()

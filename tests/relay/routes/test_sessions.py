@@ -294,7 +294,7 @@ def patch(book: RelayHarness, token: str, body: object, prefix: str | None = Non
     return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
 
 
-def test_the_clock_restarts_from_now(book: RelayHarness) -> None:
+def test_patched_lifetime_starts_now(book: RelayHarness) -> None:
     paired = book.pair()
     book.after(1000)
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})

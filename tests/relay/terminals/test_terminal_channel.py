@@ -88,7 +88,7 @@ def test_failed_start_is_reported() -> None:
     assert attach(phone)["type"] == "terminal.attached"
 
 
-def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
+def test_at_most_four_shells_and_reattaching_is_no_fifth() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     for number in range(4):

@@ -268,7 +268,7 @@ def test_starting_gateways_count() -> None:
     assert [phone.only()["type"] for phone in phones[:-1]] == ["tui.attached"] * MAX_GATEWAYS
 
 
-def test_not_too_many_may_wait() -> None:
+def test_waiting_messages_are_limited_in_number() -> None:
     book, phone = starting()
     for _ in range(MAX_WAITING):
         assert request(phone) == []
@@ -283,7 +283,7 @@ def test_not_too_many_may_wait() -> None:
     assert len(book.children[0].heard.splitlines()) == 1
 
 
-def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_messages_are_limited_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
     monkeypatch.setattr(tui_channel, "MAX_UNREAD", len(payload))
     for method in ("x", "xx"):
@@ -433,7 +433,7 @@ def test_stop_waits_for_the_gateway() -> None:
     assert all(envelope["type"] != "tui.error" for envelope in phone.envelopes())
 
 
-def test_error_output_is_for_the_log() -> None:
+def test_error_output_is_logged() -> None:
     book, phone, gateway = attached()
     gateway.complain(b"Traceback\nmore" + b"x" * 1000)
     gateway.complain(b"y" * 100_000)  # longer than any line
