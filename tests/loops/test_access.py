@@ -1,4 +1,4 @@
-"""Who may call what: programs on this host, bearers of a session, browsers, strangers, those behind a proxy."""
+"""Access of programs on this host, bearers of a session, browsers, remote clients and clients behind a proxy."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, 
     for request in (("GET", "/ping"), ("GET", "/media/x"), ("POST", "/clipboard/inbox"), ("POST", "/media/upload")):
         assert world.http(*request, headers=bearer(ws.token)).status == 401
     assert world.websocket().sign_in(session_token=ws.token)["type"] == "auth.fail"
-    witness.pong()  # and nobody else notices
+    witness.pong()  # and no other client is affected
     calling = world.client().begin("GET", "/ping", headers=bearer(witness.token))
     phone.respond(phone.command()["request_id"], {"fine": True})
     assert calling.finish().json == {"fine": True}
@@ -115,7 +115,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, 
 
 
 def test_a_new_profile_is_told_to_everybody(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
+    """Profiles are scanned every 30 s (wire core 1.8); on a real clock every tenth of a second."""
     if not isinstance(world, SimulatedEnvironment):
         monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
     world.start_relay()
@@ -128,7 +128,7 @@ def test_a_new_profile_is_told_to_everybody(world: Environment, monkeypatch: pyt
         assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")
         assert message["profiles"] == message["payload"]["profiles"]
         work = next(profile for profile in message["profiles"] if profile["name"] == "work")
-        if work["model"] == "unknown":  # it was seen half written
+        if work["model"] == "unknown":  # read before it was completely written
             continue
         assert (work["model"], work["description"]) == ("m-1", "At work")
     if isinstance(world, SimulatedEnvironment):

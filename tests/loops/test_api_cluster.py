@@ -1,4 +1,4 @@
-"""Two API servers on each loop, with a Redis of the system between them: a turn of one is the other's as well."""
+"""Two API servers on each loop, with a system Redis between them; each node reaches the turns of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two relays on each loop, with a Redis of the system between them: what one begins the other ends."""
+"""Two relays on each loop, with a system Redis between them; operations cross the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothin
 
 @pytest.fixture
 def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """A world whose `relay` is the second of two."""
+    """Return a world whose `relay` is the second of two."""
     with open_world(runtime, tmp_path, request) as opened:
         opened.start_relay(durable=True, cluster=redis.address)
         opened.start_relay(durable=True, cluster=redis.address)
@@ -36,13 +36,13 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
 
 
 def at(world: Environment, n: int) -> RelayHandle:
-    """Speak with that one from now on."""
+    """Make the n-th relay the one that requests are sent to."""
     world.relay = world._relays[n]
     return world.relay
 
 
 def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
-    """With a code of the first at the second."""
+    """Pair at the second node with a code of the first."""
     at(world, 0)
     code = world.register()
     at(world, 1)
@@ -184,7 +184,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
         at(nodes, 0)
         assert nodes.http("DELETE", f"/sessions/{ended.token[:8]}").status == 200
         calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
-        taken = phone.command()  # and not answered before the master is gone
+        taken = phone.command()  # unanswered until the master is killed
         nodes.eventually(watched.in_step)  # the replica has the codes
         watched.master.kill()
         phone.respond(taken["request_id"], {})
@@ -209,7 +209,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
 
 
 def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
-    """Whether a node refused a code because it did not reach Redis.
+    """Report whether a node refused a code because it did not reach Redis.
 
     Redis may have executed the command whose answer was lost. The code is used up then, so it is not tried again.
     """
@@ -217,7 +217,7 @@ def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
 
 
 def is_paired_with_a_new_code(world: Environment) -> bool:
-    """Register a code at the first node, and pair with it at the second."""
+    """Register a code at the first node, pair with it at the second, and report the success."""
     at(world, 0)
     code = str(world.http("POST", "/pairing").json.get("code", ""))
     at(world, 1)

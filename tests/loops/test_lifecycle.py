@@ -1,4 +1,4 @@
-"""Stopping, being killed, starting again: what survives and what does not, for the relay and for those connected."""
+"""Stop, kill and restart: the state that survives, for the relay and for connected clients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.loops.clients import PATIENCE, Declined
 from tests.loops.environment import REMOTE, Environment, bearer
 from tests.loops.raw_http import read_response
 
-GRACE = 10 * PATIENCE  # s; so whoever ends within PATIENCE did not wait for it
+GRACE = 10 * PATIENCE  # s; a program that ends within PATIENCE did not use up the grace period
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 def refuses_connections(world: Environment) -> bool:
-    """Whether nobody listens at the port any more."""
+    """Report whether the port refuses connections."""
     try:
         world.connect().close()
     except ConnectionError:
@@ -22,7 +22,7 @@ def refuses_connections(world: Environment) -> bool:
 
 
 def paired_and_gone(world: Environment, name: str) -> str:
-    """Pair and close; the token."""
+    """Pair, close and return the token."""
     ws = world.pair(name)
     ws.close()
     ws.wire.close()

@@ -1,4 +1,4 @@
-"""Clients that are not ours, unmodified, on a live server: the `openai` package, and `httpx-sse` for each stream."""
+"""Unmodified external clients on a live server: the `openai` package, and `httpx-sse` for each stream."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 else:
 
     class _Package:
-        """Imports at the first use: it takes a second, which each process that collects tests would pay."""
+        """A module that is imported at its first use: the import takes a second in each process that collects tests."""
 
         def __getattr__(self, name: str) -> object:
-            if name.startswith("_"):  # pytest looks around
+            if name.startswith("_"):  # pytest inspects these
                 raise AttributeError(name)
             return getattr(import_module("openai"), name)
 
@@ -41,14 +41,14 @@ Live = tuple[Environment, ApiHandle, ScriptedModel]
 
 @pytest.fixture(scope="module")
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A server that the tests of this module share. Those clients want sockets, which a simulation has not."""
+    """Start a server that the tests of this module share. These clients need sockets, which a simulation has not."""
     with open_world(runtime, tmp_path_factory.mktemp("openai"), request) as world:
         model = ScriptedModel()
         yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
 
 
 def script(live: Live, *answers: ModelAnswer) -> ApiHandle:
-    """What the model is to say next."""
+    """Set the next answers of the model."""
     _, api, model = live
     model.answers[:] = answers
     return api
@@ -129,7 +129,7 @@ def test_what_the_model_is_given(live: Live, client: openai.OpenAI) -> None:
 
 
 def test_it_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
-    """The loop that everybody writes: no event of another name, no chunk without choices."""
+    """The usual loop over a stream gets no event of another name and no chunk without choices."""
     script(live, calls(REMEMBER, text="I note it."), plain("Noted."))
     stream = client.chat.completions.create(
         model="svc-agent", messages=[{"role": "user", "content": "I like tea"}], stream=True
@@ -250,7 +250,7 @@ def test_it_leaves_in_the_middle(live: Live, client: openai.OpenAI) -> None:
 
 
 def streams(api: ApiHandle) -> list[tuple[str, str, Any]]:
-    """Every kind of stream that the server has, for one turn each."""
+    """Return a request for each kind of stream of the server."""
     message = [{"role": "user", "content": "I like tea"}]
     return [
         ("POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "I like tea"}),
@@ -330,7 +330,7 @@ def by_ours(pieces: list[bytes]) -> list[tuple[str, str]]:
 def test_a_stream_cut_anywhere_reads_the_same(
     kind: int, full: bool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Whole, byte by byte, and cut in two at each place: the same events, which another decoder gives, too."""
+    """A stream gives the same events whole, byte by byte, and cut in two at each place; another decoder agrees."""
     with open_world("sim", tmp_path, request) as world:
         model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
         api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)

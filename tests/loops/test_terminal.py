@@ -21,7 +21,7 @@ from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]
-DISCONNECTS = 100  # on one loop; the others show the same with less
+DISCONNECTS = 100  # on one loop; fewer on the others show the same
 MIB = 1024 * 1024
 
 
@@ -33,14 +33,14 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic:
 
 @pytest.fixture
 def plain(loop: Environment) -> Environment:
-    """A relay without tmux."""
+    """Start a relay without tmux."""
     loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
     return loop
 
 
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
-    """A relay with tmux, if there is one, and one without."""
+    """Start a relay with tmux, if there is one, and one without."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 
@@ -138,7 +138,7 @@ def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
 
 
 def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
-    """A bare shell's arrive as they are; tmux shows its clients what fits, and no half of anything either."""
+    """A bare shell's output arrives unchanged; tmux sends what fits, and no half character either."""
     client = desk(either)
     tmux = client.attach()["tmux_available"]
     client.run("stty -echo")
@@ -183,7 +183,7 @@ def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
 
 
 def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) -> None:
-    """A bare shell goes with everything in it; with tmux only its client does."""
+    """A bare shell ends with all its processes; with tmux only the tmux client ends."""
     pids: list[int] = []
     token = either.pair().token
     disconnects = DISCONNECTS if full else DISCONNECTS // 10
@@ -208,7 +208,7 @@ def test_a_flood_delays_nobody_else(either: Environment) -> None:
     noisy.until("y\r*\ny\r*\n")
     before = resident()
     for _ in range(20):
-        ping(either, phone)  # and the client that asked for the flood does not read
+        ping(either, phone)  # the client of the flood does not read
     assert resident() - before < 64 * MIB
     noisy.ws.send_envelope("system", "ping", {"ts": 1}, "p")
     noisy.receive("pong")
@@ -226,7 +226,7 @@ def ping(world: Environment, phone: WebSocketTestClient) -> None:
 
 
 def resident() -> int:
-    """Bytes of memory that this process, and so the relay, has."""
+    """Return the resident memory of this process, which contains the relay, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -237,7 +237,7 @@ def resident() -> int:
 @pytest.mark.parametrize("way", ["variable", "option", "both"])
 @pytest.mark.parametrize("tmux", KINDS)
 def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tmp_path: Path, hermetic: None) -> None:
-    """`RELAY_TERMINAL_SHELL` and `--shell`, of which the option wins; and both before the user's own."""
+    """The option `--shell` wins over `RELAY_TERMINAL_SHELL`, and both over the user's own shell."""
     for name in ("variable", "option"):
         shell = tmp_path / f"{name}-shell"
         shell.write_text(f"#!/bin/sh\necho this is the {name}\nexec /bin/sh\n")
@@ -265,7 +265,7 @@ if TMUX is not None:
 
     @pytest.fixture
     def tmux(loop: Environment) -> Environment:
-        """A relay with tmux."""
+        """Start a relay with tmux."""
         loop.start_relay(user_shell="/bin/sh")
         return loop
 
@@ -296,13 +296,13 @@ if TMUX is not None:
             client.receive("detached")
 
     def test_a_session_that_is_killed_at_once_stays_away(tmux: Environment) -> None:
-        """Its tmux client may start only afterwards, and must not bring it back."""
+        """A tmux client that starts after the kill must not recreate the session."""
         client = desk(tmux)
         for number in range(5):
             client.attach(f"brief{number}")
             client.send("kill", session_name=f"brief{number}")
             assert client.receive("detached")["payload"]["reason"] == "client kill"
-        client.attach()  # by now each client has started and seen that there is nothing
+        client.attach()  # each client has started by now and found no session
         client.run("true")
         client.send("list")
         rows = client.receive("sessions")["payload"]["sessions"]
@@ -338,7 +338,7 @@ if TMUX is not None:
         client = desk(tmux)
         for name in ("work", "work2"):
             client.attach(name)
-            client.run("true", name)  # there is a session as soon as tmux has started
+            client.run("true", name)  # the session exists as soon as tmux has started
             client.send("detach", session_name=name)
             client.receive("detached")
         client.attach("work2")

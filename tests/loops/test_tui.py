@@ -37,14 +37,14 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def api(loop: Environment) -> ScriptedApi:
-    """An API server that wants a key."""
+    """Start an API server that requires a key."""
     scripted = ScriptedApi("k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=loop.peer(scripted), api_key="k3y")
     return scripted
 
 
 def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[WebSocketTestClient, int]:
-    """A desktop whose gateway was started, and its process id."""
+    """Return a desktop whose gateway was started, and the gateway's process id."""
     ws = ws or world.pair()
     ws.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
     message = ws.receive_message()
@@ -53,7 +53,7 @@ def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[W
 
 
 def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
-    """The next event of a type; those before it are passed over."""
+    """Return the next event of a type; those before it are skipped."""
     while True:
         message = ws.receive_message()
         assert message["type"] in ("tui.rpc.event", "tui.rpc.response"), message
@@ -63,7 +63,7 @@ def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
 
 
 def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, Any]:
-    """Call a method; the answer. Events before it are passed over."""
+    """Call a method and return the answer; events before it are skipped."""
     ws.send_envelope(
         "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params}
     )
@@ -75,7 +75,7 @@ def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, An
 
 
 def child(world: Environment, script: str) -> None:
-    """A relay whose gateway is a script."""
+    """Start a relay whose gateway is a script."""
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
@@ -110,13 +110,13 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
         loop,
         "for line in sys.stdin: print(json.dumps({'id': 'r-echo', 'result': json.loads(line)['params']}), flush=True)",
     )
-    ws, _ = attach(loop, loop.pair(deflate=loop.name == PLAIN))  # what it costs to deflate them is the same on each
+    ws, _ = attach(loop, loop.pair(deflate=loop.name == PLAIN))  # deflating costs the same on each loop
     text = os.urandom(2_500_000).hex()
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
 def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: Environment) -> None:
-    """16 MiB may be unread before another message; what follows a line of 30 MB waits until that has left."""
+    """At most 16 MiB may be unread before another message; messages after a line of 30 MB wait until it is sent."""
     child(
         loop,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
@@ -200,7 +200,7 @@ def test_a_flood_from_a_gateway_delays_nobody_else(loop: Environment) -> None:
 
 
 def stranger(port: int) -> RawSocket:
-    """A paired client of a relay that is a process of its own."""
+    """Return a paired client of a relay that is a process of its own."""
     wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
     raw = RawSocket(wire)
     raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
