@@ -1,4 +1,4 @@
-"""Who is let in, and what those may hold whom nobody knows."""
+"""Admission of new connections, and the memory budget of unauthenticated connections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.support.playbook import PATIENT, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 
-# --- who is let in --------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------------------------
 
 
 def test_too_many_from_one_address() -> None:
@@ -56,7 +56,7 @@ def test_too_many_from_one_address() -> None:
         book >> accepted(number, Address("127.0.0.1", number)) << []
     book >> Closed(FOUR, "") << []
     book >> accepted(30, Address("192.0.2.7", 30)) << []
-    book.get(b"/hello", ch=6) << [book.says(200, b"hello", ch=6)]  # whom somebody knows
+    book.get(b"/hello", ch=6) << [book.says(200, b"hello", ch=6)]  # an authenticated request
     book >> accepted(32, Address("192.0.2.7", 32)) << []
     book.after(14.0) << []
 
@@ -87,10 +87,10 @@ def test_a_proxy_says_from_where_a_request_comes() -> None:
     other = head.replace(b"192.0.2.1", b"192.0.2.2")
     book >> Received(ChannelId(10), other) << [book.says(200, b"", ch=10)]
     book.get(b"/hello", ch=4) << [book.says(200, b"hello", ch=4)]
-    book >> Received(ChannelId(4), head) << [book.says(200, b"", ch=4)]  # known: it counts no more
+    book >> Received(ChannelId(4), head) << [book.says(200, b"", ch=4)]  # authenticated: it no longer counts
 
 
-# --- what is held ---------------------------------------------------------------------------------------------------
+# --- memory that counts ----------------------------------------------------------------------------------------------
 
 
 def test_what_counts_over_http1() -> None:
@@ -109,7 +109,7 @@ def test_what_counts_over_http1() -> None:
     book >> Received(CH, b"\r\nabcde\r\n0\r\n\r\n") << [book.says(200, b"abcabcde")]
     book >> Received(CH, post(b"/open", b"", length=5).replace(b"POST", b"GET")) << []
     book >> Received(CH, b"abc") << []
-    assert channel_count(book) == 0  # thrown away
+    assert channel_count(book) == 0  # discarded
     book >> Received(CH, b"de") << [book.says(200, b"")]
     book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     assert channel_count(book) == 0
@@ -132,7 +132,7 @@ def test_what_counts_on_a_socket() -> None:
     book = open_book()
     book >> Received(CH, AGREED) << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
-    assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
+    assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and the state of zlib
     book >> Received(CH, frame(0x80)) << []
     assert 40 * KIB <= channel_count(book) < 41 * KIB
     book >> Received(CH, frame(0x01, "\N{GRINNING FACE}".encode() * 1000)) << []
@@ -199,11 +199,10 @@ def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
     data = many(book, 3 * MAX_HEADS_PER_READ + 1)
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
-    assert (
-        len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
-    )  # the end of the last one waits, too
+    # the end of the last one waits, too
+    assert len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
     send_events(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
-    book.book >> Received(CH, book.client.data_to_send())  # behind them
+    book.book >> Received(CH, book.client.data_to_send())  # after them
     assert book.feed(book.book.drain_commands()) == []
     assert [len(answers(book.after(0.001))) for _ in range(3)] == [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ + 3, 0]
     assert book.others == []
@@ -215,18 +214,19 @@ def test_who_is_known_is_read_at_once() -> None:
     assert len(answers(book.feed(book.book.drain_commands()))) == 50
 
 
+# 8 x 32 KiB at 16 MiB/s
 @pytest.mark.parametrize(
     ("others", "answered"),
     [
         (
             BUSY_CONNECTIONS,
             [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, 1, 0],
-        ),  # 8 x 32 KiB at 16 MiB/s
-        (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # no crowd yet
+        ),
+        (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # below the limit for a crowd
     ],
 )
 def test_in_a_crowd_of_strangers_a_request_counts_for_more(others: int, answered: list[int]) -> None:
-    """So that a loop that is behind does not begin ever more of them in one go, each timer being fired at its time."""
+    """A late loop fires each timer at its own time, so it must not start ever more requests in one round."""
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     for number in range(others):
@@ -291,7 +291,7 @@ def test_a_connection_that_came_by_no_door() -> None:
     assert channel_count(book) == 0
 
 
-# --- when it is too much ----------------------------------------------------------------------------------------------
+# --- over the budget -------------------------------------------------------------------------------------------------
 
 
 def test_the_newest_waits_and_goes_on() -> None:
@@ -307,7 +307,7 @@ def test_the_newest_waits_and_goes() -> None:
     book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.after(4.9) << []
-    book >> Received(SIX, frame(0x00, b"x")) << []  # it was on its way, and wins no time
+    book >> Received(SIX, frame(0x00, b"x")) << []  # it was in flight, and does not extend the time
     size = channel_count(book)
     book.after(0.1) << [Abort(SIX)]
     assert book.logs == [Log(Level.WARNING, "no memory left for strangers", {"held": size})]
@@ -356,9 +356,9 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
         book >> Received(ch, some(60 * KIB)) << []
     for ch in crowd:
         book >> Closed(ch, "") << []
-    assert len(book.engine.timers._heap) > 100  # of people who are not there
+    assert len(book.engine.timers._heap) > 100  # of peers that have disconnected
     book.after(RELEASE_DELAY)
-    assert len(book.engine.timers._heap) == 2  # of the first connection, and of the order
+    assert len(book.engine.timers._heap) == 2  # of the first connection, and of the schedule
     (order,) = book.drain_commands()
     assert isinstance(order, Compute)
     assert order == Compute(order.op, "memory.give_back")
@@ -390,7 +390,7 @@ WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
 
 
 def deflated() -> bytes:
-    """A message without an end, of which as much can be kept as may be."""
+    """Return the deflated beginning of a message, of the greatest size that may be buffered."""
     deflater = zlib.compressobj(wbits=-15)
     return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
 
@@ -428,9 +428,8 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
     ids=["socket", "head", "body", "body of somebody"],
 )
 def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
-    book = open_book(
-        evolve(DEFAULT_LIMITS, unauthenticated_burst=64 * 1024 * KIB)
-    )  # all that they send is read: nobody waits
+    # everything is read, nothing waits
+    book = open_book(evolve(DEFAULT_LIMITS, unauthenticated_burst=64 * 1024 * KIB))
 
     def wave(first: int) -> None:
         for ch in range(first, first + 100, 2):

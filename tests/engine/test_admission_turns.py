@@ -1,4 +1,4 @@
-"""What strangers send is read in turn, a part of each, and their ends as well."""
+"""Read scheduling of unauthenticated connections: slices in turn, for their data and their ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PING = frame(0x89, b"")
 
 
 def busy() -> ToyPlaybook:
-    """A stranger has just sent as much as is read in one go."""
+    """Use up the budget that is read in one burst."""
     book = open_book(TURNS)
     for size in (4000, 200):
         book >> Received(CH, get(b"/open", b"X: " + b"x" * size)) << [book.says(200, b"")]
@@ -47,7 +47,7 @@ def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
         book >> Received(FOUR, said[at : at + 1024]) << []
     book >> Received(FOUR, said[63 * KIB : 70 * KIB]) << [PauseReading(FOUR)]
     assert channel_count(book) == 70 * KIB
-    book >> Received(FOUR, said[70 * KIB :]) << []  # on its way already
+    book >> Received(FOUR, said[70 * KIB :]) << []  # in flight already
     book.after(1.0)
     assert book.drain_commands().count(ResumeReading(FOUR)) == 1
     assert 30 * KIB < channel_count(book) < 31 * KIB
@@ -61,7 +61,7 @@ def test_what_those_in_line_have_sent_counts() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
     book >> Received(SIX, bytes(30 * KIB)) << []
     book >> Received(EIGHT, bytes(30 * KIB)) << [PauseReading(EIGHT)]
-    book >> ReadClosed(EIGHT) << []  # on its way already
+    book >> ReadClosed(EIGHT) << []  # in flight already
     book >> Closed(SIX, "") << [ResumeReading(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book >> Closed(FOUR, "") << []
@@ -82,7 +82,7 @@ def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
 
 def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
     book = open_book(TURNS)
-    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # somebody who is known from here on
+    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # authenticated from here on
     connect(book, FOUR)
     book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> accepted(SIX, Address("192.0.2.9", 5)) << []
@@ -109,7 +109,7 @@ def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     connect(book, FOUR)
     book >> Received(FOUR, PING * 10_000) << [SendMatcher(FOUR, startswith=b"\x8a\x00")]
     left = channel_count(book)
-    for _ in range(10):  # facts that one round of the loop has, each later than the one before
+    for _ in range(10):  # facts of one round of the loop, each later than the one before
         book.now = book.now.at(book.now.mono + 0.002)
         book >> Closed(ChannelId(99)) << []
     assert channel_count(book) == left
@@ -132,7 +132,7 @@ def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
     for stream in streams:
         book.send_request(stream, "/hello", None, (b"x", b"%d" % stream * 3000))
     said = book.client.data_to_send()
-    assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
+    assert len(said) > 5 * KIB  # more than one slice; the first request authenticates
     book.book >> Received(CH, said)
     assert answers(book.feed(book.book.drain_commands())) == dict.fromkeys(streams, (200, b"hello"))
     assert not book.pauses
@@ -163,7 +163,7 @@ def test_who_has_said_the_end_does_not_wait_for_long() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
         book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
         book >> ReadClosed(ch) << []
-    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # what others have had read
+    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # read for other connections
     book.after(TURNS.unauthenticated_timeout) << [Abort(FOUR), Abort(SIX)]
     assert not book.logs
     for ch in (FOUR, SIX):

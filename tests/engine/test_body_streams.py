@@ -1,4 +1,4 @@
-"""Bodies that are not held in memory: requests read in pieces, files sent past the core, answers written bit by bit."""
+"""Bodies that are not held in memory: requests read in pieces, files sent past the core, streamed responses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MEG = 1024 * 1024
 
 
 class Reader:
-    """A handler that reads the body, and after each piece works until `go_on` if it is `slow`."""
+    """A handler that reads the body and, if it is `slow`, works after each piece until `go_on`."""
 
     def __init__(self, book: ToyPlaybook, *, slow: bool = False) -> None:
         self.book = book
@@ -70,7 +70,7 @@ class Reader:
         return plain(b"%d" % sum(map(len, self.pieces)))
 
     def go_on(self) -> list[Command]:
-        """The work on a piece is done; what comes of it, but for the work on the next."""
+        """Finish the work on a piece; return the commands, except the work on the next piece."""
         self.book >> Done(self.op, None)
         return without_work(self.book)
 
@@ -145,10 +145,10 @@ def test_a_slow_handler_holds_the_reading() -> None:
     assert without_work(book) == []
     book >> Received(CH, b"x" * 1000) << []
     book >> Received(CH, b"x") << [PauseReading(CH)]
-    book >> Received(CH, b"x" * 9) << []  # was under way
+    book >> Received(CH, b"x" * 9) << []  # was in flight
     assert reader.go_on() == [ResumeReading(CH)]
     assert list(map(len, reader.pieces)) == [10, 1010]
-    book >> Received(CH, b"x" * 2980) << []  # all of the rest: nothing is left to hold
+    book >> Received(CH, b"x" * 2980) << []  # the whole rest: there is no more to pause
     assert reader.go_on() == []
     assert reader.go_on() == [book.says(200, b"4000")]
 
@@ -241,7 +241,7 @@ def test_a_handler_that_answers_early_has_the_rest_drained() -> None:
     teapot = book.says(418, b"teapot: no more")
     book >> Received(CH, post(b"/stream", b"x" * 500, length=600)) << [teapot]
     book >> Received(CH, b"x" * 100 + get(b"/hello")) << [book.says(200, b"hello")]
-    last = book.says(418, b"teapot: no more", CLOSE)  # more is to come than is drained
+    last = book.says(418, b"teapot: no more", CLOSE)  # the rest exceeds what is drained
     book >> Received(CH, post(b"/stream", b"x" * 500, length=700)) << [last, CloseWrite(CH)]
     book >> Received(CH, b"x" * 200) << []
 
@@ -355,7 +355,7 @@ def test_requests_behind_a_file_wait() -> None:
     commands = book.drain_commands()
     assert commands[-1] == PauseReading(CH)
     order = book.order(SendFile)
-    book.after(50.0) << []  # and nobody is told to hurry
+    book.after(50.0) << []  # no deadline runs
     book >> Done(order.op, 5) << [ReleaseFile(7), ResumeReading(CH), book.says(200, b"hello")]
 
 
@@ -387,13 +387,13 @@ def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
     book >> Done(order.op, 64) << [ReleaseFile(7)]
     book.get(b"/hello") << [book.says(200, b"hello")]
     book.sent() << []
-    book.after(74.0) << []  # nothing is waited for but a request
+    book.after(74.0) << []  # only a new request is awaited
 
 
 def test_a_file_behind_bytes_that_have_not_left() -> None:
     book, order = sending(64)
     head = len(wire_bytes(book.drain_commands()))
-    book >> Done(order.op, 64) << [ReleaseFile(7)]  # told before the head was
+    book >> Done(order.op, 64) << [ReleaseFile(7)]  # reported before the head was sent
     book.after(59.0) << []
     book >> Sent(CH, head + 64) << []
     book.after(14.0) << []

@@ -1,4 +1,4 @@
-"""Answers that are written bit by bit."""
+"""Responses that are written in pieces."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tests.engine.streamed_answers import TEXT, file_answer, without_work
 from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.support.playbook import CH, SendMatcher, wire_bytes
 
-# --- streamed answers ---
+# --- streamed responses ---
 
 
 class Producer:
-    """Writes what it is told to."""
+    """A producer that the test controls."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.book = book
@@ -66,7 +66,7 @@ class Producer:
 
 
 def streaming(book: ToyPlaybook) -> Producer:
-    """The head is out and gone."""
+    """Start a streamed response whose head has been sent."""
     producer = Producer(book)
     commands = book.get(b"/answer").drain_commands()
     book >> Sent(CH, len(wire_bytes(commands)))
@@ -131,7 +131,7 @@ def test_a_producer_waits_for_the_peer_to_read() -> None:
     book >> Sent(CH, 100) << []
     book.after(59.0) << []
     book >> Sent(CH, 1) << []
-    book.after(59.0) << []  # it looked again in between
+    book.after(59.0) << []  # there was progress in between
     book >> Sent(CH, 80)
     assert without_work(book) == [ResumeReading(CH)]
     assert producer.op != before
@@ -186,7 +186,7 @@ def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
 
 
 def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
-    """A pause of the producer ends in the very call that brings `Closed`: nothing is ordered for the channel."""
+    """The producer's pause ends in the call that handles `Closed`: no command names the channel."""
     book = open_book()
     over: list[bool] = []
 

@@ -21,11 +21,11 @@ from tests.engine.test_flow import Owner
 from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
-TICKETED = OperationId(2)  # a command that is run to its end takes its ticket first
+TICKETED = OperationId(2)  # `run_command` uses the first ticket itself
 
 
 class Output:
-    """A `ChildHandler` that writes down what it is told."""
+    """A `ChildHandler` that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[object] = []
@@ -49,7 +49,7 @@ def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Ou
 
 
 def of_the_child(book: ToyPlaybook) -> list[Any]:
-    """What the last step ordered for it."""
+    """Return the commands of the last step for the child."""
     return [command for command in book.drain_commands() if getattr(command, "ch", None) == ONE]
 
 

@@ -37,7 +37,7 @@ def fail() -> None:
     raise RuntimeError("a secret")
 
 
-# --- facts of what is not there ---
+# --- facts about unknown channels and operations ---
 
 
 def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
@@ -64,7 +64,7 @@ def test_unwanted_peers_are_turned_away() -> None:
 
 
 class Last(Channel):
-    """What others need until they are gone."""
+    """A channel that others need until they have ended."""
 
     survives_stop = True
     stopped = 0
@@ -283,7 +283,7 @@ REQUESTS = st.sampled_from(
 
 
 def spoken(data: bytes, sizes: Cuts) -> list[Command]:
-    """All commands but those that pause reading, with the bytes of sends joined."""
+    """Return all commands except those that pause reading, with the bytes of sends joined."""
     book = open_book()
     commands: list[Command] = []
     for piece in cut(data, sizes):

@@ -108,7 +108,7 @@ def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
     )
     book.sent() << []
     book >> Received(CH, b"x" * 101) << []
-    book.after(2.0) << [Abort(CH)]  # whoever waits for our FIN before it goes need not wait for a deadline
+    book.after(2.0) << [Abort(CH)]  # a peer that waits for our FIN before its own gets it before the deadline
 
 
 def test_a_body_where_none_is_taken_is_thrown_away() -> None:

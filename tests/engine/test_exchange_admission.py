@@ -1,4 +1,4 @@
-"""A policy that has to ask somebody: the request waits, and nothing more of it is taken meanwhile."""
+"""Asynchronous access policies: the request waits for the decision, and reading pauses meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
 
 def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
-    """Send a request; what the policy asks."""
+    """Send a request and return the operation of the policy."""
     book >> Received(CH, data)
     order, paused = book.drain_commands()
     assert paused == PAUSED
@@ -108,7 +108,7 @@ def test_a_streamed_body() -> None:
 
 
 def reader(got: bytearray) -> Callable[[Request], Flow[Response]]:
-    """A handler that reads a body as it comes."""
+    """Return a handler that reads a body in pieces."""
 
     def answer(request: Request) -> Flow[Response]:
         while data := (yield from request.stream.read()):

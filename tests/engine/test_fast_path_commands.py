@@ -1,4 +1,4 @@
-"""Requests that come whole: what comes of them is what comes of them with the law alone, command by command."""
+"""Fast path for whole requests: its commands equal those of the reference implementation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
-    """Every command of a story, its logs, and when the core would look again."""
+    """Return every command of a story, its logs, and its deadlines."""
     monkeypatch.setattr(
         server_channel, "FastPathServerConnection", ReferenceServerConnection if law else FastPathServerConnection
     )
@@ -44,7 +44,7 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Li
 
 
 def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
-    """The lane and the law have the same story."""
+    """Check that fast path and reference implementation give the same story."""
     limits = limits or Limits()
     lane, law = (told(story, monkeypatch, law=law, limits=limits) for law in (False, True))
     assert lane == law
@@ -201,7 +201,7 @@ def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.Monk
 
 
 def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads how a request is served reads no more functions than these, from the fact to the handler."""
+    """Only these functions are on the way from the fact to the handler, so that the code can be read."""
     monkeypatch.setattr(server_channel, "FastPathServerConnection", FastPathServerConnection)
     book = open_book()
     hops: list[str] = []

@@ -17,7 +17,7 @@ ONE = OperationId(1)
 
 
 class Owner:
-    """Starts flows on an engine and keeps what it is told."""
+    """Starts flows on an engine and records their results."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.engine: Engine = book.engine
@@ -191,7 +191,7 @@ class _Half(Deferred):
 
 def test_what_waits_for_one_call() -> None:
     later, told = _Half(), list[object]()
-    assert later.resolve(1) is False  # nobody waits yet
+    assert later.resolve(1) is False  # no flow waits yet
     later.then(told.append)
     assert (later.resolve(2), later.resolve(3)) == (True, False)
     later.then(told.append)

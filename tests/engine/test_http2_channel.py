@@ -1,4 +1,4 @@
-"""A server's end of HTTP/2: many requests on one connection, each with its own phases, deadlines and credit."""
+"""HTTP/2 server channel: many requests on one connection, each with its own phases, deadlines and credit."""
 
 from __future__ import annotations
 
@@ -245,19 +245,19 @@ def test_a_body_that_is_not_wanted_any_more() -> None:
 
 
 def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_answer() -> None:
-    """Some drop an answer for the reset behind it, others send all before they read: RFC 9113 section 8.1 or not."""
+    """Clients may drop a response before a reset, or send all before they read, despite RFC 9113 section 8.1."""
     book = Http2Playbook(Limits(max_linger=400_000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()
     assert answers(heard) == {1: (413, b"body_too_large: the body may have at most 10 bytes")}
     assert resets(heard) == []
-    for _ in range(4):  # more than the window: it is given back
+    for _ in range(4):  # more than the window, which is refilled
         book.client.send(RequestData(ONE, bytes(100_000)))
         assert book.talk() == []
     assert book.client.unsent(ONE) == 0
     book.client.send(RequestData(ONE, bytes(400_000)))
     assert book.talk() == []
-    assert book.client.unsent(ONE) > 0  # not without end
+    assert book.client.unsent(ONE) > 0  # but with a limit
     assert book.after(1.9) == []
     assert book.after(0.2) == []
     assert not book.client.knows(ONE)
@@ -385,7 +385,7 @@ def test_a_stranger_may_say_less_on_a_socket() -> None:
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
-    book.toy.handler.open_socket.mark_authenticated()  # that of the last
+    book.toy.handler.open_socket.mark_authenticated()  # of the last request
     book.toy.handler.told.clear()
     for stream in (THREE, FIVE):
         book.client.send(TextMessage(stream, "x" * 70_000))
@@ -395,7 +395,7 @@ def test_a_stranger_may_say_less_on_a_socket() -> None:
     (closed,) = book.talk()
     assert isinstance(closed, WebSocketClosed)
     assert (closed.stream, closed.code) == (ONE, 1009)
-    book.toy.handler.open_socket.mark_authenticated()  # harmless when it is over
+    book.toy.handler.open_socket.mark_authenticated()  # harmless after the end
     book.client.send(TextMessage(THREE, "still here"))
     assert book.talk() == []
 

@@ -1,4 +1,4 @@
-"""WebSockets over HTTP/2, at the server's end: beside requests, silent, cut, and not read."""
+"""WebSockets over HTTP/2, in the server's role: beside requests, silent, cut, and unread."""
 
 from __future__ import annotations
 

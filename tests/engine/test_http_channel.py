@@ -65,7 +65,7 @@ def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
     book.sent() << []
     book >> Received(CH, b"x" * 1000) << []
     book >> Received(CH, b"x") << [PauseReading(CH)]
-    book >> Received(CH, b"x") << []  # was under way
+    book >> Received(CH, b"x") << []  # was in flight
     book.after(2.0) << [Abort(CH)]
 
 

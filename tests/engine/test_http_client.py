@@ -57,7 +57,7 @@ def test_unless_it_is_said_how_long_it_may_take_half_a_minute() -> None:
 
 
 def fetching() -> tuple[Playbook, FlowService]:
-    """A fetch whose request is out."""
+    """Start a fetch whose request has been sent."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [REQUEST]
@@ -65,7 +65,7 @@ def fetching() -> tuple[Playbook, FlowService]:
 
 
 def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, FlowService, bytes]:
-    """A WebSocket that was asked for, and the answer that accepts it."""
+    """Request a WebSocket and return the response that accepts it."""
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
@@ -187,7 +187,7 @@ def test_a_server_that_does_not_speak_http() -> None:
 
 
 def test_an_answer_that_is_too_large() -> None:
-    """It is given up as soon as it says so, or has gone too far without a word."""
+    """The response is dropped when its length is announced, or when too much has arrived without one."""
     for length in (b"Content-Length: 5", b"Connection: close"):
         book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(4), within=5.0))
         book >> Started() << [CONNECT]
@@ -276,7 +276,7 @@ def test_only_what_can_be_a_token_is_shown() -> None:
 
 
 class Source:
-    """A body of so many bytes, whose pieces are read when the test says so."""
+    """A request body of `size` bytes; the test controls when its pieces are read."""
 
     def __init__(self, engine: Engine, size: int, piece: int = 100_000) -> None:
         self.engine, self.size, self.piece = engine, size, piece
@@ -294,7 +294,7 @@ class Source:
 def uploading(
     size: int, within: float = 600.0, into: ResponseMode[Any] | None = None
 ) -> tuple[Playbook, FlowService, Source]:
-    """A request whose body is on its way, and whose head is out."""
+    """Send the head of a request whose body is still being read."""
     made: list[Source] = []
 
     def flow(engine: Engine) -> Flow[Any]:
@@ -311,7 +311,7 @@ def uploading(
 
 
 def reads(book: Playbook, source: Source) -> int:
-    """The next piece is there: how many bytes are sent then."""
+    """Deliver the next piece; return the number of bytes that are sent then."""
     return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).drain_commands(), ONE))
 
 
@@ -323,7 +323,7 @@ def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
         n = reads(book, source)
         assert n == 100_000
         sent += n
-        if len(source.asked) == before and sent < 1_000_000:  # as much is on its way as may be
+        if len(source.asked) == before and sent < 1_000_000:  # the buffer limit is reached
             book >> Sent(ONE, n)
             book.drain_commands()
             book >> Sent(ONE, 200_000)
@@ -341,7 +341,7 @@ def test_an_answer_before_all_was_sent() -> None:
         if late:
             reads(book, source)
             reads(book, source)
-            reads(book, source)  # it waits for the server
+            reads(book, source)  # waits for the server
         book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
         if not late:
             assert not caller.results

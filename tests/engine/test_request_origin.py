@@ -1,4 +1,4 @@
-"""Who makes a request, by its peer and its head alone."""
+"""Origin of a request, by its peer and its head alone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
         (((b"sec-fetch-site", b"same-origin"),), False),
         (((b"sec-fetch-site", b"same-site"),), True),
         (((b"sec-fetch-site", b"cross-site"),), True),
-        # What a browser says settles it: a proxy cut the port off `Host`, or put another name there.
+        # Sec-Fetch-Site decides: a proxy cut the port off `Host`, or replaced the name.
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-origin")), False),
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"none")), True),
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-site")), True),
@@ -202,7 +202,7 @@ def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) 
     [
         (b"203.0.113.5, 198.51.100.1, 10.1.2.3", "198.51.100.1"),
         (b"198.51.100.1, 2001:db8:ffff::7, 10.1.2.3:99", "198.51.100.1"),
-        (b"10.9.9.9, 10.1.2.3", "10.9.9.9"),  # nobody else: it came from the farthest of them
+        (b"10.9.9.9, 10.1.2.3", "10.9.9.9"),  # no other address: it came from the farthest proxy
         (b"198.51.100.1, unknown, 10.1.2.3", "unknown"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Event streams that are read at the reader's pace."""
+"""Event streams with backpressure from the reader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ END = Received(ONE, b"0\r\n\r\n")
 
 
 class Slow:
-    """Reads when told to, and keeps what came: the data of a batch of events, or a piece of a body."""
+    """A reader that the test controls; it records the data of a batch of events, or a piece of a body."""
 
     tap: Callable[[str, str], bool] | None = None
 
@@ -49,7 +49,7 @@ class Slow:
         self.reader: EventReader | BodyReader
 
     def read(self) -> None:
-        """Go on."""
+        """Continue reading."""
         self.engine.resume(self.ticket, None)
 
     def flow(self, engine: Engine) -> Flow[object]:
@@ -75,7 +75,7 @@ class Slow:
 
 
 def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
-    """Its request is out."""
+    """Start the flow and send its request."""
     book, caller = calling(slow.flow)
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [request]
@@ -84,7 +84,7 @@ def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
 
 
 def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, FlowService, Slow]:
-    """A stream whose request is out."""
+    """Start reading an event stream whose request has been sent."""
     slow = Slow(event_stream(), within)
     return *asking(slow, REQUEST), slow
 
@@ -144,7 +144,7 @@ def test_empty_events_count_too() -> None:
 
 def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
     book, caller, slow = opened(within=60.0)
-    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    book.after(500.0) << []  # no read is pending: the server may see a slow reader
     book.act(slow.read) << []
     book.after(50.0) << []
     book >> chunk(b": keepalive\n\n") << []
@@ -239,7 +239,7 @@ def test_giving_it_up() -> None:
 
 
 def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
-    """A stream whose events of type `a` somebody takes. It has begun."""
+    """Start a stream whose events of type `a` a callback consumes."""
     book, _, slow = reading(within=60.0)
     taken: list[tuple[str, str]] = []
 
@@ -267,7 +267,7 @@ def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
 @pytest.mark.parametrize(
     ("reads", "batch"),
     [
-        ([b"event: b\ndata: 1\n\n", b"event: a\ndata: 2\n\n"], ["1", "2"]),  # the one before is not read yet
+        ([b"event: b\ndata: 1\n\n", b"event: a\ndata: 2\n\n"], ["1", "2"]),  # the one before is still unread
         ([b"event: a\ndata: 1\n\nevent: a\ndata: 2\n\n"], ["1", "2"]),
         ([b"event: a\nid: 5\ndata: 1\n\n"], ["1"]),
         ([b": x", b"event: a\ndata: 1\n\n", b"data: 2\n\n"], ["1", "2"]),
@@ -339,15 +339,15 @@ def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
     book >> Received(ONE, HEAD) << []
     book >> chunk(b"mine") << []
     book >> chunk(b"yours") << []
-    book >> chunk(b"mine") << []  # shown while the reader is elsewhere, too: whoever takes it knows of that
+    book >> chunk(b"mine") << []  # shown also while no read is pending: the callback allows for that
     book >> chunk(b"unread") << []
-    book >> chunk(b"mine") << []  # behind something that waits, it waits
+    book >> chunk(b"mine") << []  # after a waiting piece, it waits too
     assert (shown, read) == ([b"mine", b"yours", b"mine", b"unread"], [b"yours"])
     book.after(10.0) << []
     assert read == [b"yours", b"unreadmine"]
     book.after(50.0) << []
     book >> chunk(b"mine") << []
     book.after(59.0) << []
-    assert caller.results == []  # what was taken was heard
+    assert caller.results == []  # consumed bytes count as progress
     book.after(1.0) << [Abort(ONE)]
     assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]

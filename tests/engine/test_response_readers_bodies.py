@@ -1,4 +1,4 @@
-"""Bodies that are read at the reader's pace."""
+"""Response bodies with backpressure from the reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunke
 
 
 def reading() -> tuple[Playbook, FlowService, Slow]:
-    """A body whose request is out."""
+    """Start reading a body whose request has been sent."""
     slow = Slow(streamed(), 60.0)
     return *asking(slow, REQUEST), slow
 
@@ -79,7 +79,7 @@ def test_it_is_not_read_while_much_is_unread() -> None:
 
 def test_silence_is_counted_from_the_question() -> None:
     book, caller, slow = opened()
-    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    book.after(500.0) << []  # no read is pending: the server may see a slow reader
     book.act(slow.read) << []
     book.after(59.0) << []
     assert caller.results == []

@@ -1,4 +1,4 @@
-"""What is the same of every answer. How each kind is said: `test_turn`, `test_exchange`, `test_stream_answers`."""
+"""Properties common to all responses; the kinds are in `test_exchange` and `test_body_streams_answers`."""
 
 from __future__ import annotations
 

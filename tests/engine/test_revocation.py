@@ -1,4 +1,4 @@
-"""What an exchange does when whoever holds it is gone, and when the policy says no to a body that took its time."""
+"""Effects of a revoked credential on an exchange, and a second policy check after a slow body."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_ends_with_its_holder_may_take_others_with_it() -> None:
     assert (mine.told, more.told) == ([GONE], [GONE])
 
 
-# --- the holder is gone ---------------------------------------------------------------------------------------------
+# --- the credential is revoked ---------------------------------------------------------------------------------------
 
 
 def held_book() -> ToyPlaybook:
@@ -57,7 +57,7 @@ def held_book() -> ToyPlaybook:
 
 
 def end(book: ToyPlaybook) -> ToyPlaybook:
-    """In the `handle` of something else, the holder is gone."""
+    """Revoke the credential while another fact is handled."""
     return book >> accepted(4)
 
 
@@ -132,7 +132,7 @@ def test_what_was_answered_already_is_left_alone() -> None:
     book >> Received(CH, b"x" * 11 + get(b"/hello")) << [book.says(200, b"hello")]
 
 
-# --- the policy is asked again --------------------------------------------------------------------------------------
+# --- the policy is checked again -------------------------------------------------------------------------------------
 
 
 def test_a_body_that_took_its_time_is_judged_again() -> None:

@@ -80,8 +80,8 @@ BEHIND = Router(TABLE.routes, "/q")
         ("/q", "/"),
         ("/q/", "/"),
         ("/q/nothing/at/all", "/nothing/at/all"),
-        ("/a", "/a"),  # whoever is beside the proxy, or behind one that takes the prefix off
-        ("/q/b/z", "/q/b/z"),  # a route as it is
+        ("/a", "/a"),  # a client beside the proxy, or behind one that removes the prefix
+        ("/q/b/z", "/q/b/z"),  # a route without prefix
         ("/qa", "/qa"),
         ("", ""),
     ],

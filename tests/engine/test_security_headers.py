@@ -1,4 +1,4 @@
-"""The pages of all servers have the same header fields, but for what they may load."""
+"""Security header fields of pages: the same for all servers, except the sources that a page may load."""
 
 from __future__ import annotations
 

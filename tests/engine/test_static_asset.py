@@ -1,4 +1,4 @@
-"""A file in memory: sent once, and asked for again by its tag."""
+"""Static assets in memory: sent once, then validated by their ETag."""
 
 from __future__ import annotations
 

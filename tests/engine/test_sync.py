@@ -1,4 +1,4 @@
-"""Waiting for several flows, and for one's turn."""
+"""Synchronization of flows: waiting for several, semaphores, wakeups and shields."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_who_cancels_it_cancels_them() -> None:
 
 
 class Visitors:
-    """Flows that each stay two seconds in the same place."""
+    """Flows that hold the semaphore for two seconds each."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -134,7 +134,7 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
         tasks = [engine.spawn(visitors.visit(engine, place, name)) for name in "abc"]
         yield from sleep(engine, 1.0)
         tasks[gone].cancel()
-        assert place.waiting == 1  # the one that gave up has left it, too
+        assert place.waiting == 1  # the cancelled one has left the queue, too
         yield from sleep(engine, 9.0)
         yield from place.acquire()  # it is free again
         place.release()
@@ -203,7 +203,7 @@ def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
         return (yield from gather(engine, [bells[0].wait(engine.now.mono + 5.0), bells[0].wait(engine.now.mono + 9.0)]))
 
     book, caller = running(waiting)
-    book.after(5.0) << []  # the first has had enough
+    book.after(5.0) << []  # the first has timed out
     book.act(lambda: bells[0].notify_all()) << []
     book.act(lambda: bells[0].notify_all()) << []
     assert caller.results == [[TIMED_OUT, None]]

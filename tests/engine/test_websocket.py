@@ -155,7 +155,7 @@ def test_a_peer_that_does_not_read_holds_its_sender_back() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.send_text("é" * 150_000)
-    book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be waiting for the same
+    book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be blocked in the same way
     writable = [socket.writable]
     book >> Sent(CH, 200_000) << []
     book >> Sent(CH, 50_000) << []
@@ -262,11 +262,11 @@ def test_the_handler_is_told_of_the_end_once() -> None:
     assert book.toy.handler.told == [("open",), ("closed", 1006, "first")]
 
 
-# --- who does not read --------------------------------------------------------------------------------------------
+# --- peers that do not read --------------------------------------------------------------------------------------
 
 
 class Speaker(RecordingWebSocketHandler):
-    """Says what it hears, and closes at a word."""
+    """Echoes text messages, and closes on the text `close`."""
 
     def on_text(self, text: str) -> None:
         if text == "close":

@@ -49,7 +49,7 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
 
 
 def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
-    """What was said is stored, and the stream ends in good order."""
+    """The partial answer is stored, and the stream ends regularly."""
     with running(tmp_path, "servers.api", *LOCAL) as api:
         port = port_of(api)
         identity = call(port, "POST", "/api/sessions", {}).body["id"]
@@ -76,7 +76,7 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
 
 
 def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
-    """So there are of a setting that is nearly one, and not of those that other programs keep in the file."""
+    """Misspelled settings give warnings too, but not those of other programs in the file."""
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL) as api:

@@ -1,4 +1,4 @@
-"""Three real API servers with PostgreSQL, Redis and a proxy: one service, whichever of them is killed."""
+"""Three real API servers with PostgreSQL, Redis and a proxy: one service, even when nodes are killed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tests.servers.api_cluster import ApiCluster, Stream
 from tests.servers.relay_cluster import BackgroundLoad, needs_nodes, until
 
 pytestmark = needs_nodes
-Told = tuple[str, str, tuple[int, str]]  # session, what was said, and what came back
+Told = tuple[str, str, tuple[int, str]]  # session, message, and its result
 
 ANSWERS = {
     200,  # done
-    0,  # the node that was asked has died, or the proxy says so
-    502,  # the turn was cut short before it said anything
-    503,  # its session is at a node that is gone, or Redis or the store is
+    0,  # the requested node has died, or the proxy reports an error
+    502,  # the turn was interrupted before its first text
+    503,  # the session's node, Redis or the store is unavailable
 }
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
-    """Each test leaves it whole."""
+    """Return the cluster, which each test leaves complete."""
     with ApiCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
-    """Two people in each chat, through the proxy."""
+    """Start two users in each chat, through the proxy."""
 
     def chat(session: str, number: int) -> Told:
         said = f"number {number}"
@@ -42,7 +42,7 @@ def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
 
 
 def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
-    """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
+    """Check that an answer is stored exactly once, after its message; refused messages are stored at most once."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
         rows = cluster.rows(0, session)
@@ -79,7 +79,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     path = f"/api/sessions/{session}/chat/stream"
     slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
     slow.until("assistant.delta")
-    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # waits in line at the first
+    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # queued at the first node
     assert cluster.request(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
     cluster.kill(0)
     assert slow.rest()[-1:] != ["done"]

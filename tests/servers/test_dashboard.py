@@ -43,7 +43,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
 
 
 def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
-    """And an API server that is not there: each is found by itself."""
+    """The dashboard shows the relay and reports the missing API server."""
     with (
         running_relay(tmp_path, runtime=runtime) as (_, relay),
         running(
@@ -111,7 +111,7 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
-    """The key of the API is the one that it has, and neither needs a certificate to be trusted."""
+    """The dashboard uses the API's key, and neither server needs a trusted certificate."""
     env = {"API_SERVER_KEY": "sk-board-22"}
     if secure:
         env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
@@ -132,7 +132,7 @@ def test_all_but_some(tmp_path: Path) -> None:
         ports_of(servers, 2)
         assert servers.stop() == 0
         assert not [line for line in servers.seen if line.startswith("dashboard")]
-    env = {"SVC_RELAY_PORT": "9"}  # another relay than the one beside it
+    env = {"SVC_RELAY_PORT": "9"}  # another relay than the one in the same process
     with running(tmp_path, "servers", *ALL, "--no-api", "--dashboard-port", "0", env=env) as servers:
         port = ports_of(servers, 2)["dashboard"]
         assert call(port, "GET", f"{RELAY}/overview").status == 502
@@ -186,4 +186,4 @@ def test_the_page_is_packaged() -> None:
     assert b"https://" not in files["index.html"]
     assert b"<script>" not in files["index.html"]
     assert b"style=" not in files["index.html"]
-    assert sum(map(len, files.values())) < 160_000  # bytes: it loads at once
+    assert sum(map(len, files.values())) < 160_000  # bytes: it loads quickly

@@ -22,7 +22,7 @@ from svc_proto.facts import Fact
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """What ends a process takes Ctrl-C away from Python; this one goes on."""
+    """Restore the SIGINT handler, which the end of a program disables: this process continues."""
     before = signal.getsignal(signal.SIGINT)
     yield
     gc.unfreeze()
@@ -30,7 +30,7 @@ def interruptible() -> Iterator[None]:
 
 
 class Short:
-    """A core that ends as soon as it is started."""
+    """A core that exits as soon as it is started."""
 
     def __init__(self, outcome: Exit) -> None:
         self.outcome = outcome

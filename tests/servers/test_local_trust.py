@@ -1,4 +1,4 @@
-"""The local secret between real programs: who shows it, who does not start without a password."""
+"""The local secret between real programs, and dashboards that need a password."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def svc(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[s
 def test_our_own_commands_show_the_secret(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, env={"RELAY_LOCAL_TRUST": "secret"}) as servers:
         port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        servers.line("^To pair a phone")  # the start asks its own relay
+        servers.line("^To pair a phone")  # the start sends a request to its own relay
         assert any("dashboard: not started" in line for line in servers.seen)
         file = tmp_path / "svc" / LOCAL_SECRET
         assert file.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""The command lines of the servers: what each takes, and how each says what it cannot take."""
+"""Command lines of the servers: their options, and their errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(name: str) -> ProgramCommand:
 
 
 def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a program prints that starts nothing."""
+    """Return the output of a program that exits without starting a server."""
     with pytest.raises(SystemExit) as left:
         program(name).main([option])
     assert left.value.code == 0

@@ -45,7 +45,7 @@ def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         raw = RawSocket(LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
         relay.process.send_signal(signal.SIGINT)
-        assert raw.receive()[0] == CLOSE  # and it waits now for an answer, which does not come
+        assert raw.receive()[0] == CLOSE  # the relay waits for a close frame that does not come
         assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
         raw.wire.close()
 
@@ -67,7 +67,7 @@ def test_what_survives_a_restart_and_a_kill(tmp_path: Path) -> None:
             with running_relay(tmp_path, port=port):
                 assert phone.line(f"^online: session ({UUID})$")[1] == token
                 assert call(port, "GET", "/current_app", token=token).body["package"]
-                # The limiter and the codes are forgotten, the session is not.
+                # The limiter and the codes are lost, the session is stored.
                 assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
                 assert sign_in(port, session_token=token)["session_token"] == token
             assert phone.stop() == 0

@@ -1,5 +1,7 @@
-"""Three real relays with PostgreSQL, Redis and nginx: one service, whichever of them is killed, and what is left of it
-without Redis and without the store."""
+"""Three real relays with PostgreSQL, Redis and nginx: one service when nodes are killed.
+
+Without Redis or without the store a part of the service remains.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ pytestmark = needs_nodes
 
 ANSWERS = {
     (200, ""),  # done
-    (0, ""),  # the node that was asked has died, or the proxy says so
-    (404, "unknown_device"),  # nobody knows of the phone: it is on its way back
+    (0, ""),  # the requested node has died, or the proxy reports an error
+    (404, "unknown_device"),  # the phone is not connected to any node: it is reconnecting
     (502, "phone_disconnected"),
     (503, "phone_not_connected"),
     (503, "cluster_unavailable"),
@@ -33,7 +35,7 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
-    """Each test leaves it whole."""
+    """Return the cluster, which each test leaves complete."""
     with RelayCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
@@ -41,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
 def driving(
     cluster: RelayCluster, phones: list[NodePhone], callers: int = 4
 ) -> BackgroundLoad[tuple[int, NodePhone, tuple[int, str]]]:
-    """Callers that drive phones through the proxy; what was performed counts."""
+    """Start callers that send commands to phones through the proxy; executed commands count."""
 
     def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
         phone = phones[number % len(phones)]
@@ -147,7 +149,7 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None
 
     def is_good() -> bool:
         code = next(codes)
-        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # clears blocked addresses
         assert registered.status == 200
         answers: list[bool] = []
         threads = [
@@ -163,7 +165,7 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None
         assert answers.count(True) <= 1
         return True in answers
 
-    until(is_good, "a code is good")  # one whose answer Redis could not deliver is used up
+    until(is_good, "a code is good")  # a code is used up when Redis could not deliver the answer
 
 
 def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: RelayCluster) -> None:
@@ -177,7 +179,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
         assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
     assert phone.online.is_set()
     told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)
-    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its node; elsewhere nobody can know of it
+    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its own node; other nodes cannot find it
     cluster.redis.start()
     for n in range(3):
         cluster.wait_reached(n, phone)
@@ -199,7 +201,8 @@ def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(clust
     try:
         load.more(20)
         told = call(cluster.ports[1], "DELETE", f"/sessions/{revoked[1].token}")
-        assert (told.status, told.body["code"]) == (500, "store_failed")  # it is over, and that is not stored yet
+        # the session has ended, but this is not stored yet
+        assert (told.status, told.body["code"]) == (500, "store_failed")
         until(lambda: bool(revoked[1].refused), "the phone is let in no more")
         grants = {"grants": {"bridge": False}}
         patched = call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants)
@@ -220,7 +223,7 @@ def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(clust
     cluster.store.stop("immediate")
     try:
         assert call(cluster.ports[1], "DELETE", f"/sessions/{revoked[2].token}").status == 500
-        for n in range(3):  # from now on what was told is in the store alone, and in the home of node 1
+        for n in range(3):  # only the store has the state from now on, and the home of node 1
             cluster.kill(n)
     finally:
         cluster.store.start()

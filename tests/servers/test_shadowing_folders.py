@@ -1,4 +1,4 @@
-"""Where a command is started there may be folders named like packages of ours: they are not run in their place."""
+"""Folders in the current directory that are named like our packages: commands do not import them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPTS = Path(sys.executable).parent
 
 @pytest.fixture
 def decoys(tmp_path: Path) -> Path:
-    """A folder with one for each package."""
+    """Return a folder with a decoy of each package."""
     for package in PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise SystemExit('a decoy was run')\n")

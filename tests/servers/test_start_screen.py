@@ -33,7 +33,7 @@ def shown(
     screen: StartScreen,
     size: tuple[int, int] | None,
 ) -> list[str]:
-    """What goes to a terminal of so many columns and lines, or to none."""
+    """Return the output to a terminal of this size (columns, lines), or to no terminal."""
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
     screen.show(Notify("started", {}) if size is None else Notify("invite", INVITE))
@@ -112,7 +112,7 @@ def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: s
         return answer
 
     monkeypatch.setattr(click, "prompt", prompt)
-    ask_brand("svc")  # an option has said so
+    ask_brand("svc")  # an option was given
     assert asked == []
     ask_brand(None)
     ask_brand(None)

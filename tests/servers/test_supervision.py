@@ -1,4 +1,4 @@
-"""Servers under a supervisor: the socket that it opened, and what it is told."""
+"""Servers under a supervisor: a passed listener, and notifications."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> socket.socket:
-    """Where news comes to."""
+    """Return the socket that receives notifications."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(str(tmp_path / "notify"))
     sock.settimeout(TIMEOUT)
@@ -69,7 +69,7 @@ def test_sockets_of_others() -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
-    """The environment of a server that was given a socket at an address."""
+    """Return a function that makes the environment of a server with a passed listener."""
     opened: list[socket.socket] = []
 
     def give(role: str, host: str) -> dict[str, str]:
