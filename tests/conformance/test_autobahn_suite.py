@@ -1,4 +1,4 @@
-"""How the reports of Autobahn's chapters become one verdict; its runner is not started here."""
+"""Verdict from the reports of Autobahn's chapters; its runner is not started here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OK, LATE, INFORMATIONAL = ("OK", "OK"), ("FAILED", "UNCLEAN"), ("INFORMATIONAL",
 
 
 class Runner:
-    """Stands for the runner: what it says of each case, run by run."""
+    """Fake runner with scripted results of each case, run by run."""
 
     def __init__(self, told: dict[str, list[tuple[str, str]]]) -> None:
         self.told = told

@@ -1,4 +1,4 @@
-"""What reads and judges the corpus, on a corpus of its own."""
+"""Reader and judge of the corpus, with a corpus of the test."""
 
 from __future__ import annotations
 

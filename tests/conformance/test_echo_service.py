@@ -1,4 +1,4 @@
-"""The echo by itself, in memory: what suites and strange clients rely on."""
+"""The echo service in memory: the behaviour that suites and external clients rely on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONE = StreamId(1)
 
 
 class Caller:
-    """One connection to an echo."""
+    """A connection to an echo."""
 
     def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
@@ -42,7 +42,7 @@ class Caller:
         self.peer: HttpPeer = self.book.accept(lambda node, ch: HttpPeer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
-        """What is heard then."""
+        """Send events and return the answers."""
         before = len(self.peer.events)
         self.peer.send_events(*events)
         return self.peer.events[before:]
@@ -57,7 +57,7 @@ class Caller:
         return events[0].status, b"".join(event.data for event in events if isinstance(event, ResponseData))
 
     def wait(self, seconds: float) -> list[Event]:
-        """What is heard meanwhile."""
+        """Let time pass and return the events received meanwhile."""
         before = len(self.peer.events)
         self.book.after(seconds)
         return self.peer.events[before:]

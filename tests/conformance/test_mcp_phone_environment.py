@@ -1,4 +1,4 @@
-"""The official Python client of MCP, unmodified, does all that it can with a phone; and the way that is cut."""
+"""The unmodified official Python client of MCP uses every feature of a phone; and the proxy that cuts connections."""
 
 from __future__ import annotations
 

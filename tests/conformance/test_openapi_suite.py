@@ -1,4 +1,4 @@
-"""What openapi-spec-validator says of the three documents, and how a report of schemathesis is read."""
+"""Validity of the three documents by openapi-spec-validator, and the reader of schemathesis reports."""
 
 from __future__ import annotations
 

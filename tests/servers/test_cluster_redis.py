@@ -23,7 +23,7 @@ def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path
 
 
 def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
-    """Such a Redis may have no slot and answer each key with MOVED or CLUSTERDOWN; the relay requests no key."""
+    """The Redis may have no slot and answer each key with MOVED or CLUSTERDOWN, but the relay requests no key."""
     # the default is 10,000 above, where connections are
     options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
     with (

@@ -87,7 +87,7 @@ def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
 
 
 def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Their own certificates are trusted, and the dashboard may have one as well."""
+    """The dashboard trusts the servers' own certificates, and may have a certificate as well."""
     cert, key = map(str, certificate)
     env = {
         **{f"{name}_SSL_CERT": cert for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},

@@ -1,4 +1,4 @@
-"""h2 relieved of work: it says and refuses what bare h2 does."""
+"""Optimized h2: it sends and refuses the same as bare h2."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = st.one_of(
     st.tuples(st.just(0), st.sampled_from([0, 1, 8]), st.integers(0, 9), st.sampled_from([b"", b"\x01ab"])),
     st.tuples(st.just(3), st.just(0), st.integers(1, 9), st.just(bytes(4))),
     st.tuples(st.just(9), st.sampled_from([0, 4]), st.integers(1, 9), st.sampled_from(HEADS)),
-    st.tuples(st.just(-1), st.integers(0, 9), st.integers(1, 9), st.just(b"")),  # we say something of `SAID`, or reset
+    st.tuples(st.just(-1), st.integers(0, 9), st.integers(1, 9), st.just(b"")),  # we send something of `SAID`, or reset
     st.tuples(st.just(8), st.just(0), st.integers(0, 3), st.just(b"\0\0\x30\0")),  # windows grow
     st.tuples(st.just(4), st.just(0), st.just(0), st.sampled_from([b"\0\1\0\0\0\x40", b"\0\4\0\0\0\3"])),
 )
@@ -113,7 +113,7 @@ def test_blocks_that_are_looked_up_are_what_was_meant(
     for fields, size in blocks:
         if size is not None:
             encoder.header_table_size = size
-        for data in [encoder.encode(fields)] * 2:  # said again, whatever it does to the table
+        for data in [encoder.encode(fields)] * 2:  # sent again, after it has changed the table
             told: list[object] = []
             for decoder in (ours, theirs):
                 with suppress(Exception):
@@ -151,7 +151,7 @@ def test_blocks_that_were_said_are_what_hpack_says(blocks: list[tuple[Fields, in
     for fields, size in blocks:
         if size is not None:
             ours.header_table_size = theirs.header_table_size = size
-        for _ in range(3):  # with the table that it has made, and that it has left
+        for _ in range(3):  # with the old and the new table
             assert ours.block(fields) == theirs.encode(fields)
             assert ours.header_table.dynamic_entries == theirs.header_table.dynamic_entries
 
@@ -165,7 +165,7 @@ def test_few_and_small_blocks_that_were_said_are_remembered() -> None:
         fresh = HeaderBlockEncoder()
         assert (fresh.block([OK] * many) is fresh.block([OK] * many)) is (many == MAX_BLOCK)
     encoder.header_table_size = 100
-    assert encoder.block([OK]) != first[0]  # it says so
+    assert encoder.block([OK]) != first[0]  # the table size update comes first
     assert encoder.block([OK]) == first[0]
 
 

@@ -1,4 +1,4 @@
-"""The reader of bodies in chunks by itself; what it refuses is in `test_http1_strict`."""
+"""The reader of chunked bodies alone; its refusals are in `test_http1_strict`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
     cuts(),
 )
 def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cuts) -> None:
-    """This reader is the stricter one: it never sees another body than h11, nor another end."""
+    """The reader is stricter than h11: it never reads another body than h11, nor another end."""
     data = b"".join(parts)
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     body = b""
@@ -62,7 +62,7 @@ def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cut
         for part in cut(data, sizes):
             chunks.receive_data(part)
             body += chunks.read()
-        body += chunks.read()  # an error behind data is told by the next call
+        body += chunks.read()  # an error after data is raised by the next call
     except RemoteProtocolError:
         return
     try:
@@ -75,7 +75,7 @@ def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cut
 
 
 def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
-    """The body, and what is behind it once it is complete."""
+    """Return the body, and the bytes after its end once it is complete."""
     peer = h11.Connection(h11.SERVER)
     peer.receive_data(HEAD + data)
     peer.next_event()
@@ -134,7 +134,7 @@ def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
 
 
 def test_a_long_line_is_searched_once() -> None:
-    """Byte by byte it must not cost the square of its length: only what is new is looked at."""
+    """The cost must not be quadratic in the length: each read searches only the new bytes."""
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"1;")
     for _ in range(DEFAULT_LIMITS.max_head - 3):
@@ -204,7 +204,7 @@ def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
     ],
 )
 def test_a_read_that_is_one_chunk(data: bytes, piece: bytes | None) -> None:
-    """It is looked at, and not taken."""
+    """The chunk is returned without consuming it."""
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     assert body.whole(data) == piece
     assert (body.trailing_data, body.read(), body.begun) == (b"", b"", False)

@@ -216,7 +216,7 @@ def test_what_cannot_be_sent_during_a_request(event: Event) -> None:
 
 
 def switching(request: bytes, extra: bytes = b"") -> bytes:
-    """The answer of a server that accepts, made by our own."""
+    """Return the accepting answer of our own server."""
     server = Http1Connection(Role.SERVER, entropy=seeded())
     server.receive_data(request)
     drain(server)
@@ -291,7 +291,7 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
         feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
 
 
-# --- anything at all --------------------------------------------------------------------------------------------
+# --- arbitrary input --------------------------------------------------------------------------------------------
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())
@@ -302,5 +302,5 @@ def test_nothing_but_remote_protocol_errors_escape(data: bytes, websocket: bool,
         ask(connection, websocket=websocket)
         outcomes.append(outcome(connection, list(cut(data, way)), eof=True))
         assert connection.must_close
-    # Whether bytes behind a complete response arrive with it or later decides if they are an error.
+    # Whether bytes after a complete response arrive with it or later decides if they are an error.
     assert outcomes[0].heard == outcomes[1].heard

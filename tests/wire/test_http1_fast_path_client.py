@@ -1,4 +1,4 @@
-"""The plain lane of calls: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+"""Fast path of HTTP/1.1 clients: its range, its fallbacks, and its equality with the reference implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
 def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
-    """Both have said a request."""
+    """Return both connections after a request."""
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
     both.flush()
@@ -231,7 +231,7 @@ def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
 
 
 def test_a_read_that_is_one_piece_of_the_body() -> None:
-    """It is looked at, by the law too, and nothing is taken."""
+    """The chunk is returned without consuming it, by both implementations."""
     chunk = b"2\r\nok\r\n"
     both = asked()
     assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk)) == (None, None)  # there is no head

@@ -1,4 +1,4 @@
-"""The plain lane: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+"""Fast path of HTTP/1.1 servers: its range, its fallbacks, and its equality with the reference implementation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plain_server(limits: Limits = DEFAULT_LIMITS) -> FastPathServerConnection:
     return FastPathServerConnection(limits=limits, entropy=seeded())
 
 
-# --- the two are the same ---
+# --- both implementations are equal ---
 
 
 @given(st.integers(0, 2**40))
@@ -67,7 +67,7 @@ def test_the_scripts_have_messages_of_the_lane_alone() -> None:
     assert sum(compare_server(seed) for seed in range(40)) > 5
 
 
-# --- a whole turn ---
+# --- a whole exchange ---
 
 
 def test_a_whole_turn() -> None:
@@ -87,7 +87,7 @@ def test_a_whole_turn() -> None:
 
 
 def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
-    """The fields of a plain request, which is answered; None if it is not plain."""
+    """Return the fields of a simple request, which is answered; None if the request is not simple."""
     taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
         return None
@@ -171,7 +171,7 @@ def test_events_are_told_as_by_any_connection(data: bytes) -> None:
     assert both.answer(ONE, 200, (), b"ok")
 
 
-# --- what is plain ---
+# --- simple requests ---
 
 PLAIN = [
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -256,7 +256,7 @@ def test_the_limits_of_a_head_are_the_law() -> None:
         assert caught.value.status == 431
 
 
-# --- the law comes, and goes ---
+# --- fallback and return ---
 
 
 def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
@@ -316,7 +316,7 @@ def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
     both.next_events(2)
     assert both.lane.idle
     assert both.hear_request(GET)
-    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that one is over
+    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that exchange is over
     assert both.answer(TWO, 200, (), b"")
 
 
@@ -347,7 +347,7 @@ def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple
     if 200 <= status <= 999:
         both = ServerPair(DEFAULT_LIMITS)
         both.hear_request(GET)
-        with suppress(LocalMisuseError):  # both say no, in the same words
+        with suppress(LocalMisuseError):  # both refuse with the same text
             both.answer(ONE, status, fields, b"ok")
 
 
@@ -409,7 +409,7 @@ def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
     assert drain(connection)[0].stream == THREE
 
 
-# --- answers in chunks ---
+# --- chunked responses ---
 
 DATED = Headers(((b"date", DATE), JSON))
 
@@ -423,7 +423,7 @@ def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) ->
 
 
 def obeyed(both: ServerPair) -> bool:
-    """Whether the law is in charge."""
+    """Report whether the reference implementation is in charge."""
     return both.lane._law is not None
 
 

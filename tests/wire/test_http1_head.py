@@ -1,4 +1,4 @@
-"""The checks on a raw head, one by one; what they mean for a connection is in `test_http1_server`."""
+"""The checks of a raw head, one by one; their effect on a connection is in `test_http1_server`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMITS = Limits(max_head=100, max_fields=3)
         (b"X-Content-Length: 5\r\n", Framing.NONE),
         (b"Content-Length-X: 5\r\n", Framing.NONE),
         (b"X: Content-Length: 5\r\n", Framing.NONE),
-        (b"a:\r\nb:\r\n", Framing.NONE),  # as many fields as may be
+        (b"a:\r\nb:\r\n", Framing.NONE),  # the greatest number of fields
     ],
 )
 def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:

@@ -1,4 +1,4 @@
-"""Responses in the words of h11."""
+"""Responses as h11 events."""
 
 from __future__ import annotations
 

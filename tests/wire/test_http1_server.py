@@ -141,7 +141,7 @@ def test_http_1_0_ends_with_the_connection() -> None:
     head = feed(connection, b"GET / HTTP/1.0\r\n\r\n")[0]
     assert isinstance(head, RequestHead)
     assert head.http_version == "1.0"
-    connection.send(Informational(ONE, 103))  # dropped: HTTP/1.0 does not know them
+    connection.send(Informational(ONE, 103))  # dropped: HTTP/1.0 does not have them
     assert answer(connection, ONE, headers=Headers()) == b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"
     assert connection.must_close
 
@@ -288,7 +288,7 @@ def test_what_cannot_be_sent(event: Event) -> None:
 def test_nothing_can_be_accepted_without_a_request() -> None:
     with pytest.raises(LocalProtocolError, match="AcceptSocket"):
         server().send(AcceptWebSocket(StreamId(0)))
-    server().send(Informational(StreamId(0), 100))  # there is nobody to tell
+    server().send(Informational(StreamId(0), 100))  # there is no request
 
 
 def test_a_malformed_response_head_leaves_room_for_a_good_one() -> None:
@@ -414,7 +414,7 @@ def test_a_subprotocol_must_have_been_offered() -> None:
     assert b"sec-websocket-protocol: One\r\n" in connection.data_to_send()
 
 
-# --- a body that somebody else writes ---
+# --- a body that is written elsewhere ---
 
 
 def test_a_body_from_elsewhere_is_counted_and_not_written() -> None:

@@ -119,7 +119,7 @@ def test_a_large_answer_waits_for_its_reader() -> None:
     pair.client.acknowledge_data(ONE, window + 1)  # more than there was
     assert pair.exchange()[0][-1] == ResponseEnd(ONE)
     assert pair.server.unsent(ONE) == 0
-    pair.client.acknowledge_data(ONE, 1)  # of a stream that is over
+    pair.client.acknowledge_data(ONE, 1)  # of an ended stream
     assert "idle" in signs(pair.client)
 
 
@@ -149,7 +149,7 @@ def test_a_websocket(sizes: Cuts) -> None:
     pair.client.send(RequestHead(ONE, "GET", "/ws", Headers((*HOST, (b"sec-websocket-protocol", b"a, B"))), True))
     pair.client.send(RequestEnd(ONE))
     assert pair.client.next_stream == THREE
-    pair.client.send(RequestHead(THREE, "GET", "/", HOST))  # behind it
+    pair.client.send(RequestHead(THREE, "GET", "/", HOST))  # after it
     _, (head, end, *_rest) = pair.exchange()
     assert isinstance(head, RequestHead)
     assert (head.method, head.target, head.websocket, head.http_version) == ("GET", "/ws", True, "2")
@@ -255,7 +255,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert isinstance(event, StreamReset)
     assert event.stream == ONE
     assert pair.server.next_event() is None
-    assert "must_close" not in signs(pair.server)  # the other is still answered
+    assert "must_close" not in signs(pair.server)  # the other stream is still answered
     send_events(pair.server, ResponseHead(THREE, 200), ResponseEnd(THREE))
     assert pair.server.data_to_send()
     assert "must_close" in signs(pair.server)
@@ -270,7 +270,7 @@ def test_a_stream_that_is_given_up() -> None:
         send_events(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
     pair.exchange()
     send_events(pair.server, ResponseHead(ONE, 413, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
-    pair.server.send(StreamReset(ONE))  # behind the answer
+    pair.server.send(StreamReset(ONE))  # after the answer
     pair.server.send(StreamReset(THREE))
     heard, _ = pair.exchange()
     resets = [event.stream for event in heard if isinstance(event, StreamReset)]

@@ -1,4 +1,4 @@
-"""Frames, however the bytes arrive."""
+"""The frame splitter, with every cut of the bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_client_gets_no_preface() -> None:
 def test_a_head_has_begun_with_its_kind_of_frame() -> None:
     cutter = Http2FrameSplitter(server=True, max_block=9)
     assert frames(cutter, PREFACE, [1000]) == []
-    assert cutter.buffered_bytes == 0  # the preface is read as soon as it is whole
+    assert cutter.buffered_bytes == 0  # the preface is read as soon as it is complete
     frames(cutter, SETTINGS + OPENED[:3], [1000])
     assert not cutter.has_partial_head
     frames(cutter, OPENED[3:4], [1000])

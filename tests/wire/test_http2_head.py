@@ -1,4 +1,4 @@
-"""Heads of HTTP/2 as functions; what a peer may get wrong is in `test_http2_hostile`."""
+"""Functions for HTTP/2 heads; errors of a peer are in `test_http2_hostile`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP/2 peers that break rules: what ends their stream, what ends their connection, and what it costs."""
+"""HTTP/2 peers that break rules: stream errors, connection errors, and their cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HELLO = PREFACE + frame(SETTINGS)
 
 
 def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = WHOLE) -> str:
-    """The text of the error that these bytes cause; GOAWAY has this code, and nothing more is read or said."""
+    """Return the text of the error that these bytes cause; GOAWAY has this code, and reading and sending end."""
     us = Http2Connection(Role.SERVER, entropy=seeded())
     with pytest.raises(RemoteProtocolError) as caught:
         feed(us, hello + data, sizes)
@@ -161,7 +161,7 @@ MALFORMED: list[tuple[Fields, int]] = [
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
 def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
-    """What is malformed ends in a reset, which stands where END_STREAM would; what is not, in its answer."""
+    """A malformed request is reset, in place of END_STREAM; another one gets its response."""
     bare = BareClient()
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()
@@ -301,7 +301,7 @@ def test_data_before_the_websocket_is_open() -> None:
 
 
 def test_a_websocket_that_says_it_has_no_body() -> None:
-    """As over HTTP/1.1: what comes behind the handshake is not its body."""
+    """As over HTTP/1.1: bytes after the handshake are not its body."""
     bare = BareClient()
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
@@ -463,7 +463,7 @@ def test_a_client_that_goes_away_hears_the_rest() -> None:
     assert "must_close" in signs(bare.us)
 
 
-# --- anything at all ------------------------------------------------------------------------------------------------
+# --- arbitrary input ------------------------------------------------------------------------------------------------
 
 KINDS = st.sampled_from([*range(12), 0xFA])
 FRAMES = st.builds(
@@ -478,7 +478,7 @@ FRAMES = st.builds(
 @given(st.data(), st.sampled_from(list(Role)))
 @settings(max_examples=50)
 def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
-    """And events are the same, whole or byte by byte."""
+    """Events are the same for whole input and byte by byte."""
     pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]
     hello = HELLO if role is Role.SERVER else frame(SETTINGS, b"\x00\x08\x00\x00\x00\x01")
     stream = hello + b"".join(pieces)

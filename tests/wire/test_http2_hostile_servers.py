@@ -1,4 +1,4 @@
-"""HTTP/2 servers that break rules, as a client of ours meets them."""
+"""HTTP/2 servers that break rules, with our client."""
 
 from __future__ import annotations
 

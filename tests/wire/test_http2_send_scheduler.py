@@ -1,4 +1,4 @@
-"""Streams that take turns at writing."""
+"""Round robin of streams with output."""
 
 from __future__ import annotations
 

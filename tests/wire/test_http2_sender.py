@@ -1,4 +1,4 @@
-"""What must not be said over HTTP/2, and where."""
+"""Output that HTTP/2 forbids, in each role."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_what_its_sockets_hold_goes_with_the_connection() -> None:
     us = open_pair(Http2Connection).server
     socket = us._streams[ONE].socket
     assert socket is not None
-    socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message: wsproto's
+    socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message, which wsproto reads
     assert socket.next_event() is None
     assert socket._reader is not None
     reader = weakref.ref(socket._reader._law)
     gc.disable()
     try:
         us.release()
-        assert reader() is None  # at once, not when cycles are next collected
+        assert reader() is None  # at once, not with the next collection of cycles
     finally:
         gc.enable()
 

@@ -1,4 +1,4 @@
-"""What a fresh h2 announces."""
+"""Settings that a new h2 announces."""
 
 from __future__ import annotations
 

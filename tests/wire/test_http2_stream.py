@@ -1,4 +1,4 @@
-"""What waits on one stream."""
+"""Pending output of one stream."""
 
 from __future__ import annotations
 

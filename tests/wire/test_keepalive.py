@@ -55,7 +55,7 @@ def test_who_does_not_read_is_heard_and_gives_nobody_up() -> None:
         assert keepalive.due <= now
         assert keepalive.advance(now) is KeepaliveAction.PING
         assert keepalive.due == now + 10.0
-    keepalive.mark_received(3620.0)  # what was on its way
+    keepalive.mark_received(3620.0)  # it was in flight
     assert keepalive.due == 3630.0
     keepalive.set_paused(False, 3625.0)
     keepalive.set_paused(False, 3626.0)

@@ -1,4 +1,4 @@
-"""multipart/form-data: what browsers and phones send, every cut, every limit, and what is refused."""
+"""multipart/form-data: input of browsers and phones, every cut, every limit, and refusals."""
 
 from __future__ import annotations
 

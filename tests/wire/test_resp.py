@@ -1,4 +1,4 @@
-"""RESP3: every type whole, byte by byte and with more behind it; what is refused; what is written is read again."""
+"""RESP3: every type whole, byte by byte and with trailing data; refusals; and written values that are read again."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_value_has_a_size_that_it_may_have() -> None:
         with pytest.raises(RemoteProtocolError, match="too long"):
             RespReader(max_value=100).feed(data)
     reader = RespReader(max_value=100)
-    for _ in range(50):  # one after the other may be more
+    for _ in range(50):  # consecutive values may exceed it
         assert reader.feed(b"+" + b"y" * 60 + b"\r\n") == [b"y" * 60]
 
 
@@ -168,7 +168,7 @@ def test_what_resp_has_nothing_for_is_our_fault(value: object) -> None:
 
 
 def as_read(value: object) -> object:
-    """What a reader makes of a value that was written: strings are bytes, tuples lists."""
+    """Return the read form of a written value: strings are bytes, tuples lists."""
     match value:
         case str():
             return value.encode()
@@ -220,7 +220,7 @@ def test_whatever_comes_is_the_same_whole_and_byte_by_byte(text: bytes) -> None:
 
 
 def heard(text: bytes, step: int) -> tuple[list[object], bool]:
-    """The values, and whether it was refused then."""
+    """Return the values, and whether the input was refused at the end."""
     reader, found = RespReader(), list[object]()
     try:
         for at in range(0, len(text), step):
@@ -231,7 +231,7 @@ def heard(text: bytes, step: int) -> tuple[list[object], bool]:
 
 
 def heard_before(text: bytes) -> list[object]:
-    """What is whole before the error: a reader that fails gives nothing of what came with it."""
+    """Return the complete values before the error: a failing reader drops the values of the same input."""
     reader, found = RespReader(), list[object]()
     for at in range(len(text)):
         try:

@@ -46,7 +46,7 @@ def decode(data: bytes, sizes: Cuts | None = None, **limits: int) -> list[Server
         (b"retry: " + b"9" * 16 + b"\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"unknown: x\n:comment\nDATA: x\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"data: a:b: c\n\n", [ServerSentEvent("a:b: c")]),
-        # what is not UTF-8 is replaced
+        # invalid UTF-8 is replaced
         (b"data: \xffa\xe2\x82\n\n", [ServerSentEvent("\ufffda\ufffd")]),
         # cut off: never dispatched
         (b"data: a\n", []),
@@ -165,7 +165,7 @@ def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str
 @pytest.mark.parametrize(
     ("stream", "between"),
     [
-        (b"", False),  # a byte order mark may come
+        (b"", False),  # a byte order mark may follow
         (b"data: a\n\n", True),
         (b": comment\n", True),
         (b"id: 7\ndata: a\n\n", True),

@@ -1,4 +1,4 @@
-"""Allowances: a burst, a rate, and time that only the owner knows."""
+"""Token bucket: a burst, a rate, and the owner's clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from svc_proto.wire.token_bucket import TokenBucket
 
 
 def spent(allowance: TokenBucket) -> int:
-    """How many there were left."""
+    """Consume all tokens and return their number."""
     n = 0
     while allowance.consume():
         n += 1
@@ -21,7 +21,7 @@ def test_a_burst_is_all_there_is_without_time() -> None:
 
 def test_time_fills_it_up_again_to_the_burst() -> None:
     allowance = TokenBucket(10, 2)
-    allowance.refill(100.0)  # the first time says nothing about how much has passed
+    allowance.refill(100.0)  # the first refill has no earlier time to compare with
     assert spent(allowance) == 10
     allowance.refill(103.0)
     assert spent(allowance) == 5  # one was owed

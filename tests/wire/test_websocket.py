@@ -1,4 +1,4 @@
-"""WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles face to face."""
+"""WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def socket(
 
 
 def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
-    """A frame as a client sends it, its length in the shortest form; `size` is what it says in place of its own."""
+    """Return a frame of a client, its length in the shortest form; `size` replaces the announced length."""
     n = len(payload) if size is None else size
     if n < 126:
         head = bytes([n])
@@ -424,7 +424,7 @@ def test_a_window_that_zlib_cannot_write_is_left_unused() -> None:
     assert ws.data_to_send()[0] == 0x81
 
 
-# --- face to face, and anything at all --------------------------------------------------------------------------
+# --- both roles, and arbitrary input --------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 MESSAGE = st.tuples(st.booleans(), TEXT, st.sampled_from([1, 100, 3000]))

@@ -1,4 +1,4 @@
-"""Frames that are cut here and frames that wsproto reads, and that nobody can tell the two apart."""
+"""Frames read by the fast path and by wsproto, and the equality of both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
 
 
 def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
-    """What comes of the bytes, cut so; a broken rule is the last of it."""
+    """Return the frames of the bytes, cut in these sizes; a broken rule is the last."""
     found: list[Frame | str] = []
     for piece in cut(data, sizes):
         frames.receive_bytes(piece)

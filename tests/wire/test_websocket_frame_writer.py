@@ -1,4 +1,4 @@
-"""Frames as RFC 6455 draws them, and as wsproto reads them."""
+"""Frames as RFC 6455 defines them, and as wsproto reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opening handshake as functions on headers."""
+"""Functions of the opening handshake on headers."""
 
 from __future__ import annotations
 
