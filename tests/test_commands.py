@@ -1,4 +1,4 @@
-"""Commands are values; operations say what answers them and how to give back an answer that came too late."""
+"""Commands: values; an operation has the type of its answer and the command that undoes a late answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents show is what there is: code, steps of the contract, links, the picture of the doors."""
+"""The documents match the code: code blocks, steps of the contract, links, the picture of access."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 (LOOP,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-# of docs/explanation/security-model.md: the callers and the doors of `fuzz/simulation/access_matrix.py` that a box
-# stands for
+# of docs/explanation/security-model.md: the callers and routes of `fuzz/simulation/access_matrix.py` in each box
 PICTURE = {
     "pages": "lan_page local_page",
     "remote": "stranger other_user proxy revoked",

@@ -1,4 +1,4 @@
-"""Facts are values: immutable, comparable, and every one of them is in the union that runtimes send."""
+"""Facts are values: immutable, comparable, and each is in the union that runtimes send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forked programs find what a new interpreter would find, and end as it would."""
+"""Forked programs have the environment and the end of a new interpreter."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_python_reads_at_its_start_needs_a_new_one() -> None:
 
 
 def shown(spawn: Callable[..., pexpect.spawn[str]], env: dict[str, str]) -> Any:
-    """What the program finds on a terminal."""
+    """Return the environment of the program on a terminal."""
     words = program("7")
     terminal = spawn(words[0], words[1:], cwd=str(ROOT), env=env, encoding="utf-8", dimensions=(33, 77), timeout=60)
     terminal.sendline("hi")

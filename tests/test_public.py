@@ -26,11 +26,11 @@ PACKAGES = [
 ]
 OURS = ("svc_proto", "runtimes", "servers", "clients")
 CORE = {"attrs", "h11", "h2", "wsproto"}
-PROTOCOLS = CORE | {"hpack", "hyperframe"}  # which h2 brings
+PROTOCOLS = CORE | {"hpack", "hyperframe"}  # dependencies of h2
 
 
 def imports(path: Path) -> list[tuple[str, str]]:
-    """(module, name) of each `from module import name`, and (module, "") of each `import module`, wherever."""
+    """Return (module, name) of each `from module import name` and (module, "") of each `import module`, at any depth."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -41,7 +41,7 @@ def imports(path: Path) -> list[tuple[str, str]]:
 
 
 def for_type_checkers(package: str) -> dict[str, str]:
-    """The names that a package imports while types are checked, with their modules."""
+    """Return the names that a package imports while types are checked, with their modules."""
     path = ROOT / package.replace(".", "/") / "__init__.py"
     return {
         name: module for module, name in imports(path) if module.startswith("svc_proto.") and name != "lazy_exports"
@@ -90,7 +90,7 @@ def test_a_name_loads_what_it_needs_and_no_more() -> None:
 
 
 def test_nothing_of_ours_takes_a_name_by_its_package() -> None:
-    """That is for embedders: here it would make circles of imports."""
+    """Names of packages are for embedders: inside the product they would make import cycles."""
     found = [
         f"{path.relative_to(ROOT)}: from {module} import {name}"
         for package in OURS

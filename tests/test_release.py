@@ -1,4 +1,4 @@
-"""What has to agree before anything is published, and which Pythons it is tried with. `make release` does the rest."""
+"""Checks before a release, and the selection of Python versions. `make release` does the rest."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def command(path: Path, says: str, code: int = 0) -> Path:
 
 def test_a_python_that_does_not_start_is_none(tmp_path: Path) -> None:
     shims, pyenv = tmp_path / "shims", tmp_path / "pyenv"
-    command(shims / "python3.12", "3.12", 127)  # what a version manager leaves on the path
+    command(shims / "python3.12", "3.12", 127)  # as a version manager leaves on the path
     command(shims / "python3.14", "3.14")
     kept = command(pyenv / "versions" / "3.12.1" / "bin" / "python3.12", "3.12")
     named = command(tmp_path / "mine", "3.14")

@@ -21,11 +21,12 @@ HTTP, SERVERS = "tests/loops/test_http.py", "tests/servers/test_options.py"
 SAMPLE = (MARKED, WORLDS, REDIS, HTTP, SERVERS)
 STORY = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
 STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for name in STORY.findall(path.read_text())]
+# on no loop
 ELSEWHERE = {
     "test_session_events",
     "test_api_kill",
     "test_external_loop",
-}  # on no loop
+}
 
 
 ROWS = {story: row_of(*story) for story in STORIES}
@@ -60,14 +61,14 @@ def test_each_name_is_one_of_a_story() -> None:
 
 
 def collect(*arguments: str) -> list[str]:
-    """The tests that pytest selects, by id."""
+    """Return the ids of the tests that pytest selects."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *arguments]
     done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=50, check=False)
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
 def ignoring_the_others() -> list[str]:
-    """Options by which pytest finds the files of `SAMPLE` alone, none of which the command line names."""
+    """Return the options by which pytest finds the files of `SAMPLE` alone, none of which the command line names."""
     kept = {TESTS.parent / path for path in SAMPLE}
     folders = [path for path in TESTS.iterdir() if path.is_dir() and path not in {each.parent for each in kept}]
     files = [path for folder in {each.parent for each in kept} | {TESTS} for path in folder.glob("test_*.py")]

@@ -1,4 +1,4 @@
-"""How errors have to speak: samples that have to be flagged, and samples that have to pass."""
+"""Rules for error texts: samples that must be flagged, and samples that must pass."""
 
 from __future__ import annotations
 

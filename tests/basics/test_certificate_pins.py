@@ -70,7 +70,7 @@ def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
 @pytest.mark.parametrize(
     ("value", "good"),
     [
-        pytest.param(pin_of(CERTIFICATE), True, id="a pin"),  # of a fresh key: no name for a test
+        pytest.param(pin_of(CERTIFICATE), True, id="a pin"),  # of a new key: no name for a test
         ("sha256/x", False),
         ("", False),
         ("x" * 51, False),

@@ -1,4 +1,4 @@
-"""Values: compared and hashed by what they hold; whoever changes one is told, in tests at run time too."""
+"""Frozen values: compared and hashed by their fields; tests enforce immutability at run time too."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
 
 
 def test_a_value_cannot_be_changed() -> None:
-    enforce_immutability()  # twice is fine
+    enforce_immutability()  # a second call is harmless
     place = Place(1)
     with pytest.raises(FrozenInstanceError):
         place.name = "b"  # type: ignore[misc]  # that is what is tested

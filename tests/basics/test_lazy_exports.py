@@ -1,4 +1,4 @@
-"""Names that are loaded when they are asked for."""
+"""Names that are loaded on demand."""
 
 from __future__ import annotations
 

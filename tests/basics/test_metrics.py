@@ -1,4 +1,4 @@
-"""What is counted, and how it is shown."""
+"""Counters and histograms, and their display."""
 
 from __future__ import annotations
 

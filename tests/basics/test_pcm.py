@@ -1,4 +1,4 @@
-"""Sound: levels, other rates, WAV heads."""
+"""PCM sound: levels, other rates, WAV heads."""
 
 from __future__ import annotations
 

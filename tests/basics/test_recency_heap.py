@@ -1,4 +1,4 @@
-"""The latest of many, beside the plainest way to find it, and what it costs."""
+"""Most-recent lookup, compared with the simplest implementation, and its cost."""
 
 from __future__ import annotations
 
@@ -49,4 +49,4 @@ def test_to_forget_the_latest_costs_the_same_among_many() -> None:
         assert kept.last == at
         kept.discard(at)
     assert kept.last == 9_899
-    assert len(kept._heap) == 9_900  # what was forgotten was looked at, and nothing else
+    assert len(kept._heap) == 9_900  # only the removed entries were visited

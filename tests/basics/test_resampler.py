@@ -1,4 +1,4 @@
-"""Another rate, piece by piece."""
+"""Conversion of sample rates, piece by piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON: what is taken, what is refused, and that every refusal is a `JsonError` that quotes nothing."""
+"""Strict JSON: accepted texts, refused texts, and every refusal is a `JsonError` that quotes nothing."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_canonical_is_what_signatures_are_made_over() -> None:
         ("1", 250, True),  # four bytes between the strings, brackets and a comma
         ("1", 249, False),
         ("1", 120, False),
-        ("true", 340, True),  # whose `e` is that of no number
+        ("true", 340, True),  # whose `e` belongs to no number
         ("false", 370, True),
         ("1e1", 710, True),
         ("1e1", 709, False),
@@ -317,7 +317,7 @@ def test_what_is_behind_a_value_is_an_error(text: str) -> None:
 
 
 def test_a_value_of_many_pieces_is_one_text() -> None:
-    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders give at once
+    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders return at once
     text = strict_json.encoder(made)(value)
     assert text == strict_json.dumps(value) == strict_json.dumps_bytes(value).decode() == made.encode(value)
 

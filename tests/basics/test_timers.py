@@ -9,7 +9,7 @@ from svc_proto.basics.timers import Timer, Timers
 
 
 def nothing() -> None:
-    """What a timer may do."""
+    """Do nothing when the timer fires."""
 
 
 class Owner:
@@ -109,7 +109,7 @@ def test_a_retired_timer_lets_go_of_its_owner() -> None:
     timer.retire()
     assert gone() is None  # although an entry of the heap still holds the timer
     assert (timer.owner, timers.next()) == (None, None)
-    timer.set(7.0)  # too late for anything
+    timer.set(7.0)  # too late for any effect
     due = timers.pop_due(7.0)
     assert due is timer
     due.fire()
@@ -126,7 +126,7 @@ def test_against_a_plain_list(script: list[tuple[int, int | None]]) -> None:
     for number, when in script:
         if when is None:
             mine[number].cancel()
-        elif number == 3:  # the fourth stands for time that passes
+        elif number == 3:  # the fourth stands for the passage of time
             while (due := timers.pop_due(float(when))) is not None:
                 assert due.when is not None
                 assert due.when <= when

@@ -6,7 +6,7 @@ from svc_proto.basics.timers import SWEEP_FROM, Timers
 
 
 def nothing() -> None:
-    """What a timer may do."""
+    """Do nothing when the timer fires."""
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:

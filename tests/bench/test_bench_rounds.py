@@ -1,4 +1,4 @@
-"""What is made of the rounds of a server."""
+"""Evaluation of a server's rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reference phone shows: its news, the gates, the questions, and nothing that could move a terminal."""
+"""Terminal display of the reference phone: events, gates, confirmations; control sequences are removed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_plain() -> None:
 
 
 class Watched:
-    """A gate whose view is shown again and again."""
+    """A gate whose view is displayed repeatedly."""
 
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Speech out of a WAV file."""
+"""Speech from a WAV file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only the codecs, and only the decoder of event streams."""
+"""The codecs alone, and the decoder of event streams alone."""
 
 from __future__ import annotations
 

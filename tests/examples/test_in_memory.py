@@ -1,4 +1,4 @@
-"""Two cores in one memory: here, and, where Pyodide was fetched by `make conformance`, in WebAssembly."""
+"""Two cores in one memory: in Python, and in WebAssembly if `make conformance` has fetched Pyodide."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def echo(fact: Fact) -> list[Command]:
 
 
 def reset(sock: socket.socket) -> None:
-    """Close it with an RST, whatever is still to be sent."""
+    """Close the socket with an RST, despite unsent data."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 

@@ -178,7 +178,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         child.until(b"ready")
         body = bytes(range(65, 85)) * (size // 20)
         child.send(body[: size // 2])
-        child.send(body[size // 2 :])  # waits behind the other
+        child.send(body[size // 2 :])  # queued after the first
         first = live.expect(Sent)
         assert 0 < first.n < size
         live.order(Abort(CH))
@@ -296,7 +296,7 @@ def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
         assert closed.exit is not None
         assert closed.exit < 0
         pid = int(child.data.split()[0])
-        if name is SignalName.INTERRUPT:  # a shell without job control has its background ignore that
+        if name is SignalName.INTERRUPT:  # a shell without job control makes its background jobs ignore this
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_gone(pid)
@@ -334,7 +334,7 @@ def test_what_it_wrote_before_it_exited_waits_for_a_paused_reader(runtime: str, 
         child.send(b"\n")
         live.expect(Sent)
         wait_gone(child.pid)
-        sock, _ = live.accept()  # the loop has turned since
+        sock, _ = live.accept()  # the loop has had another round
         assert not any(isinstance(fact, Received | Closed) and fact.ch == CH for fact in live.seen)
         live.order(ResumeReading(CH), ResumeReading(CH))
         assert child.closed().exit == 0

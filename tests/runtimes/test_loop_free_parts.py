@@ -1,4 +1,4 @@
-"""The parts that need no loop: addresses, failures, logs, host work, threads, the waker."""
+"""Parts without a loop: addresses, failures, logs, host work, threads, the waker."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_one_worker_keeps_the_order_and_tells_of_errors() -> None:
     assert order == list(range(20))
     assert told == [(None, "ZeroDivisionError")]
     waker.dispose()
-    waker.post(lambda: None)  # nobody is left
+    waker.post(lambda: None)  # the worker has ended
 
 
 def test_workers_are_bounded() -> None:
@@ -223,7 +223,7 @@ def test_workers_are_bounded() -> None:
     go.set()
     workers.close(TIMEOUT)
     waker.on_readable()
-    waker.on_readable()  # nothing more
+    waker.on_readable()  # nothing is left
     waker.dispose()
 
 

@@ -1,4 +1,4 @@
-"""Operations on every loop: files, uploads, the state folder, the store, host work, and giving up."""
+"""Operations on every loop: files, uploads, the state folder, the store, host work, and cancelling."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
-    """How an operation fails, or one that was ordered before, by its number."""
+    """Return the failure kind of an operation, or of an ordered one by its number."""
     answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind
@@ -166,7 +166,7 @@ def test_an_upload_is_discarded_while_it_ends(runtime: str, op: Iterator[Operati
         finish = next(op)
         live.order(FinishBlob(finish, handle), Cancel(finish))
         live.answer(finish)
-        live.done(CreateBlob(next(op)))  # behind the others on the same thread
+        live.done(CreateBlob(next(op)))  # after the others on the same thread
     assert list(tmp_path.iterdir()) == []
 
 
@@ -222,7 +222,7 @@ def test_rooms_beside_the_state_folder(runtime: str, op: Iterator[OperationId], 
         assert live.done(WriteConfig(next(op), f"{room}/config.yaml", "a: 1")) is None
         assert live.done(ReadConfig(next(op), f"{room}/config.yaml")) == "a: 1"
         assert live.done(WriteConfig(next(op), f"{room}/sub/config.yaml", "b: 2")) is None
-        # What is somebody else's stays as open as it was; what is made here is private.
+        # A foreign folder keeps its mode; folders and files made here are private.
         assert (mode(room), mode(room / "sub"), mode(room / "config.yaml")) == (0o755, 0o700, 0o600)
         assert live.done(SweepFolder(next(op), str(room), 4e9)) == 1
         for name in (f"{tmp_path}/x", f"{room}s/x", f"{room}/../x", f"{room}/", "/etc/svc-relay-test"):
@@ -246,7 +246,7 @@ def test_files_that_grow(runtime: str, op: Iterator[OperationId], tmp_path: Path
         os.mkfifo(room / "fifo")
         for name in ("", "..", f"{tmp_path}/c.jsonl", f"{room}/link"):
             assert refusal(live, AppendFile(next(op), name, b"x")) is FailureKind.INVALID
-        assert refusal(live, AppendFile(next(op), f"{room}/fifo", b"x")) is FailureKind.NOT_FOUND  # nobody reads it
+        assert refusal(live, AppendFile(next(op), f"{room}/fifo", b"x")) is FailureKind.NOT_FOUND  # no process reads it
         assert refusal(live, AppendFile(next(op), "runs", b"x")) is FailureKind.INVALID
     assert path.read_bytes() == b"()\n[]\n"
 
@@ -291,7 +291,7 @@ def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None
 
 
 def test_a_config_that_is_kept_elsewhere(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
-    """A link stays a link, as people have them into a folder that they keep under version control."""
+    """A link stays a link, as into a folder under version control."""
     state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     state.mkdir(mode=0o700)
     elsewhere.mkdir(mode=0o755)
@@ -434,7 +434,7 @@ def test_what_comes_too_late_is_released(
         monkeypatch.undo()
     assert list(spool.iterdir()) == []
     for fd in opened:
-        with suppress(OSError):  # its number may be somebody else's by now
+        with suppress(OSError):  # its number may be reused by now
             assert not os.path.samestat(os.fstat(fd), path.stat())
 
 

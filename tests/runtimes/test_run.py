@@ -1,4 +1,4 @@
-"""How a loop is found by its name, ours or anybody's, and what `run` gives it and disposes of."""
+"""Selection of a loop by its name, built-in or external, and the arguments and cleanup of `run`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ given: list[tuple[Sequence[Program], HostHandle, float, bool]] = []
 
 
 def recording(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """A loop that runs nothing."""
+    """Record the arguments of a loop that runs nothing."""
     assert handle.waker.sock.fileno() >= 0
     given.append((programs, handle, grace, signals))
     return Exit(0), Exit(4), Exit(3)
@@ -99,7 +99,7 @@ def test_what_is_handed_over() -> None:
     assert second[2:] == (10.0, True)  # this is the main thread
     for _, each, _, _ in given:
         assert each.waker.sock.fileno() == each.waker.poke_sock.fileno() == -1
-    handle.stop()  # nobody is there any more
+    handle.stop()  # the loop has ended
     given.clear()
 
 

@@ -19,7 +19,7 @@ from tests.runtimes.test_operations import refusal
 from tests.runtimes.tls.test_contexts import Files, secured
 
 SIZE = 10 * 1024 * 1024
-AHEAD = 2 * 1024 * 1024  # bytes: the kernel would take more by itself
+AHEAD = 2 * 1024 * 1024  # bytes: the kernel would buffer more by itself
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def open_file(live: RunningCore, op: Iterator[OperationId], path: Path) -> int:
 
 
 def peer_of(live: RunningCore, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
-    """A peer, over TLS with a certificate, and its channel."""
+    """Return a peer, over TLS with a certificate, and its channel."""
     return live.accept() if certificate is None else secured(live, certificate)
 
 
@@ -134,7 +134,7 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
 def test_what_has_left_is_told_before_all_of_it_has(
     runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
 ) -> None:
-    """The core holds a peer to its progress: one that reads slowly has some."""
+    """The core measures a peer's progress, which a slow reader has."""
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         sock, ch = peer_of(live, certificate if tls else None)

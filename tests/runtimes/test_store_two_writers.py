@@ -1,4 +1,4 @@
-"""Two writers at once in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
+"""Two concurrent writers in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 pytestmark = needs_postgresql
 
-# Reads and row locks pass, changes wait: each writer has read all that it reads before its first change.
+# Reads and row locks pass, changes wait: each writer has finished its reads before its first change.
 CHANGES_WAIT = "LOCK TABLE chat_sessions IN SHARE MODE"
 # The insertion of this key waits; a search for it finds nothing.
 INSERTION_WAITS = (
@@ -51,7 +51,7 @@ def store() -> Iterator[Store]:
 
 
 def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHANGES_WAIT) -> tuple[object, object]:
-    """Return the answers of two stores, or their exceptions. Both have begun before either can finish.
+    """Return the answers of two stores, or their exceptions. Both have started before either can finish.
 
     A third connection executes `hold` and rolls back when the two transactions wait. The first request gets the row
     locks that both want.
@@ -68,7 +68,7 @@ def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHA
         psycopg.connect(url) as holder,
         psycopg.connect(url, autocommit=True) as observer,
     ):
-        for store in (one, other):  # what a store reads once does not wait here
+        for store in (one, other):  # data that a store reads once is not read under the lock
             store.execute(GetChat(id="c"))
         holder.execute(hold.encode())
         for store, request in ((one, first), (other, second)):
@@ -167,4 +167,4 @@ def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
     assert both(*kept, hold=INSERTION_WAITS) == (True, True)
     found = execute(store, FindResponse(kind="conversation", name="n", now=2.0))
     assert found is not None
-    assert found.session_id in ("first", "second")  # whichever was the later
+    assert found.session_id in ("first", "second")  # the later one

@@ -1,4 +1,4 @@
-"""What counts as text, a number or a flag for those who do not tell them apart."""
+"""Conversion of loosely typed values to text, numbers and flags."""
 
 from __future__ import annotations
 

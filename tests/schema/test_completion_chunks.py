@@ -1,4 +1,4 @@
-"""Chunks that say nothing but words, and all others."""
+"""Completion chunks with text only, and all others."""
 
 from __future__ import annotations
 

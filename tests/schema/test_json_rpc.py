@@ -1,4 +1,4 @@
-"""What all who speak JSON-RPC have in common: errors and the order of members."""
+"""Common parts of JSON-RPC: errors and the order of members."""
 
 from __future__ import annotations
 

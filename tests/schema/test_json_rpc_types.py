@@ -1,4 +1,4 @@
-"""What is written as JSON-RPC has the members that the type names."""
+"""Written JSON-RPC messages have the members of their types."""
 
 from __future__ import annotations
 

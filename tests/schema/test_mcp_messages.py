@@ -1,4 +1,4 @@
-"""One message: read strictly, and no message is a bug."""
+"""MCP messages are read strictly, and no message causes a bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OAuth clients may say of themselves, and what they are told."""
+"""OAuth client metadata, and the metadata of our server."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_list_of_them(redirects: object) -> None:
 
 
 def test_what_editors_register() -> None:
-    """VS Code names each of the ways back that it may take, with and without its port."""
+    """VS Code registers each of its redirect URIs, with and without a port."""
     pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
     own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
     client = registered(*pages, *own, name="Visual Studio Code")

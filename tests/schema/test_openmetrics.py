@@ -1,4 +1,4 @@
-"""The reader of expositions: by the library's own writer and parser, and what is no exposition."""
+"""The reader of metrics text, compared with the library's writer and parser, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command has in common: bad input is one line that says what to do, whatever else goes wrong, too."""
+"""Properties common to all commands: every error, also of bad input, is one line with a remedy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 
 DOWN = "ws://127.0.0.1:9"
-CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
-COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
+CALL = ("--remote", DOWN, "--token", "t")  # no relay runs there
+COMMANDS: dict[str, tuple[str, ...]] = {  # each with its minimal arguments
     "svc pair": (),
     "svc-pair": (),
     "svc phone": (),
@@ -47,13 +47,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
     "svc-relay insecure-api-key": (),
 }
 LOCAL = ("svc pair", "svc-pair", "svc key rotate", "svc-relay status")  # work without a relay
-REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
+REPORTS = ("svc-relay doctor",)  # reports problems on standard output
 START = re.compile(r"^ +[A-Z_]+=|(^|[ |])(svc|svc-relay|python -m \S+)\b")
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
 
 
 def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """A command and all below it."""
+    """Yield a command and all commands below it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)

@@ -1,4 +1,4 @@
-"""`svc mcp`: a server on real pipes, with the reference phone behind it; and the files of its clients."""
+"""`svc mcp`: a server on real pipes, with the reference phone; and the files of its clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.servers.program_process import ROOT, TIMEOUT, running
 
 
 class Peer:
-    """A client, one line a message."""
+    """A client with one line per message."""
 
     def __init__(self, shelf: CommandHome, **env: str) -> None:
         self.process = subprocess.Popen(

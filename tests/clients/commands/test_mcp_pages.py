@@ -1,4 +1,4 @@
-"""The pages about clients of MCP: what they show is what `svc mcp install` writes, and its programs run."""
+"""The pages about MCP clients: their configurations are those of `svc mcp install`, and their programs run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def configs(page: str) -> list[Any]:
-    """What is shown of a client's configuration."""
+    """Return the client configurations of a page."""
     return [json.loads(block) for block in blocks(page, "json")]
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What is written, or said, for a client; `svc` is on the path, which has no client."""
+    """Return a function that installs for a client, and its output; `svc` is on the path, but no client."""
     monkeypatch.setattr(mcp, "_command", lambda: (["svc", "mcp"], {}))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))

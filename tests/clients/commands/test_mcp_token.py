@@ -1,4 +1,4 @@
-"""`svc mcp token`: what a program with a header gets, and how it ends."""
+"""`svc mcp token`: the token of a program that sends a header, and its end."""
 
 from __future__ import annotations
 

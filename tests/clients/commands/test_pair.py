@@ -17,7 +17,7 @@ def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
     assert (done.code, done.err) == (0, "")
     titles = ["API server", "Relay", "Routes, best first", "Invite URL (holds credentials)"]
     assert [line for line in done.out.splitlines() if line in titles] == titles
-    assert "\nNote: the relay listens on this host alone, so " in done.out  # which is no phone's
+    assert "\nNote: the relay listens on this host alone, so " in done.out  # and not on a phone's
     code = re.search(r"Code +([A-Z0-9]{6})$", done.out, re.MULTILINE)
     assert code is not None
     session = sign_in(desk.port, pairing_code=code[1])
@@ -36,7 +36,7 @@ def test_channels_are_withheld(desk: CommandHome) -> None:
     ) in done.out
     relay = parse_invite(done.out)["relay"]
     assert isinstance(relay, dict)
-    assert relay["grants"] == {"bridge": 86_400}  # clients take nothing but numbers there
+    assert relay["grants"] == {"bridge": 86_400}  # clients accept only numbers there
     session = sign_in(desk.port, pairing_code=relay["code"])
     assert session["grants"].keys() == {"chat", "bridge"}
     done = desk.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
@@ -96,7 +96,7 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
     assert status == 0
     assert "\u2588" not in shown
     needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 60\. Scan it from the PNG"
-    assert re.search(needed, " ".join(shown.split()))  # broken between words
+    assert re.search(needed, " ".join(shown.split()))  # wrapped between words
     assert "It is for the Hermes-Relay app for Android.\r\n" in shown
     assert "hermes-relay://pair" in shown
 
@@ -114,7 +114,7 @@ def test_it_ends_with_the_phone_that_has_paired(desk: CommandHome) -> None:
         phone.sign_in(pairing_code=code, device_name="Pixel 8")
         terminal.expect_exact("Pixel 8 is paired.")
         assert finish(terminal)[0] == 0
-    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials have done what they were for
+    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials were used
 
 
 def test_no_qr_on_a_terminal(desk: CommandHome) -> None:

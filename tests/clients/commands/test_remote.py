@@ -16,7 +16,7 @@ from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 @pytest.fixture
 def home(desk: CommandHome) -> CommandHome:
-    """Paired."""
+    """Return a paired home."""
     paired(desk)
     return desk
 
@@ -227,4 +227,4 @@ def test_a_question_at_a_terminal(lonely: CommandHome) -> None:
         terminal.expect_exact("you allowed it")
         assert finish(terminal)[0] == 0
         piped = lonely.run("svc-relay", "chat", "/approve", "--api-url", f"http://127.0.0.1:{port}", text="y")
-        assert "nobody can be asked from here" in piped.out  # who has no terminal is not asked
+        assert "nobody can be asked from here" in piped.out  # without a terminal there is no question

@@ -1,4 +1,4 @@
-"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home, wherever they listen."""
+"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home on any port."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
 
 
 def top_of(shelf: CommandHome) -> None:
-    """`svc top` of servers that run, one phone is paired."""
+    """Check `svc top` of running servers with one paired phone."""
     shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
     assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
     assert shown["memory"] > 1e6

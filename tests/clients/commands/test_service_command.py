@@ -1,4 +1,4 @@
-"""`svc service`: files that systemd takes, and a host that is as before where something fails."""
+"""`svc service`: valid files for systemd, and an unchanged host after an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WANTED = UnitSpec(
 
 
 class Desk:
-    """A user's folders, and a `systemctl` that notes how it was called."""
+    """A user's folders, and a `systemctl` that records its calls."""
 
     def __init__(self, shelf: CommandHome) -> None:
         self.shelf = shelf

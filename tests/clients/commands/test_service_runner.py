@@ -20,7 +20,7 @@ def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == "\r\x1b[Kcalling … 1 s\r\x1b[Kcalling … 2 s"
     progress.on_notify(Notify("text", {"text": "x"}))
     assert capsys.readouterr().err == "\r\x1b[K"
-    progress.on_notify(WAITING)  # an answer comes: nothing is to be written into it
+    progress.on_notify(WAITING)  # an answer is printed: no progress is written into it
     assert capsys.readouterr().err == ""
     progress.on_notify(Notify("doing", {"text": "calling again"}))
     progress.on_notify(WAITING)

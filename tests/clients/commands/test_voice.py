@@ -1,4 +1,4 @@
-"""`svc-relay voice` against a real relay, with the host's own engines."""
+"""`svc-relay voice` against a real relay, with the host's own speech engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
-    """A paired desktop, and a relay whose voice is clear."""
+    """Return a paired desktop, and a relay with a clear voice."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
@@ -97,7 +97,7 @@ def test_what_was_said_does_not_command_the_terminal() -> None:
     assert terminal_safe(said, on_terminal=False) == said
 
 
-# --- talking ------------------------------------------------------------------------------------------------------
+# --- conversations -------------------------------------------------------------------------------------------------
 
 RECORDS = """
 import sys, time
@@ -112,7 +112,7 @@ open('{}', 'ab').write(sys.stdin.buffer.read())
 
 
 def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
-    """Programs for microphone, which hangs for so long, and loudspeaker: the variable that finds them first."""
+    """Install fake recorder and player, which block for some seconds; return the variable that finds them first."""
     (folder / "said.pcm").write_bytes(said)
     for name, script in (
         ("arecord", RECORDS.format(folder / "said.pcm", seconds)),
@@ -125,7 +125,7 @@ def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
 
 @pytest.fixture
 def talking(tmp_path: Path) -> Iterator[CommandHome]:
-    """The same with a stub that answers, and programs for microphone and loudspeaker."""
+    """Return a paired desktop with a stub provider that answers, and fake recorder and player."""
     env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
     with running_relay(tmp_path, env=env) as (_, port):
         shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
@@ -155,7 +155,7 @@ def test_talk_at_a_terminal(talking: CommandHome) -> None:
 
 @needs_engines
 def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
-    """A microphone, the host's engines, the built-in agent, a loudspeaker: no key, no network."""
+    """A complete conversation: microphone, the host's engines, the built-in agent, loudspeaker; no key, no network."""
     said = Resampler(22_050, RECORDER_RATE).feed(spoken()[44:])
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:

@@ -1,4 +1,4 @@
-"""The table of routes, the status payload, and what holds for any command at all."""
+"""The table of routes, the status payload, and properties of every command."""
 
 from __future__ import annotations
 

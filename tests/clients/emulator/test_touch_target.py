@@ -1,4 +1,4 @@
-"""What a touch would press is named before it is pressed, by the aim that presses it."""
+"""The target of a touch: it is determined before the press, by the same rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway: JSON-RPC lines in, the API server's sessions and turns behind (wire terminal 2.4)."""
+"""The gateway: JSON-RPC lines in front, the API server's sessions and turns behind (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def greeted(**options: Any) -> GatewayHarness:
 
 
 def opened(**options: Any) -> GatewayHarness:
-    """With a session, s-1."""
+    """Return a gateway with the session s-1."""
     book = greeted(**options)
     assert book.result("session.create", {"cols": 80})["session_id"] == "s-1"
     return book
@@ -35,7 +35,7 @@ def submit(book: GatewayHarness, text: str = "Hi", session: str = "s-1") -> list
 
 
 def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """Payloads of the events of one type."""
+    """Return the payloads of the events of one type."""
     return [message["params"].get("payload") for message in messages if message.get("params", {}).get("type") == kind]
 
 
@@ -118,7 +118,7 @@ def test_not_too_many_sessions_are_kept_open() -> None:
     for _ in range(MAX_SESSIONS):
         book.result("session.create")
     assert book.error("terminal.resize", {"session_id": "s-2"})[0] == 4001
-    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn is under way
+    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn still runs
 
 
 # --- turns ---
@@ -161,7 +161,7 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
 
 
 def test_a_key_that_only_the_files_have_is_found() -> None:
-    """The relay knows none then: `~/.svc/.env` is the API's."""
+    """The relay does not have the key then: `~/.svc/.env` is the API's."""
     book = greeted(key="new", settings=GatewayApiSettings(files=("/h/config.yaml", "/h")))
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")

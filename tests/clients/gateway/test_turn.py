@@ -1,4 +1,4 @@
-"""One turn: what each event of the API server's stream becomes on a desktop."""
+"""A gateway turn: the desktop events for each event of the API server's stream."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svc_proto.wire.sse import ServerSentEvent
 
 
 class Told:
-    """A turn, and what it said."""
+    """A turn and its events."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, Any]] = []
         self.turn = GatewayTurn(lambda kind, payload: self.said.append((kind, payload)))
 
     def take(self, kind: str, data: object) -> list[tuple[str, Any]]:
-        """Take an event; what was said since."""
+        """Pass an event to the turn and return the events since."""
         before = len(self.said)
         self.turn.add_event(ServerSentEvent(json.dumps(data), kind))
         return self.said[before:]

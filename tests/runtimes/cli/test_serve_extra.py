@@ -1,4 +1,4 @@
-"""Programs without what they need say what to install."""
+"""Error texts of programs whose optional packages are missing."""
 
 from __future__ import annotations
 

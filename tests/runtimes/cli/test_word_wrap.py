@@ -1,4 +1,4 @@
-"""Lines as a terminal takes them."""
+"""Lines wrapped to the width of a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backup and the way back: whole, or a clear error with nothing changed."""
+"""Backup and restore: complete, or a clear error with nothing changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RECORD = {"device_name": "Pixel 8"}
 
 
 def fill(home: Path, database: Path) -> None:
-    """A home as servers leave it."""
+    """Fill a home as servers leave it."""
     for name, text in {
         ".env": "API_SERVER_KEY=k",
         "svc-relay-qr-secret": "s" * 32,
@@ -56,7 +56,7 @@ def fill(home: Path, database: Path) -> None:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """What lasts of it, by name."""
+    """Return mode and content of each file that a backup contains, by name."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mode & 0o777, path.read_bytes())
         for path in folder.rglob("*")
@@ -171,7 +171,7 @@ def test_not_while_servers_run(tmp_path: Path, archive: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of two files, one of which cannot be made smaller."""
+    """Make an archive of two files, one of which is incompressible."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "home").mkdir()
     (folder / "home" / "a").write_bytes(b"abc" * 100)
@@ -180,7 +180,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=25)  # each waits for the disk
+@settings(max_examples=25)  # each example waits for the disk
 @given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(0, 255))
 def test_whatever_is_cut_or_changed_is_refused(small: Path, where: float, flip: int) -> None:
     text = bytearray((small / "b.tar.gz").read_bytes())
@@ -195,14 +195,14 @@ def test_whatever_is_cut_or_changed_is_refused(small: Path, where: float, flip: 
         restore(small / "changed.tar.gz", new, database_of=lambda _: new / "svc.db")
     except BackupError:
         assert tree(new) == {}
-    else:  # the time of its making, and what follows its end, mean nothing
+    else:  # its creation time and trailing data are without meaning
         assert texts(new) == texts(small / "home")
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
 def changed(archive: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """Another archive, well-formed, with other members."""
+    """Return another archive, well-formed, with changed members."""
     with tarfile.open(archive) as file:
         members = {each.name: file.extractfile(each).read() for each in file}  # type: ignore[union-attr]
     change(members)

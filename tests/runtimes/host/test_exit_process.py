@@ -12,7 +12,7 @@ import pytest
 from runtimes.host.exit_process import exit_process
 from tests.servers.program_process import ROOT
 
-# A thread that Python waits for in its own end, and that says when it does.
+# A thread that Python waits for during its shutdown, and that prints a line then.
 LEAVES = """
 import signal, sys, threading
 from runtimes.host.exit_process import exit_process

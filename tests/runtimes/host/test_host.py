@@ -24,7 +24,7 @@ from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
-    """Is due every 20 ms; asks for an hour, then for less, and exits after five times."""
+    """A core with a timer every 20 ms: it requests an hour, then less, and exits after five calls."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -101,7 +101,7 @@ def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
         with pytest.raises(ConnectionError):
             socket.create_connection(address, timeout=TIMEOUT)
     assert grace == [1.5]
-    live.handle.stop()  # nobody is there any more
+    live.handle.stop()  # the loop has ended
 
 
 def test_the_default_grace(runtime: str) -> None:
@@ -218,7 +218,7 @@ def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixtu
         other.sendall(b"here")
         assert live.expect(Received) == Received(ch, b"here")
         other.close()
-    assert caplog.text.count("accept.exhausted") == 1  # and not ten a second
+    assert caplog.text.count("accept.exhausted") == 1  # and not ten times a second
     assert not sock.errors
 
 

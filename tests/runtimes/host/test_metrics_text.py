@@ -1,4 +1,4 @@
-"""The exposition by somebody else's parser, and that what operators load names nothing that is not in it."""
+"""Metrics text, read by an external parser, and the names in rules and dashboards for operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
 def exposition(*services: Service) -> str:
-    """What servers say right after they were made."""
+    """Return the metrics of new servers."""
     text = ""
     for service in services:
         engine = Engine(service, entropy=bytes)
@@ -44,7 +44,7 @@ def exposition(*services: Service) -> str:
 
 @pytest.fixture(scope="module")
 def names() -> set[str]:
-    """Of all samples of all servers."""
+    """Return the names of all samples of all servers."""
     text = exposition(Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {"index.html": b""}))
     return {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
 
@@ -126,7 +126,7 @@ def test_prometheus_itself_takes_the_rules_and_the_numbers() -> None:
     for service in (Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})):
         text = exposition(service)
         told = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True)
-        # It reads the older form of the text, in which the help of a counter stands under another name.
+        # promtool reads the older form of the text, in which a counter's help has another name.
         assert {line.partition(" ")[2] for line in (told.stdout + told.stderr).splitlines()} == {"no help text"}
 
 

@@ -85,7 +85,8 @@ def test_a_hangup_of_the_own_terminal_is_a_stop(runtime: str, certificate: tuple
 
 
 def test_a_signal_while_the_loop_ends_changes_nothing(runtime: str) -> None:
-    lines = "3" if runtime in ("threads", "trio") else "23"  # from one place to the next; ours ends in a few
+    # from one place to the next; our own loop's shutdown has few
+    lines = "3" if runtime in ("threads", "trio") else "23"
     command = python("tests.runtimes.host.interrupted_program", runtime, lines)
     done = run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stdout == "True {5}\n"

@@ -1,4 +1,4 @@
-"""What asyncio has to do itself while it waits in the selector that our sockets are in."""
+"""asyncio's own work, while it waits in the selector that contains our sockets."""
 
 from __future__ import annotations
 

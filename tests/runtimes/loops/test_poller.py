@@ -1,4 +1,4 @@
-"""What stands in for epoll tells the same, and a loop runs on it."""
+"""The replacement of epoll reports the same events, and a loop runs on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trio has to do itself, as a guest of the loop that our sockets are in."""
+"""trio's own work, in guest mode on the loop that contains our sockets."""
 
 from __future__ import annotations
 

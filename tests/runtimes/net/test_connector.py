@@ -1,4 +1,4 @@
-"""Connecting: by figures and by name, refused, given up, from one address to the next."""
+"""Connecting: by address and by name, refused, cancelled, from one address to the next."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server() -> Iterator[socket.socket]:
 
 @contextmanager
 def silent() -> Iterator[int]:
-    """A port that neither accepts nor refuses: its backlog is full."""
+    """Yield a port that neither accepts nor refuses: its backlog is full."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen(0)
@@ -76,7 +76,7 @@ def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as listening, running(runtime) as live:
         listening.bind(path)
-        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # nobody listens
+        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # no listener
         listening.listen()
         assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
         peer, _ = listening.accept()

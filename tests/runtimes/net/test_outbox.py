@@ -1,4 +1,4 @@
-"""What a descriptor does not take waits in order."""
+"""Outbox of a descriptor: unwritten bytes wait in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtimes.net.outbox import Outbox
 
 
 class Kernel:
-    """Takes `room` bytes at a time."""
+    """A descriptor that accepts `room` bytes at a time."""
 
     def __init__(self, room: int) -> None:
         self.room = room

@@ -23,7 +23,7 @@ def opened() -> Iterator[ExitStack]:
 
 
 def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket.socket]:
-    """So many on one port, which somebody holds who does not listen."""
+    """Open this number of listeners on one port, which a socket without a listener reserves."""
     held = bind(host, 0, shared=True, listen=False)
     opened.enter_context(held.sock)
     doors = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
@@ -33,7 +33,7 @@ def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket
 
 
 def reached(doors: list[socket.socket], source: str) -> int:
-    """Which of them a connection from there gets to."""
+    """Return the index of the listener that a connection from this source reaches."""
     family = socket.AF_INET6 if ":" in source else socket.AF_INET
     with socket.socket(family) as caller:
         caller.bind((source, 0))
@@ -77,7 +77,7 @@ def test_a_place_that_is_empty_is_passed_over(opened: ExitStack) -> None:
 
 def test_where_the_system_cannot(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
-        assert not attach_source_steering(sock, 3)  # it listens nowhere, and shares nothing
+        assert not attach_source_steering(sock, 3)  # the socket neither listens nor shares a port
     (door,) = listeners(opened, 1)
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not attach_source_steering(door, 3)

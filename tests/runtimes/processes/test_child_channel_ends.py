@@ -1,4 +1,4 @@
-"""How children end on every loop, and those that do not begin: nothing is left of them."""
+"""Ends of children on every loop, and failed spawns: nothing is left of them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, termi
             assert Closed(ERR, "aborted") in child.facts
         wait_gone(child.pid)
         while any(line.startswith(f"{child.pid} ") for line in children()):
-            live.accept()[0].close()  # another turn of the loop
+            live.accept()[0].close()  # another round of the loop
             live.seen.clear()
 
 

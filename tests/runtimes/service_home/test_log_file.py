@@ -65,7 +65,7 @@ def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "log" / "relay.log"
     logger.info("one")
     path.rename(aside := tmp_path / "relay.log.old")
-    logger.info("two")  # whoever moves the file says so afterwards
+    logger.info("two")  # logrotate signals after it has moved the file
     signal.raise_signal(signal.SIGUSR1)
     logger.info("three")
     logger.info("four")

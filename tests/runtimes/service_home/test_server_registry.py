@@ -44,7 +44,7 @@ def test_who_runs_is_found_with_what_it_said(tmp_path: Path) -> None:
     assert [each.url for each in find_running_servers(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
     for claimed in (relay, api):
         claimed.release()
-        claimed.release()  # once more does nothing
+        claimed.release()  # a second call does nothing
         claimed.publish(WHERE)
     assert find_running_servers(tmp_path) == []
 
@@ -62,7 +62,7 @@ def test_a_second_one_is_told_who_has_the_home(tmp_path: Path) -> None:
     with pytest.raises(HomeInUseError) as caught:
         lock_home(tmp_path, "relay", version="1")
     assert (caught.value.role, caught.value.pid) == ("relay", os.getpid())
-    taken(tmp_path, "api").release()  # another kind may
+    taken(tmp_path, "api").release()  # a server of another kind is permitted
     first.release()
     taken(tmp_path).release()
 

@@ -1,4 +1,4 @@
-"""Scripted children: they talk, wait, are held back, signalled, hung up and let go of, all in virtual time."""
+"""Scripted child processes in virtual time: output, timers, backpressure, signals, hangups and release."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cat(ScriptedProgram):
 
 
 class Shell(ScriptedProgram):
-    """Greets, tells its size when that changes, ignores an interrupt."""
+    """A shell that greets, reports a changed size, and ignores an interrupt."""
 
     def on_start(self) -> None:
         self.child.emit(b"$ ")

@@ -1,4 +1,4 @@
-"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and what outlives a process."""
+"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and state after a process ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def opened(bench: ToyNetwork, path: str) -> OpenedFile:
 
 
 def unread(data: bytes = bytes(100_000)) -> tuple[ToyNetwork, RawPeer, OpenedFile]:
-    """A file that is open, and a peer that does not read."""
+    """Return a network with an open file, and a peer that does not read."""
     bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/big", data)
     wire = bench.world.connect(bench.phone, "relay", 80)
@@ -237,7 +237,7 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     handle = 1
 
     def react(toy: ToyCore, fact: Fact | None) -> None:
-        if isinstance(fact, Done) and fact.op == 901:  # the end may be done in this instant, and not told yet
+        if isinstance(fact, Done) and fact.op == 901:  # the end may be done at this instant without a reported answer
             toy.emit(WriteBlob(op(903), handle, b"x"), DiscardBlob(handle))
 
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""The simulated store of objects: who is let in, and what it says of requests that S3 would refuse."""
+"""The simulated object store: access control, and refusals as those of S3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks, timers, the life of processes, logs, determinism."""
+"""Clocks, timers, process lifetimes, logs, determinism."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_records_are_kept_on_demand() -> None:
 
 
 def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> Simulation:
-    """A bit of everything, for runs that have to agree."""
+    """Run a mix of all operations, for runs that must be equal."""
     world = Simulation(seed, faults=faults, cost=cost)
 
     def react(toy: ToyCore, fact: Fact | None) -> None:

@@ -1,4 +1,4 @@
-"""What the host's engines are, and MP3."""
+"""Discovery of the host's speech engines, and MP3."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_names_that_a_core_can_order() -> None:
 def test_what_there_is(
     program: str | None, modules: str, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program of the system goes before the library of the package."""
+    """A program of the system is preferred to the library of the package."""
     monkeypatch.setattr("shutil.which", lambda name: program)
     monkeypatch.setattr(local_speech, "_has", lambda module: module in modules.split())
     nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}
@@ -110,7 +110,7 @@ pytest.importorskip("espeakng_loader", reason="svc-relay[voice] is not installed
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """It, in this process: its status, and what it writes."""
+    """Return a function that runs the program in this process: its exit code and its output."""
     path = tmp_path / "output"
 
     def run(*arguments: str) -> tuple[int, bytes]:
@@ -152,7 +152,7 @@ def test_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_listens_any_more() -> None:
-    """As a process: it stops in the middle of a long text."""
+    """As a process, the program stops in the middle of a long text."""
     with subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin
         assert child.stdout

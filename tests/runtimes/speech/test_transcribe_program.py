@@ -1,4 +1,4 @@
-"""Listening to files: every format that people upload, and every way in which a file can be none."""
+"""Transcription of files: every usual format, and every kind of invalid file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[True, False])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With PyAV, if it is installed, and without."""
+    """Run the test with PyAV, if it is installed, and without."""
     if not request.param:
         monkeypatch.setitem(sys.modules, "av", None)
 
@@ -110,9 +110,8 @@ def test_no_head_raises_anything_else(data: bytes, cut: int) -> None:
 
 @pytest.mark.usefixtures("either")
 def test_a_wav_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        decode_audio(WAV) == decode_audio(wav_head(0x7FFFF000, RATE) + TONE) == TONE
-    )  # that one's length was not known
+    # the second head announces no true length
+    assert decode_audio(WAV) == decode_audio(wav_head(0x7FFFF000, RATE) + TONE) == TONE
     monkeypatch.setattr(transcribe_program, "MAX_SECONDS", 0)
     with pytest.raises(RecordingError, match="longer than"):
         decode_audio(WAV)
@@ -154,7 +153,7 @@ def test_what_needs_it_says_so(data: bytes, words_: str) -> None:
 
 @pytest.fixture
 def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answer:
-    """What it says of a recording; its limits are for a process of its own."""
+    """Return a function that transcribes a recording, without the limits for a process of its own."""
     monkeypatch.setattr(transcribe_program, "_limit", lambda: None)
     path = tmp_path / "upload"
 
@@ -175,7 +174,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     ids=["clear", "plain"],
 )
 def test_it_hears_what_is_said(answer: Answer, text: str, voice: str) -> None:
-    """Between the words of espeak-ng's plain voice it is as still as no room is."""
+    """A synthetic voice has total silence between its words, unlike a real room."""
     assert understood(answer(spoken(text, voice))["text"], text)
 
 
@@ -206,7 +205,7 @@ def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -
 
 
 class Whisper:
-    """In the place of faster-whisper: says what it was asked."""
+    """Fake faster-whisper that returns its arguments."""
 
     multilingual = False
 

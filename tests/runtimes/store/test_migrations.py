@@ -1,4 +1,4 @@
-"""The texts of the schema's versions make what those versions have made, and never anything else."""
+"""The schema's migrations produce the same schemas as ever."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtimes.store.old_databases import NEWEST, unpacked
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """What a database has: kind, name and statement, however that is laid out."""
+    """Return kind, name and statement of each object of a database, without white space."""
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name")
     return [(kind, name, "".join(sql.split())) for kind, name, sql in rows]
 

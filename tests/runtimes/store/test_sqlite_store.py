@@ -1,4 +1,4 @@
-"""A file that only a relay has asked of, when it becomes a file of chats, and when it cannot be used."""
+"""SQLite store of a relay: requests without chats, the first chat, and unusable files."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_a_file_that_another_has_locked(store: Store, path: Path) -> None:
             store.execute(SaveSession("a", {}))
         assert caught.value.failure.kind is FailureKind.TIMED_OUT
         assert "SQLITE_BUSY" in caught.value.failure.detail
-        assert store.execute(LoadSessions()) == ()  # reading waits for nobody
-        assert execute(store, GetChat(id="c")) is None  # and so does what opens it for chats
+        assert store.execute(LoadSessions()) == ()  # reading waits for no lock
+        assert execute(store, GetChat(id="c")) is None  # neither does opening it for chats
         other.execute("ROLLBACK")
     store.execute(SaveSession("a", {}))
     assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
@@ -101,5 +101,5 @@ def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypa
         saved, there = store.execute_all([SaveSession("b", {}), GetChat(id="c")])
         assert saved is None
         assert isinstance(there, ImportError)
-    assert execute(store, GetChat(id="c")) is None  # it is tried again
+    assert execute(store, GetChat(id="c")) is None  # the open is retried
     assert store.execute(LoadSessions()) == ({"token_hash": "a"}, {"token_hash": "b"})

@@ -1,4 +1,4 @@
-"""A database that is copied into another is the same there, and goes on; or nothing is there."""
+"""Copies of databases: complete and usable, or nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQL store: survives reopening, migrates, keeps its file private, and says what is wrong."""
+"""The SQL store: reopening, migrations, private files, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of chats, each on a file, in memory, and without an index of words."""
+"""The requests of chats, each on a file, in memory, and without a word index."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_deleting_takes_messages_and_runs_and_leaves_forks(store: Store) -> None
     for session_id in ("fork", "fork of a child", "other"):
         assert get(store, session_id).parent_id is None
     assert ids(store, "fork") == ids(store, "other") == ["m"]
-    create(store, chat())  # the id is free again, and nothing of the old one is left
+    create(store, chat())  # the id is free again, without old rows
     assert ids(store) == []
 
 
@@ -226,7 +226,7 @@ def test_a_fork(store: Store) -> None:
     ended = get(store)
     assert (ended.end_reason, ended.ended_at, ended.updated_at, ended.message_count) == ("branched", 9.5, 9.5, 2)
     assert ids(store) == ["m1", "m2"]
-    add(store, message("m3"), to="f")  # each goes on by itself
+    add(store, message("m3"), to="f")  # they are independent
     assert ids(store, "f") == ["f:1", "f:2", "m3"]
     assert ids(store) == ["m1", "m2"]
 
@@ -441,7 +441,7 @@ def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
             late("d", 2**52)
         assert refused.value.failure.kind is FailureKind.DENIED
     assert write("e", 2**52 + 5)
-    assert write("f", None)  # a process that is alone
+    assert write("f", None)  # a process without other nodes
     assert write("g", 2**52 + 6)
     with pytest.raises(HostError):
         write("h", 2**52 + 5)

@@ -1,4 +1,4 @@
-"""What PostgreSQL alone does to a store: it stops, cuts, waits for locks, and has an order and a search of its own."""
+"""PostgreSQL store: stops, cut connections, locks, and its own order and search."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_without_its_driver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyP
 
 
 def test_lists_are_ordered_as_everywhere(store: Store) -> None:
-    names = ["b", "A", "a", "Ä", "_", "B"]  # people, and this server, would say: _ A Ä a B b
+    names = ["b", "A", "a", "Ä", "_", "B"]  # a locale, also that of this server, has _ A Ä a B b
     create(store, *[chat(name) for name in names])
     page = execute(store, ListChats(limit=10))
     assert [session.id for session in page.sessions] == sorted(names, reverse=True)

@@ -1,4 +1,4 @@
-"""What nodes keep of `/v1/responses`, in each kind of database."""
+"""Stored objects of `/v1/responses`, in each kind of database."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_one_is_kept_found_and_dropped(store: Store) -> None:
 def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
     for number, name in enumerate("abc"):
         keep(store, name, float(number))
-    keep(store, "a", 0.0, kind="conversation")  # which counts for itself
+    keep(store, "a", 0.0, kind="conversation")  # kinds are counted separately
     assert find(store, "a", 5.0)
     keep(store, "d", 6.0)
     assert there(store, *"abcd") == ["a", "c", "d"]

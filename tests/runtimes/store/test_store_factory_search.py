@@ -1,4 +1,4 @@
-"""Searching messages, with an index of words and without."""
+"""Search of messages, with a word index and without."""
 
 from __future__ import annotations
 

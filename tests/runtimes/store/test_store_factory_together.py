@@ -1,4 +1,4 @@
-"""What waits for the store is carried out together, each with its own answer; and the number of sessions is kept."""
+"""Batches of store requests, each with its own answer; and the counter of sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtimes.store.chat_stores import chat, create, execute
 
 
 def commits(path: Path) -> sqlite3.Cursor:
-    """Another connection, which sees how often a transaction was committed: `PRAGMA data_version` grows with each."""
+    """Return a second connection that counts committed transactions: `PRAGMA data_version` grows with each."""
     return sqlite3.connect(path).cursor()
 
 
@@ -61,7 +61,7 @@ def test_one_that_cannot_be_done_stops_no_other(where: str, tmp_path: Path) -> N
 
 
 def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a store needs for chats is looked up with the first request of them, and that may fail."""
+    """The first request for chats loads the data that they need, and that load may fail."""
 
     def fail(connection: object) -> object:
         raise OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
@@ -115,7 +115,7 @@ def test_the_number_of_sessions_is_what_it_is(tmp_path: Path, monkeypatch: pytes
 
 
 class Slow:
-    """A store that is busy until it is let go."""
+    """A store that is busy until the test releases it."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Older databases open and keep their rows, and an upgrade can be tried before."""
+"""Older databases open and keep their rows, and an upgrade can be tested first."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_does_not_fit_changes_nothing(tmp_path: Path, version: int, change:
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("record", ["x'ff'", "'{'", "'[1]'", "'{}'"])
 def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Path, version: int, record: str) -> None:
-    """The relay leaves such a session out, and says so; the others are there."""
+    """The relay omits and logs such a session; the others are loaded."""
     path = unpacked(version, tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")

@@ -1,4 +1,4 @@
-"""What a search compares, and the lines that it shows."""
+"""Text folding, query terms and snippets of searches."""
 
 from __future__ import annotations
 

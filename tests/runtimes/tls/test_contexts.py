@@ -55,7 +55,7 @@ def secure(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | N
 
 
 def secured(live: RunningCore, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
-    """A peer over TLS, and its channel."""
+    """Return a peer over TLS, and its channel."""
     return secure(live, certificate), live.expect(Accepted).ch
 
 
@@ -252,7 +252,7 @@ def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
         sock = live.connect(live.extra)
         other, _ = live.accept()
         live.handle.stop()
-        with contextlib.suppress(ConnectionResetError):  # when it had not even been taken from the backlog
+        with contextlib.suppress(ConnectionResetError):  # it was still in the backlog
             assert sock.recv(1) == b""
         sock.close()
         other.close()

@@ -1,4 +1,4 @@
-"""Certificates that change while connections stand, on every loop."""
+"""Certificates that change while connections are open, on every loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def shown(live: RunningCore, listener: Listener | None = None) -> str:
-    """Return the pin of the certificate that a new connection receives; the default is `live_environment.extra`."""
+    """Return the pin of the certificate that a new connection receives; the default is `RunningCore.extra`."""
     sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
     sock.close()
@@ -58,7 +58,7 @@ def test_new_connections_get_the_new_one_and_the_old_go_on(runtime: str, files: 
         old = connect(live)
         before = shown(live)
         make_certificate(files[0].parent)
-        assert shown(live) == before  # until it is said
+        assert shown(live) == before  # until the reload
         answer = live.done(ReloadTls(OP))
         assert answer == TlsReloaded((shown(live),))
         assert answer.pins != (before,)
@@ -69,7 +69,7 @@ def test_new_connections_get_the_new_one_and_the_old_go_on(runtime: str, files: 
 
 def test_nobody_resumes_past_it(runtime: str, files: tuple[Path, Path]) -> None:
     context = trusting()
-    context.maximum_version = ssl.TLSVersion.TLSv1_2  # whose session is there right after the handshake
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # with a session right after the handshake
     with running(runtime, tls=server_context(*files)) as live:
         first = connect(live, context=context)
         session = first.session
@@ -134,7 +134,7 @@ def test_the_handle_has_it_done(runtime: str, files: tuple[Path, Path]) -> None:
         assert live.expect(Reloading) == Reloading()
         assert live.answer(OP) == Done(OP, TlsReloaded(()))
         handle = live.handle
-    handle.reload()  # nobody is left to do it
+    handle.reload()  # the loop has ended
     handle.waker.drain()
 
 
