@@ -85,7 +85,7 @@ OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in name
 
 
 def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
-    """Yield the modules that a module imports, in functions too; with `types` also for type checkers, except `OWNERS`."""
+    """Yield a module's imports, also in functions; with `types` also those for type checkers, except `OWNERS`."""
     for node in ast.iter_child_nodes(tree):
         match node:
             case ast.If(test=ast.Name("TYPE_CHECKING"), body=body):

@@ -30,7 +30,7 @@ PROTOCOLS = CORE | {"hpack", "hyperframe"}  # dependencies of h2
 
 
 def imports(path: Path) -> list[tuple[str, str]]:
-    """Return (module, name) of each `from module import name` and (module, "") of each `import module`, at any depth."""
+    """Return (module, name) of each `from module import name` and (module, "") of each `import module` in the file."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):

@@ -1,8 +1,8 @@
 """The Autobahn test suite against the echo: every case of its fuzzing client, performance and compression included.
 
 Its runner needs Python 2.7. Without that, `kosoku` runs the same cases on a current Python, except chapters 12 and 13,
-whose texts it fails to encode by itself. Both support HTTP/1.1 only. For `autobahn_over_http2`, nghttpx stands in front
-of the echo and makes each handshake an extended CONNECT (RFC 8441).
+with whose texts it fails by itself. Both support HTTP/1.1 only. For `autobahn_over_http2`, nghttpx stands in front of
+the echo and makes each handshake an extended CONNECT (RFC 8441).
 
 The cases run in chapters, each with a report of its own, so that an interrupted run can be resumed. A case that fails
 is run once more by itself: under load some exceed their time.

@@ -72,7 +72,7 @@ except SystemExit:
     ],
 )
 def test_how_much_is_loaded(desk: CommandHome, words: str, most: int) -> None:
-    """The number of our modules is limited, and expensive modules are excluded; on any machine the result is the same."""
+    """Our modules are limited in number, and expensive ones are excluded; the result is the same on any machine."""
     dear = [name for name in DEAR if name != "socket" or "status" not in words]
     completion = {} if " " in words else COMPLETION
     run = [sys.executable, "-c", f"DEAR = {dear}\n{LOADED}", *words.split()]
