@@ -1,4 +1,4 @@
-// Run by `sse_suite` with NODE_PATH and a URL: prints the events of each stream by the npm package `eventsource`, as JSON.
+// Run by `sse_suite` with NODE_PATH and a URL: prints the events that `eventsource` (npm) reads, as JSON.
 const { EventSource } = require('eventsource')
 
 const url = process.argv[2]

@@ -1,4 +1,4 @@
-// Run by `mcp_phone_suite` with NODE_PATH and instructions: the official TypeScript SDK uses a phone, and its observations are printed.
+// Run by `mcp_phone_suite` with NODE_PATH and instructions: the official TypeScript SDK uses a phone; prints JSON.
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js')
 const { StreamableHTTPClientTransport } = require('@modelcontextprotocol/sdk/client/streamableHttp.js')
 const { ElicitRequestSchema, ResourceUpdatedNotificationSchema } = require('@modelcontextprotocol/sdk/types.js')
