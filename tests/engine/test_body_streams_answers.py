@@ -153,7 +153,7 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
     assert written == [True, False, False, False]
 
 
-def test_a_peer_that_goes_away_cancels_the_producer() -> None:
+def test_a_disconnected_peer_cancels_the_producer() -> None:
     book = open_book()
     producer = streaming(book)
     book >> Closed(CH, "reset") << [Cancel(producer.op)]
@@ -185,7 +185,7 @@ def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
     book >> Done(order.op, 5) << [ReleaseFile(7)]
 
 
-def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
+def test_writes_after_a_lost_channel_are_dropped() -> None:
     """The producer's pause ends in the call that handles `Closed`: no command names the channel."""
     book = open_book()
     over: list[bool] = []

@@ -84,7 +84,7 @@ def test_a_body_waits_for_the_servers_windows() -> None:
     assert talk.results[0].status == 204
 
 
-def test_a_server_that_never_makes_room() -> None:
+def test_a_window_that_never_opens_fails_the_upload() -> None:
     talk = CallDialogue(
         lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB), within=300.0), "2", server=Reluctant()
     )
@@ -96,7 +96,7 @@ def test_a_server_that_never_makes_room() -> None:
     assert talk.results[0].kind is FailureKind.UNREACHABLE
 
 
-def test_messages_wait_too_and_so_does_the_close_behind_them() -> None:
+def test_messages_and_their_close_frame_wait_for_the_window() -> None:
     bare = Bare()
     talk, handler, socket = bare.waiting()
     assert not socket.writable
@@ -131,7 +131,7 @@ def test_a_window_that_never_opens() -> None:
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
-def test_who_has_nothing_to_say_waits_for_no_window() -> None:
+def test_without_output_no_window_deadline_runs() -> None:
     talk = CallDialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=300.0), "2")
     talk.took()
     talk.handle(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room than is needed
@@ -139,7 +139,7 @@ def test_who_has_nothing_to_say_waits_for_no_window() -> None:
     assert talk.took() == []
 
 
-def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
+def test_output_that_waits_for_the_socket_has_its_own_deadline() -> None:
     bare = Bare()
     talk, _, socket = bare.opened()
     talk.took()
@@ -161,7 +161,7 @@ def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
     assert Abort(talk.ch) in talk.took()
 
 
-def test_a_broken_connection_ends_what_waits() -> None:
+def test_a_protocol_error_ends_waiting_messages() -> None:
     bare = Bare()
     talk, handler, _ = bare.waiting()
     bare.talk(frame(6, b"short"))
@@ -217,7 +217,7 @@ class Silent(Http2Connection):
         return b""
 
 
-def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
+def test_a_paused_reader_keeps_its_window_shut_and_answers_pings() -> None:
     readers: list[EventReader] = []
     batches: list[int] = []
 
@@ -266,7 +266,7 @@ def refusing() -> tuple[CallDialogue, RecordingWebSocketHandler]:
     return talk, handler
 
 
-def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
+def test_websockets_fall_back_to_http1() -> None:
     talk, handler = refusing()
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
@@ -299,7 +299,7 @@ def test_the_time_is_for_both_attempts() -> None:
     assert not [order for order in talk.orders if isinstance(order, Connect)]
 
 
-def test_it_is_not_asked_again_when_there_is_no_time() -> None:
+def test_no_fallback_after_the_timeout() -> None:
     handler = RecordingWebSocketHandler()
     talk = CallDialogue(
         lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=0.0), "2", server=Silent()
@@ -307,7 +307,7 @@ def test_it_is_not_asked_again_when_there_is_no_time() -> None:
     assert talk.results[0].kind is FailureKind.TIMED_OUT
 
 
-def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_http1_servers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "MAX_REMEMBERED", 1)
 
     def flow(engine: Engine) -> Flow[object]:
@@ -351,7 +351,7 @@ def test_a_reset() -> None:
     assert talk.results == [Failure(FailureKind.UNREACHABLE, "the peer reset the stream")]
 
 
-def test_a_server_that_leaves() -> None:
+def test_goaway_of_a_server() -> None:
     talk = getting()
     talk.raw(NO_SOCKETS + frame(7, bytes(8)))
     assert talk.results[0].kind is FailureKind.UNREACHABLE

@@ -81,7 +81,7 @@ class Last(Channel):
         self.write(b"bye")
 
 
-def test_what_others_need_stops_when_they_are_gone() -> None:
+def test_a_channel_that_survives_the_stop_stops_last() -> None:
     book = open_book()
     last = Last(book.engine, FOUR, DEFAULT_LIMITS)
     book.act(lambda: book.engine.attach(last))
@@ -97,7 +97,7 @@ def test_what_others_need_stops_when_they_are_gone() -> None:
 # --- bugs ---
 
 
-def test_a_bug_when_a_peer_comes() -> None:
+def test_a_bug_in_on_accepted_drops_the_connection() -> None:
     book = open_book()
     book.toy.on["accepted"] = fail
     book >> accepted(4) << [Abort(FOUR)]
@@ -249,7 +249,7 @@ def test_nothing_follows_exit() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_what_is_under_way_is_counted() -> None:
+def test_channels_and_flows_are_counted() -> None:
     book = open_book()
     assert (book.engine.channel_count, book.engine.flow_count) == (1, 0)
     book.get(b"/park") << []
@@ -318,7 +318,7 @@ def facts() -> st.SearchStrategy[Any]:
 
 
 @given(st.lists(facts(), max_size=12))
-def test_whatever_happens_the_contract_holds(script: list[Any]) -> None:
+def test_random_facts_keep_the_contract(script: list[Any]) -> None:
     book = open_book(Limits(max_drain=40))
     engine, now = book.engine, START
     closed = exited = False
@@ -348,7 +348,7 @@ def test_whatever_happens_the_contract_holds(script: list[Any]) -> None:
         assert deadline is None or deadline > now.mono
 
 
-def test_an_operation_may_be_given_up_before_it_was_carried_out() -> None:
+def test_a_late_result_of_a_cancelled_operation_is_ignored() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH)

@@ -132,7 +132,7 @@ def test_writing_while_reading(talk: Talk) -> None:
     assert talk.goes_on()
 
 
-def test_much_of_it(talk: Talk) -> None:
+def test_large_bodies_in_both_directions(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     for _ in range(19):
@@ -246,7 +246,7 @@ def test_a_body_that_is_malformed(talk: Talk) -> None:
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
 
-def test_the_peer_goes_away(talk: Talk) -> None:
+def test_a_disconnected_peer_cancels_both_directions(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     talk.handle(Closed(CH))

@@ -109,7 +109,7 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("later", [get(b"/hello"), get(b"/hello")[:9], b"x", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
-def test_bytes_behind_a_request_that_waits(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_after_a_pending_request(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
         book >> Received(CH, later)
@@ -136,7 +136,7 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     same(story, monkeypatch)
 
 
-def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responses_while_stopping_close_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
         book >> Stopping(5.0)
@@ -178,7 +178,7 @@ def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> Non
     same(story, monkeypatch, Limits(high_water=100_000, low_water=50_000))
 
 
-def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paused_unauthenticated_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
         assert PauseReading(CH) in book.drain_commands()

@@ -47,7 +47,7 @@ def pauses(talk: CallDialogue) -> list[type[Command]]:
     return [type(order) for order in orders if isinstance(order, PauseReading | ResumeReading)]
 
 
-def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> None:
+def test_a_paused_reader_sends_pings_for_an_hour(version: str) -> None:
     talk, handler = reader(version)
     assert pauses(talk) == [PauseReading]
     talk.heard.clear()
@@ -65,7 +65,7 @@ def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> No
     assert [type(event) for event in talk.heard] == [Ping]
 
 
-def test_who_closes_reads_again(version: str) -> None:
+def test_closing_resumes_reading(version: str) -> None:
     talk, handler = reader(version)
     pauses(talk)
     talk.send_from_peer(TextMessage(S, "close"))

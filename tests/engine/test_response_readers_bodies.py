@@ -33,7 +33,7 @@ def opened() -> tuple[Playbook, FlowService, Slow]:
     return book, caller, slow
 
 
-def test_bytes_as_they_come() -> None:
+def test_bytes_are_read_as_they_arrive() -> None:
     book, caller, slow = opened()
     assert isinstance(slow.reader, BodyReader)
     assert slow.reader.head.headers.get(b"content-type") == b"audio/pcm"
@@ -58,7 +58,7 @@ def test_a_part_is_read_the_same() -> None:
     assert slow.kept == [b"one"]
 
 
-def test_what_came_before_the_end_is_there_to_read() -> None:
+def test_bytes_before_the_end_can_be_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"last") << []
     book >> END << []
@@ -68,7 +68,7 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     assert caller.results == [None]
 
 
-def test_it_is_not_read_while_much_is_unread() -> None:
+def test_reading_pauses_with_much_unread_data() -> None:
     book, _, slow = opened()
     book >> chunk(bytes(MAX_UNREAD - 1)) << []
     book >> chunk(b"x") << [PauseReading(ONE)]
@@ -114,7 +114,7 @@ def test_a_broken_chunk_in_the_middle() -> None:
     assert failure.kind is FailureKind.INVALID
 
 
-def test_any_other_answer_comes_whole() -> None:
+def test_an_error_response_is_returned_whole() -> None:
     book, caller, _ = reading()
     book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [Abort(ONE)]
     (answer,) = caller.results
@@ -139,20 +139,20 @@ def test_no_answer_at_all() -> None:
     assert caller.results[0].kind is FailureKind.UNREACHABLE
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_server() -> None:
     book, caller = calling(Slow(streamed(), 60.0).flow)
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
 
 
-def test_whoever_gives_up_hangs_up() -> None:
+def test_cancelling_drops_the_connection() -> None:
     book, caller, _ = opened()
     book.act(caller.task.cancel) << [Abort(ONE)]
     book >> chunk(b"late") << []
 
 
-def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
+def test_a_hold_and_unread_data_pause_reading_independently() -> None:
     readers: list[BodyReader] = []
 
     def flow(engine: Engine) -> Flow[None]:

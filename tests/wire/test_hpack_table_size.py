@@ -70,7 +70,7 @@ def updates(data: bytes) -> list[int]:
         ([(100, 2**20)], [100, 2**20, 4096]),
     ],
 )
-def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], said: list[int]) -> None:
+def test_the_smallest_and_the_last_size_are_announced(frames: list[tuple[int, ...]], said: list[int]) -> None:
     # RFC 7541 section 4.2: "the smallest maximum table size that occurs in that interval MUST be signaled"
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, PREFACE + settings() + b"".join(settings(*sizes) for sizes in frames) + asked(1))
@@ -78,7 +78,7 @@ def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], s
     assert updates(block(us)) == said
 
 
-def test_what_was_in_the_table_is_forgotten_with_it() -> None:
+def test_entries_are_evicted_with_the_table() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     answer = Headers(((b"x-name", b"a value that is worth a place in the table"),))
     decoder = Decoder()

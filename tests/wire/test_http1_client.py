@@ -194,7 +194,7 @@ def test_a_response_to_nothing() -> None:
         ResponseHead(ONE, 200),
     ],
 )
-def test_what_cannot_be_sent_first(event: Event) -> None:
+def test_events_that_cannot_be_sent_first(event: Event) -> None:
     connection = client()
     with pytest.raises(LocalProtocolError) as caught:
         connection.send(event)
@@ -205,7 +205,7 @@ def test_what_cannot_be_sent_first(event: Event) -> None:
 @pytest.mark.parametrize(
     "event", [RequestHead(ONE, "GET", "/", HOST), RequestData(ONE, b"x"), ResponseEnd(ONE), RequestEnd(TWO)]
 )
-def test_what_cannot_be_sent_during_a_request(event: Event) -> None:
+def test_events_that_cannot_be_sent_during_a_request(event: Event) -> None:
     connection = client()
     connection.send(RequestHead(ONE, "GET", "/", HOST))
     with pytest.raises(LocalProtocolError):
@@ -258,7 +258,7 @@ def test_a_declined_upgrade() -> None:
         (b"\r\n\r\n", b"\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n"),
     ],
 )
-def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
+def test_an_invalid_101_is_refused(old: bytes, new: bytes) -> None:
     connection = client()
     answer = switching(ask(connection, websocket=True)).replace(old, new)
     with pytest.raises(RemoteProtocolError):
@@ -266,7 +266,7 @@ def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
     assert connection.must_close
 
 
-def test_a_101_for_an_upgrade_that_the_caller_asked_for_is_refused() -> None:
+def test_a_101_for_another_upgrade_is_refused() -> None:
     connection = client()
     send_events(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
     with pytest.raises(RemoteProtocolError, match="101"):

@@ -40,7 +40,7 @@ def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
         (b"x\r\n" + b"y" * 97, "head has more than 100"),
     ],
 )
-def test_a_beginning_that_no_end_makes_a_head(begun: bytes, word: str) -> None:
+def test_partial_heads_that_are_already_invalid(begun: bytes, word: str) -> None:
     with pytest.raises(RemoteProtocolError, match=word):
         check_partial_head(bytearray(begun), 0, LIMITS)
     check_partial_head(bytearray(b"!" + begun[:98].lstrip()), 0, LIMITS)
@@ -52,7 +52,7 @@ def test_responses(line: bytes) -> None:
 
 
 @given(st.integers(0, 40))
-def test_a_bad_beginning_is_seen_wherever_an_earlier_look_ended(searched: int) -> None:
+def test_a_bad_partial_head_is_found_after_an_earlier_check(searched: int) -> None:
     good = bytearray(b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r")
     check_partial_head(good, min(searched, len(good)), LIMITS)
     bare = bytearray(good[: min(searched, len(good))])

@@ -76,7 +76,7 @@ def test_good_hosts(host: bytes) -> None:
     assert len(feed(server(), b"GET / HTTP/1.1\r\nHOST:" + host + b"\r\n\r\n")) == 2
 
 
-def test_a_second_bad_request_is_told_after_the_first_was_answered() -> None:
+def test_a_second_bad_request_is_reported_after_the_first_response() -> None:
     connection = server()
     feed(connection, GET + b"BAD\r\n\r\n")
     answer(connection, ONE)

@@ -231,7 +231,7 @@ def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
     assert text in refused.text
 
 
-def test_both_lengths_close_the_connection_and_what_is_embedded_never_runs() -> None:
+def test_both_lengths_close_the_connection() -> None:
     """RFC 9112 section 6.1: "the server MUST close the connection after responding"."""
     connection = server()
     attack = (
@@ -277,14 +277,14 @@ def test_an_absolute_target_without_a_host() -> None:
     assert head.headers == Headers(((b"host", b"b"),))
 
 
-def test_a_method_may_hold_what_begins_a_fragment() -> None:
+def test_a_method_may_contain_a_number_sign() -> None:
     """RFC 9110 section 5.6.2: "#" is a tchar."""
     head = as_server(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.method == "G#T"
 
 
-def test_a_fragment_is_told() -> None:
+def test_a_fragment_is_part_of_the_target() -> None:
     """RFC 9112 section 3.2: a target has no fragment, but some clients send it. The engine answers 400."""
     head = as_server(b"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
@@ -462,7 +462,7 @@ def test_a_body_that_breaks_off(cut: bytes) -> None:
     )
 
 
-def test_an_answer_before_the_body_that_was_not_waited_for() -> None:
+def test_an_early_response_to_a_client_that_does_not_wait_for_100() -> None:
     """RFC 9110 section 10.1.1: a client that does not wait for 100 gets the answer, and the connection is kept."""
     connection = server()
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
@@ -511,7 +511,7 @@ def test_a_response_is_refused(data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
-def test_a_response_without_a_body_whatever_its_head_says(method: str, status: bytes) -> None:
+def test_responses_that_never_have_a_body(method: str, status: bytes) -> None:
     """RFC 9112 section 6.3."""
     head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]

@@ -123,7 +123,7 @@ def test_a_large_answer_waits_for_its_reader() -> None:
     assert "idle" in signs(pair.client)
 
 
-def test_streams_take_turns_and_the_owner_says_how_much() -> None:
+def test_streams_take_turns_within_the_given_size() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
@@ -203,7 +203,7 @@ def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
     assert "must_close" in signs(pair.server)
 
 
-def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
+def test_a_stream_reset_after_its_close_frame() -> None:
     pair = open_pair(Http2Connection)
     pair.client.send(CloseWebSocket(ONE))
     pair.server.receive_data(pair.client.data_to_send())
@@ -221,7 +221,7 @@ def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
 # --- the end ----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_goes_away_finishes_what_it_has() -> None:
+def test_goaway_lets_open_streams_finish() -> None:
     pair = Pair(Http2Connection)
     send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
@@ -264,7 +264,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert "must_close" in signs(pair.client)
 
 
-def test_a_stream_that_is_given_up() -> None:
+def test_resetting_a_stream() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
@@ -285,7 +285,7 @@ def test_a_stream_that_is_given_up() -> None:
     assert isinstance(reset, StreamReset)
 
 
-def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
+def test_a_reset_after_the_response() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.exchange()

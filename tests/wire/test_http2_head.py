@@ -52,7 +52,7 @@ def test_secrets_stay_out_of_compression_tables() -> None:
     assert fields[0] == (b"authorization", b"Bearer x")
 
 
-def test_what_only_http1_knows_is_left_out() -> None:
+def test_http1_fields_are_omitted() -> None:
     headers = Headers(((b"connection", b"close"), (b"transfer-encoding", b"chunked"), (b"a", b"")))
     assert response_fields(ResponseHead(ONE, 200, headers)) == [(b":status", b"200"), (b"a", b"")]
 

@@ -13,7 +13,7 @@ from svc_proto.wire.limits import Limits
 
 
 @pytest.mark.parametrize("client", [True, False])
-def test_what_is_announced(client: bool) -> None:
+def test_announced_settings(client: bool) -> None:
     ours = new_h2(client=client, limits=Limits(max_head=5000))
     theirs = new_h2(client=not client, limits=Limits())
     said = ours.data_to_send()

@@ -13,13 +13,13 @@ def spent(allowance: TokenBucket) -> int:
     return n
 
 
-def test_a_burst_is_all_there_is_without_time() -> None:
+def test_without_time_only_the_burst_is_available() -> None:
     allowance = TokenBucket(3, 10)
     assert spent(allowance) == 3
     assert not allowance.consume()
 
 
-def test_time_fills_it_up_again_to_the_burst() -> None:
+def test_time_refills_up_to_the_burst() -> None:
     allowance = TokenBucket(10, 2)
     allowance.refill(100.0)  # the first refill has no earlier time to compare with
     assert spent(allowance) == 10
@@ -29,7 +29,7 @@ def test_time_fills_it_up_again_to_the_burst() -> None:
     assert spent(allowance) == 10
 
 
-def test_what_is_given_back_counts() -> None:
+def test_refunded_tokens_count() -> None:
     allowance = TokenBucket(2, 0)
     assert allowance.consume()
     allowance.refund(100.0)
