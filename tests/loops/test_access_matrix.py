@@ -114,7 +114,7 @@ def test_every_channel_is_here() -> None:
 
 
 @pytest.mark.usefixtures("hermetic")  # a caller attaches a terminal
-def test_the_doors_of_the_relay(world: Environment) -> None:
+def test_access_to_the_relay(world: Environment) -> None:
     world.start_relay()
     known = callers(world)
     for name, caller in known.items():

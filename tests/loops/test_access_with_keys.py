@@ -77,7 +77,7 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_doors_of_the_api(world: Environment, name: str) -> None:
+def test_access_to_the_api(world: Environment, name: str) -> None:
     """The key gives access from any address; without a key, every client except a page of another site has access."""
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
@@ -97,7 +97,7 @@ def test_the_doors_of_the_api(world: Environment, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOARD)
-def test_the_doors_of_the_dashboard(world: Environment, name: str) -> None:
+def test_access_to_the_dashboard(world: Environment, name: str) -> None:
     """Access needs the password or, without one, a program on the host; pages of other sites have none."""
     column = BOARD[name]
     world.start_relay()

@@ -88,7 +88,7 @@ def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
     ]
 
 
-def test_a_client_that_goes_away_does_not_stop_its_turn(world: Environment) -> None:
+def test_a_turn_continues_after_its_client_disconnects(world: Environment) -> None:
     api = world.api(key=KEY)
     session = api.session()
     begin_turn(api, session, "/count 20").wire.abort()

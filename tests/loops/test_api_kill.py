@@ -142,7 +142,7 @@ def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int
     assert len(counts) > 5
 
 
-def test_a_kill_while_a_person_is_asked(traced: SimulatedEnvironment) -> None:
+def test_a_kill_during_an_approval_request(traced: SimulatedEnvironment) -> None:
     """The approval request ends with its run; the call counts as interrupted."""
     scene = Scene(traced)
     scene.model.answers[:] = [calls(("demo_ask", {}))]

@@ -83,7 +83,7 @@ def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
     assert relayed.http("GET", path, headers=bearer("no such token"), peer=REMOTE).status == 401
 
 
-def test_a_phone_that_says_no(relayed: Environment) -> None:
+def test_a_phone_that_denies_a_command(relayed: Environment) -> None:
     """The model receives the refusal with its meaning, and the turn goes on."""
     relayed.phone(safety=SafetySettings(armed=True, answers=ConfirmationPolicy.DENY))
     model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
@@ -122,7 +122,7 @@ def test_an_approval_that_lets_the_phone_act(relayed: Environment) -> None:
     assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/send_intent"
 
 
-def test_a_phone_with_gates_asks_its_own_user(relayed: Environment) -> None:
+def test_a_phone_confirms_calls_itself(relayed: Environment) -> None:
     """A call is confirmed on the phone itself, though the chat there has no approvals."""
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(CALLING), plain("Calling.")])

@@ -270,7 +270,7 @@ def test_memory_with_clients_that_read_nothing(
         assert (last["finish_reason"], last["content"]) == ("stop", answer)
 
 
-def test_clients_that_read_nothing_hold_up_nobody(
+def test_clients_that_do_not_read_do_not_delay_others(
     runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with open_world(runtime, tmp_path, request) as world:
@@ -290,7 +290,7 @@ def test_clients_that_read_nothing_hold_up_nobody(
             assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
 
 
-def test_a_client_that_never_reads_is_dropped_and_its_turn_goes_on(virtual_world: SimulatedEnvironment) -> None:
+def test_a_client_that_does_not_read_is_dropped_but_its_turn_continues(virtual_world: SimulatedEnvironment) -> None:
     """The client is dropped after a minute without progress; the session has the answer."""
     world = virtual_world
     model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])

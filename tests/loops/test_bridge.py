@@ -51,7 +51,7 @@ def test_pipelined_commands_are_answered_in_their_order(relayed: Environment) ->
         assert wire.read_until(b'"n":%d}' % n)
 
 
-def test_a_phone_that_goes_while_commands_wait(relayed: Environment) -> None:
+def test_a_phone_that_disconnects_with_pending_commands(relayed: Environment) -> None:
     for leave in ("close", "abort", "close_write"):
         phone = relayed.fake_phone()
         calls = [call(relayed, phone.token) for _ in range(3)]
@@ -68,7 +68,7 @@ def test_a_phone_that_goes_while_commands_wait(relayed: Environment) -> None:
         assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
 
 
-def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(relayed: Environment) -> None:
+def test_a_reconnected_phone_replaces_its_old_socket(relayed: Environment) -> None:
     first = relayed.fake_phone()
     calling = call(relayed, first.token)
     first.command()

@@ -69,7 +69,7 @@ def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: Environment) -
     assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
 
 
-def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: Environment) -> None:
+def test_sessions_continue_at_the_other_node_until_revoked(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
@@ -128,7 +128,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
         assert world.http("POST", "/media/upload", body, headers=bearer(phone.token)).status == 503
 
 
-def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: Environment) -> None:
+def test_pending_commands_fail_when_the_phones_node_stops(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     second = nodes._relays[1]
@@ -140,9 +140,7 @@ def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: Environment) 
     assert (answer.status, answer.code) == (502, "phone_disconnected")
 
 
-def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(
-    nodes: Environment, redis: RedisServer
-) -> None:
+def test_local_work_continues_without_redis_and_recovers(nodes: Environment, redis: RedisServer) -> None:
     phone = paired(nodes)
     redis.kill()
     nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 503)

@@ -46,7 +46,7 @@ def test_a_story(story: Callable[[Environment], None], tmp_path: Path, request: 
     "story",
     [
         test_bridge.test_the_reference_phone_answers,
-        test_lifecycle.test_sockets_are_told_1001,
+        test_lifecycle.test_stopping_closes_sockets_with_1001,
         test_media.test_json_upload_clipboard_and_notifications,
     ],
 )
@@ -72,14 +72,14 @@ def test_loops_are_chosen() -> None:
         "tests/loops/test_lifecycle.py", "tests/runtimes/net/test_stdio_channel.py", "--loop", OUTSIDE, "--loop", "sim"
     )
     names = [line.rpartition("::")[2] for line in chosen.stdout.splitlines() if "::" in line]
-    assert "test_sockets_are_told_1001[sim]" in names
-    assert f"test_sockets_are_told_1001[{OUTSIDE}]" in names
+    assert "test_stopping_closes_sockets_with_1001[sim]" in names
+    assert f"test_stopping_closes_sockets_with_1001[{OUTSIDE}]" in names
     assert f"test_a_reader_that_is_slow[{OUTSIDE}]" in names
     assert "test_a_reader_that_is_slow[sim]" not in names  # the simulator has no pipes
     assert "[asyncio]" not in chosen.stdout
 
 
-def test_a_loop_that_is_none_is_refused() -> None:
+def test_an_unknown_loop_is_refused() -> None:
     refused = collected("--loop", "twisted")
     assert refused.returncode == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: --loop: no runtime 'twisted': choose one of anyio, " in refused.stderr

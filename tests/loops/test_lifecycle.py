@@ -39,7 +39,7 @@ def test_a_relay_with_nothing_to_do_stops_at_once(world: Environment) -> None:
     assert refuses_connections(world)
 
 
-def test_sockets_are_told_1001(relayed: Environment) -> None:
+def test_stopping_closes_sockets_with_1001(relayed: Environment) -> None:
     ws = relayed.pair()
     relayed.relay.begin_stop()
     closed = ws.wait_closed()
@@ -49,7 +49,7 @@ def test_sockets_are_told_1001(relayed: Environment) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_idle_connections_do_not_hold_it_up(relayed: Environment) -> None:
+def test_idle_connections_do_not_delay_a_stop(relayed: Environment) -> None:
     wires = [relayed.connect() for _ in range(5)]
     for wire in wires[1:]:
         wire.send(HEALTH)
@@ -97,7 +97,7 @@ def test_a_body_under_way_is_taken_and_answered(relayed: Environment) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_those_who_do_not_go_are_cut_within_the_grace(relayed: Environment) -> None:
+def test_remaining_connections_are_cut_within_the_grace(relayed: Environment) -> None:
     deaf = relayed.pair()
     deaf.wire.pause()
     half = relayed.connect()
@@ -180,7 +180,7 @@ def test_a_phone_that_is_refused_gives_up(relayed: Environment) -> None:
     assert phone.exit_code() == 1
 
 
-def test_a_phone_that_stops_says_goodbye(relayed: Environment) -> None:
+def test_a_stopping_phone_disconnects(relayed: Environment) -> None:
     phone = relayed.phone()
     assert phone.stop() == 0
     relayed.eventually(lambda: relayed.clients() == 0)

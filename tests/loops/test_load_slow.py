@@ -103,7 +103,7 @@ class Trickle:
         pytest.param(HTTP2 + HEADERS, b"\0", SETTINGS, id="heads of HTTP/2"),
     ],
 )
-def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
+def test_trickling_clients_are_cut_and_others_served(
     live: Environment, monkeypatch: pytest.MonkeyPatch, start: bytes, rest: bytes, answer: bytes
 ) -> None:
     live.start_relay(limits=LIMITS)

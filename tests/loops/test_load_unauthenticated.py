@@ -181,7 +181,7 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
 @pytest.mark.parametrize(
     "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]
 )
-def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
+def test_costly_input_of_unauthenticated_connections(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
     relay = Scarce(runtime, tmp_path, few=False)
     size = STRANGERS if full else FEWER
     try:

@@ -34,7 +34,7 @@ def test_a_session(relayed: Environment) -> None:
     assert phone.stop() == 0
 
 
-def test_who_hangs_up_has_cancelled(relayed: Environment) -> None:
+def test_a_disconnected_client_cancels_its_call(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
     headers = {**bearer(phone.token), **TYPES, **named}
@@ -72,7 +72,7 @@ GARBAGE = (  # bodies, each with the status that it deserves
 )
 
 
-def test_a_flood_of_garbage_disturbs_nobody(relayed: Environment) -> None:
+def test_a_flood_of_garbage_does_not_affect_calls(relayed: Environment) -> None:
     phone = relayed.phone()
     headers, client = open_session(relayed, phone.token), relayed.client()
     for body, status in GARBAGE * 10:

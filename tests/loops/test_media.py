@@ -78,7 +78,7 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: Environment) -> 
     assert phone.stop() == 0
 
 
-def test_what_can_be_fetched_is_listed(relayed: Environment) -> None:
+def test_fetchable_files_are_listed(relayed: Environment) -> None:
     token = relayed.pair().token
     body = {"file_name": "a.png", "content_type": "image/png", "content": base64.b64encode(PNG).decode()}
     assert relayed.http("POST", "/media/upload", body, headers=bearer(token)).status == 200
@@ -278,7 +278,7 @@ def test_a_registered_file_that_is_swapped_never_leaks(live: Environment, tmp_pa
             assert SECRET not in answer.body
 
 
-def test_what_was_opened_is_what_is_sent(live: Environment, tmp_path: Path) -> None:
+def test_the_opened_file_is_sent(live: Environment, tmp_path: Path) -> None:
     """Once the first bytes are sent, the name leads elsewhere; the rest still comes from the file that was checked."""
     public, private = tmp_path / "public", tmp_path / "private"
     private.mkdir()

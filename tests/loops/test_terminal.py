@@ -65,7 +65,7 @@ def test_a_shell(either: Environment) -> None:
     either.eventually(lambda: not runs(attached["pid"]))
 
 
-def test_its_size_is_seen_by_the_shell(either: Environment) -> None:
+def test_the_shell_gets_the_terminal_size(either: Environment) -> None:
     client = desk(either)
     client.attach(cols=97, rows=31)
     assert "31 97" in client.run("stty size")
@@ -90,7 +90,7 @@ def test_control_c_interrupts_a_command(either: Environment) -> None:
     client.until("after")
 
 
-def test_what_is_typed_right_behind_an_attach(either: Environment) -> None:
+def test_input_right_after_an_attach(either: Environment) -> None:
     client = desk(either)
     client.screens["main"] = ""
     client.send("attach", session_name="main", shell="/bin/sh")
@@ -100,7 +100,7 @@ def test_what_is_typed_right_behind_an_attach(either: Environment) -> None:
     assert client.receive("attached")["payload"]["session_name"] == "main"
 
 
-def test_two_clients_never_see_each_others_bytes(either: Environment) -> None:
+def test_two_clients_get_separate_output(either: Environment) -> None:
     first, second = desk(either, "First"), desk(either, "Second")
     first.attach("one")
     second.attach("two")
@@ -201,7 +201,7 @@ def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) ->
     either.eventually(lambda: not any(runs(pid) for pid in pids))
 
 
-def test_a_flood_delays_nobody_else(either: Environment) -> None:
+def test_a_flood_does_not_delay_others(either: Environment) -> None:
     phone, noisy = either.fake_phone(), desk(either, "Noisy")
     noisy.attach()
     noisy.type("yes\r")
@@ -282,7 +282,7 @@ if TMUX is not None:
         client.type('echo "it is $KEPT"\r')
         client.until("it is value")
 
-    def test_a_session_that_is_left_at_once_is_there_all_the_same(tmux: Environment) -> None:
+    def test_a_session_detached_at_once_exists(tmux: Environment) -> None:
         client = desk(tmux)
         for number in range(5):
             name = f"brief{number}"
@@ -295,7 +295,7 @@ if TMUX is not None:
             client.send("kill", session_name=f"brief{number}")
             client.receive("detached")
 
-    def test_a_session_that_is_killed_at_once_stays_away(tmux: Environment) -> None:
+    def test_a_session_killed_at_once_is_not_recreated(tmux: Environment) -> None:
         """A tmux client that starts after the kill must not recreate the session."""
         client = desk(tmux)
         for number in range(5):
@@ -308,7 +308,7 @@ if TMUX is not None:
         rows = client.receive("sessions")["payload"]["sessions"]
         assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
 
-    def test_each_shell_knows_its_own_session(tmux: Environment) -> None:
+    def test_each_shell_has_its_session_name(tmux: Environment) -> None:
         client = desk(tmux)
         for name in ("first", "second"):
             client.attach(name)
@@ -326,7 +326,7 @@ if TMUX is not None:
         other.type('echo "it is $KEPT"\r')
         other.until("it is value")
 
-    def test_one_session_on_two_desks(tmux: Environment) -> None:
+    def test_one_session_with_two_clients(tmux: Environment) -> None:
         first, second = desk(tmux, "First"), desk(tmux, "Second")
         first.attach()
         second.attach()

@@ -68,7 +68,7 @@ def test_big_answers_and_many_requests_over_tls(world: Environment) -> None:
     assert [client.request("GET", "/health").status for _ in range(50)] == [200] * 50
 
 
-def test_strangers_to_tls_get_nowhere(world: Environment) -> None:
+def test_invalid_tls_handshakes_are_refused(world: Environment) -> None:
     world.start_relay(tls=True)
     ws = world.pair(tls=True)
     for sent in (b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000):

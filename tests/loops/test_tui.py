@@ -115,7 +115,7 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
-def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: Environment) -> None:
+def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
     """At most 16 MiB may be unread before another message; messages after a line of 30 MB wait until it is sent."""
     child(
         loop,
@@ -140,7 +140,7 @@ def test_20000_lines_in_order(loop: Environment) -> None:
     assert [ws.receive_message()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
 
 
-def test_a_gateway_that_exits_is_told_of(loop: Environment) -> None:
+def test_an_exited_gateway_is_reported(loop: Environment) -> None:
     child(loop, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
     ws, _ = attach(loop)
     assert ws.receive_message()["payload"] == {"last": "words"}
@@ -149,7 +149,7 @@ def test_a_gateway_that_exits_is_told_of(loop: Environment) -> None:
     assert call(ws, "anything")["error"]["code"] == -32000
 
 
-def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: Environment) -> None:
+def test_a_gateway_that_ignores_signals_is_killed(loop: Environment) -> None:
     child(loop, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
     ws, pid = attach(loop)
     assert ws.receive_message()["type"] == "tui.rpc.event"
@@ -157,7 +157,7 @@ def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: Environment) -> N
     loop.eventually(lambda: not runs(pid))
 
 
-def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
+def test_a_gateway_may_clean_up_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
     child(
         loop,
         f"def bye(*_):\n    time.sleep(0.2); open({str(tmp_path / 'bye')!r}, 'w'); sys.exit(0)\n"
@@ -185,7 +185,7 @@ def test_a_host_without_an_agent(loop: Environment, command: tuple[str, ...]) ->
     assert ws.receive_message()["type"] == "terminal.attached"
 
 
-def test_a_flood_from_a_gateway_delays_nobody_else(loop: Environment) -> None:
+def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None:
     child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
     ws, pid = attach(loop)
     phone = loop.fake_phone("Phone")
@@ -207,7 +207,7 @@ def stranger(port: int) -> RawSocket:
     return raw
 
 
-def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
+def test_svc_tui_command_selects_the_gateway(runtime: str, tmp_path: Path) -> None:
     script = tmp_path / "an agent.py"
     script.write_text(
         "import json, os, sys\n"
@@ -258,7 +258,7 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
-def test_a_question_reaches_the_desktop(loop: Environment, choice: str, says: str) -> None:
+def test_an_approval_request_reaches_the_desktop(loop: Environment, choice: str, says: str) -> None:
     api = loop.api(key="k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{api.server.port}", api_key="k3y")
     ws, _ = attach(loop)

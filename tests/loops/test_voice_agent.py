@@ -78,7 +78,7 @@ def test_a_provider_that_drops_its_socket(world: Environment) -> None:
 
 
 @needs_engines
-def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_conversation_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The local providers transcribe and synthesize: the transcript reaches the agent, and its answer is played."""
     with open_world(runtime, tmp_path, request) as world:
         agent = RealtimeAgentSetup(world)

@@ -181,7 +181,7 @@ def test_a_fence_is_the_time_in_microseconds_and_never_less_than_the_last() -> N
     assert simulated.ask("EVAL", TAKE, 2, "lease", "fence", "you", 1500) == [[b"you", b"%d" % (2**52 + 2)]]
 
 
-def test_keys_expire_by_the_time_that_it_is_given() -> None:
+def test_keys_expire_by_simulated_time() -> None:
     simulated = Simulated()
     simulated.ask("HELLO", 3, "AUTH", "default", PASSWORD)
     simulated.ask("SET", "k", "v", "PX", 1500)
@@ -198,7 +198,7 @@ def test_keys_expire_by_the_time_that_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("data", [b"hello\r\n", b"*1\r\n:1\r\n", b"*0\r\n"])
-def test_what_is_no_command(data: bytes) -> None:
+def test_invalid_commands_of_the_simulated_redis(data: bytes) -> None:
     simulated = Simulated()
     simulated._wire.send(data)
     simulated._world.run_idle()

@@ -131,7 +131,7 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
 
 @pytest.mark.parametrize("file", [False, True])
 @pytest.mark.parametrize("tls", [False, True])
-def test_what_has_left_is_told_before_all_of_it_has(
+def test_progress_is_reported_before_the_end(
     runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
 ) -> None:
     """The core measures a peer's progress, which a slow reader has."""
@@ -162,7 +162,7 @@ def test_cancel_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, c
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_the_peer_leaves_while_the_worker_is_at_it(
+def test_the_peer_disconnects_while_a_worker_sends(
     runtime: str,
     op: Iterator[OperationId],
     big: Path,

@@ -107,13 +107,13 @@ def test_the_counters_have_the_messages_of_both(store: Store) -> None:
     assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
 
 
-def test_the_history_of_a_turn_has_what_another_writer_has_just_stored(store: Store) -> None:
+def test_the_history_has_concurrently_stored_messages(store: Store) -> None:
     assert both(begun("a"), begun("b")) == ((), (message("a"),))
 
 
 @pytest.mark.parametrize("request_of", [added, begun])
 @pytest.mark.parametrize("before", [None, 1])
-def test_a_lower_fence_is_refused_behind_a_higher_one_that_is_not_committed_yet(
+def test_a_lower_fence_is_refused_after_an_uncommitted_higher_one(
     store: Store, request_of: Any, before: int | None
 ) -> None:
     if before is not None:
@@ -152,14 +152,14 @@ def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
     assert fork.message_count == len(ids(store, "fork")) == 1
 
 
-def test_an_id_that_both_insert_is_taken_for_the_later(store: Store) -> None:
+def test_an_id_inserted_by_both_is_refused_for_the_later(store: Store) -> None:
     new = CreateChat(session=chat("new"))
     assert set(both(new, new)) == {True, False}
     forks = [ForkChat(source=source, session=chat("fork"), now=3.0) for source in ("c", "new")]
     assert {type(answer) for answer in both(*forks)} == {ChatSession, bool}
 
 
-def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
+def test_a_conversation_saved_by_both_is_stored(store: Store) -> None:
     kept = [
         SaveResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
         for session in ("first", "second")

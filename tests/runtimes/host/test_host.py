@@ -85,7 +85,7 @@ def test_a_deadline_moved_later_and_one_taken_back(runtime: str) -> None:
     assert react_to
 
 
-def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
+def test_stop_closes_the_port_and_sends_stopping(runtime: str) -> None:
     grace: list[float] = []
 
     def react(fact: Fact) -> list[Command]:
@@ -160,7 +160,7 @@ def test_a_bug_in_a_core_ends_loudly(runtime: str, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("command", ["Ready", Started()])
-def test_what_is_no_command_is_a_bug(runtime: str, command: Any) -> None:
+def test_returning_anything_but_commands_is_a_bug(runtime: str, command: Any) -> None:
     assert BackgroundProgram(Program(core=ScriptCore(lambda fact: [command])), runtime).exit_code() == BUG_EXIT
 
 
@@ -222,7 +222,7 @@ def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixtu
     assert not sock.errors
 
 
-def test_descriptors_that_stay_scarce_are_told_of_again(
+def test_lasting_descriptor_shortage_is_logged_again(
     runtime: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runtimes.net.listener.LOG_INTERVAL", 0.0)

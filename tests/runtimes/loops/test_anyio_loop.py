@@ -12,7 +12,7 @@ from runtimes.run import run
 from tests.runtimes.scripted_core import ScriptCore
 
 
-def test_asyncio_gets_its_turn() -> None:
+def test_asyncio_callbacks_run() -> None:
     ours, theirs = socket.socketpair()
     told: list[str] = []
     handle = HostHandle()

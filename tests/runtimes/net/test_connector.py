@@ -96,7 +96,7 @@ def test_refused(runtime: str, host: str) -> None:
         assert refusal(live, Connect(OP, CH, host, refused_port())) is FailureKind.UNREACHABLE
 
 
-def test_a_name_that_is_not_known(runtime: str) -> None:
+def test_an_unknown_name_is_unreachable(runtime: str) -> None:
     def resolver(host: str, port: int) -> list[tuple[Any, ...]]:
         raise socket.gaierror(socket.EAI_NONAME, "no")
 
@@ -118,7 +118,7 @@ def test_the_next_address_is_tried(runtime: str) -> None:
             assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
 
 
-def test_an_address_that_is_silent_is_overtaken(runtime: str) -> None:
+def test_the_next_address_overtakes_a_silent_one(runtime: str) -> None:
     with server() as listening, silent() as deaf:
         port = listening.getsockname()[1]
         found = [entry("127.0.0.1", deaf), entry("127.0.0.1", port)]

@@ -26,7 +26,7 @@ class Kernel:
         return n
 
 
-def test_what_is_taken_at_once_does_not_wait() -> None:
+def test_bytes_written_at_once_do_not_wait() -> None:
     kernel = Kernel(100)
     assert kernel.outbox.send(b"abc")
     assert not kernel.outbox

@@ -50,7 +50,7 @@ def reached(doors: list[socket.socket], source: str) -> int:
 @only_linux
 @only_dual
 @pytest.mark.parametrize("host", ["127.0.0.1", "::"])
-def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: str) -> None:
+def test_an_address_always_reaches_the_same_listener(opened: ExitStack, host: str) -> None:
     doors = listeners(opened, 3, host)
     assert [attach_source_steering(door, 3) for door in doors] == [True] * 3
     places = {source: {reached(doors, source) for _ in range(8)} for source in SOURCES}
@@ -61,21 +61,21 @@ def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: st
 
 @only_linux
 @only_dual
-def test_ipv6_counts_by_its_first_half(opened: ExitStack) -> None:
+def test_ipv6_is_steered_by_its_first_64_bits(opened: ExitStack) -> None:
     doors = listeners(opened, 3, "::")
     assert attach_source_steering(doors[0], 3)
     assert {reached(doors, "::1") for _ in range(16)} == {0}  # all of it is zero
 
 
 @only_linux
-def test_a_place_that_is_empty_is_passed_over(opened: ExitStack) -> None:
+def test_a_closed_listener_is_skipped(opened: ExitStack) -> None:
     doors = listeners(opened, 3)
     assert attach_source_steering(doors[0], 3)
     doors.pop().close()
     assert {reached(doors, source) for source in SOURCES} == {0, 1}
 
 
-def test_where_the_system_cannot(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steering_on_unsupported_systems(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
         assert not attach_source_steering(sock, 3)  # the socket neither listens nor shares a port
     (door,) = listeners(opened, 1)

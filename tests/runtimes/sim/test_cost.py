@@ -86,7 +86,7 @@ def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
     assert times(bench.toy)[-2:] == [3.0, 4.0]
 
 
-def test_other_hosts_and_other_programs_of_the_host_go_on() -> None:
+def test_other_programs_run_during_a_computation() -> None:
     world = Simulation(cost=SECOND)
     bench = ToyNetwork(world, echo)
     bench.phone.cost = HandleCost.NONE
@@ -117,7 +117,7 @@ def test_both_clocks_show_the_start_of_the_computation() -> None:
     ]
 
 
-def test_what_a_killed_program_was_computing_has_no_effect() -> None:
+def test_computation_of_a_killed_program_has_no_effect() -> None:
     world = Simulation(cost=SECOND)
     relay = world.host("relay")
     process = relay.start(ToyCore, [80])
@@ -138,7 +138,7 @@ def test_an_exit_comes_at_the_end_of_the_computation() -> None:
     assert process.exit_code == 0
 
 
-def test_rows_are_paid_for_when_the_core_takes_them() -> None:
+def test_rows_cost_time_when_the_core_reads_them() -> None:
     """A core that spreads a long answer over several calls is not delayed by all of it at once."""
     rows: list[Iterator[object]] = []
 

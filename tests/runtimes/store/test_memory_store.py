@@ -45,7 +45,7 @@ def test_sessions_and_chats_live_side_by_side() -> None:
     store.close()
 
 
-def test_a_database_that_cannot_be_opened_is_the_failure_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_open_fails_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(where: str) -> NoReturn:
         raise StoreError(f"cannot open the store {where}: no driver")
 

@@ -21,7 +21,7 @@ def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
-def test_a_new_database_is_what_it_was_when_the_version_was_new(tmp_path: Path, version: int) -> None:
+def test_migrations_create_the_schema_of_each_version(tmp_path: Path, version: int) -> None:
     with (
         closing(sqlite3.connect(unpacked(version, tmp_path))) as before,
         closing(sqlite3.connect(":memory:")) as now,

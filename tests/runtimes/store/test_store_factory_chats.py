@@ -58,7 +58,7 @@ def ids(store: Store, session_id: str = "c", **window: object) -> list[str]:
 # --- sessions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_session_comes_back_as_it_was(store: Store) -> None:
+def test_sessions_round_trip(store: Store) -> None:
     full = chat(
         at=1927857906.1000001,
         title="Trip \N{SNOWMAN} 'plan'; --",
@@ -126,7 +126,7 @@ def test_an_empty_list(store: Store) -> None:
     assert execute(store, ListChats(limit=10)) == ChatPage(sessions=(), total=0)
 
 
-def test_an_update_sets_what_may_be_set(store: Store) -> None:
+def test_an_update_sets_permitted_members(store: Store) -> None:
     create(store, chat())
     changes: dict[str, Any] = {"title": "new", "model": "m", "pinned": True, "archived": True}
     expected = chat(**{**changes, "updated_at": 7.5})
@@ -158,7 +158,7 @@ def test_the_first_reason_to_end_stays(store: Store) -> None:
         {"ended_at": "x"},
     ],
 )
-def test_an_update_of_anything_else_is_refused_whole(store: Store, changes: dict[str, object]) -> None:
+def test_an_update_of_other_members_is_refused_whole(store: Store, changes: dict[str, object]) -> None:
     create(store, chat())
     with pytest.raises(HostError, match=f"cannot set {next(iter(changes))}") as caught:
         store.execute(UpdateChat(id="c", changes={"model": "m", **changes}, now=9.0))
@@ -231,7 +231,7 @@ def test_a_fork(store: Store) -> None:
     assert ids(store) == ["m1", "m2"]
 
 
-def test_a_fork_that_cannot_be(store: Store) -> None:
+def test_impossible_forks(store: Store) -> None:
     create(store, chat(), chat("taken"))
     assert execute(store, ForkChat(source="none", session=chat("f"), now=2.0)) is True
     assert execute(store, ForkChat(source="c", session=chat("taken"), now=2.0)) is False
@@ -257,7 +257,7 @@ def test_titles_of_a_series(store: Store) -> None:
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
-def test_messages_come_back_as_they_were(store: Store) -> None:
+def test_messages_round_trip(store: Store) -> None:
     create(store, chat())
     messages = (
         message("m1", "Hi\r\n\ttab \N{GRINNING FACE} ", at=1927857906.1000001),
@@ -287,7 +287,7 @@ def test_a_mapping_of_any_kind_is_stored(store: Store) -> None:
     assert ids(store) == ["m"]
 
 
-def test_what_not_every_database_takes_is_replaced(store: Store) -> None:
+def test_values_beyond_all_databases_are_replaced(store: Store) -> None:
     create(store, chat(title="a\0b\ud800"))
     assert get(store).title == "a\ufffdb\ufffd"
     add(store, message("m", usage=Usage(input_tokens=2**80, output_tokens=-5)))
@@ -348,7 +348,7 @@ def test_counters_follow_the_messages(store: Store) -> None:
         (" \n ", "next"),
     ],
 )
-def test_the_preview_is_the_first_that_a_user_says(store: Store, content: object, preview: str) -> None:
+def test_the_preview_is_the_first_user_message(store: Store, content: object, preview: str) -> None:
     create(store, chat())
     add(store, message("m0", "not this", role="system"), message("m1", content))
     add(store, message("m2", "next"))
@@ -356,7 +356,7 @@ def test_the_preview_is_the_first_that_a_user_says(store: Store, content: object
     assert get(store).preview == preview
 
 
-def test_a_message_that_is_there_is_replaced(store: Store) -> None:
+def test_an_existing_message_is_replaced(store: Store) -> None:
     create(store, chat())
     draft = message("m2", "dr", role="assistant", tool_calls=(CALL,), usage=Usage(input_tokens=5, output_tokens=1))
     add(store, message("m1", "one", at=2.0), draft, message("m3", at=3.0))
@@ -399,7 +399,7 @@ def test_many_messages_at_once(store: Store) -> None:
     assert get(store).preview == "again"
 
 
-def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
+def test_begin_turn_returns_the_history(store: Store) -> None:
     def begin(text: str, history: int, **more: Any) -> list[str] | None:
         said = (message(f"m-{text}", text),)
         rows = execute(store, BeginTurn(session_id="c", messages=said, history=history, **more))
@@ -416,7 +416,7 @@ def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     assert execute(store, ListChats(limit=1)).total == 1
 
 
-def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
+def test_a_chat_created_by_its_first_turn_is_counted(store: Store) -> None:
     assert execute(store, ListChats(limit=1)).total == 0
     execute(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
     assert execute(store, ListChats(limit=1)).total == 1
@@ -425,7 +425,7 @@ def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
 # --- fences --------------------------------------------------------------------------------------------------------
 
 
-def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
+def test_an_outdated_fence_writes_nothing(store: Store) -> None:
     def write(name: str, fence: int | None) -> bool:
         return execute(store, AddMessages(session_id="c", messages=(message(name, "x"),), fence=fence))
 
@@ -451,7 +451,7 @@ def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
     assert begin("again", 1) == ()  # it is another session
 
 
-def test_one_of_many_that_was_overtaken_takes_nobody_with_it(store: Store) -> None:
+def test_an_outdated_fence_in_a_batch_fails_alone(store: Store) -> None:
     create(store, chat())
     writes = [AddMessages(session_id="c", messages=(message(str(fence), "x"),), fence=fence) for fence in (5, 4, 6)]
     first, second, third = store.execute_all(writes)

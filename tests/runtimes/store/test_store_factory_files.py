@@ -92,7 +92,7 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
         assert not asked.id.endswith("asked") or said.id == asked.id.replace("asked", "said")
 
 
-def test_a_process_that_is_killed_has_lost_nothing_that_was_done(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_finished_request(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     store = open_store(path)
     create(store, chat())
