@@ -61,7 +61,7 @@ def dangling(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_each_citation_leads_somewhere(folder: str) -> None:
+def test_each_citation_has_a_target(folder: str) -> None:
     files = [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path != Path(__file__)]
     found = {path.relative_to(ROOT).as_posix(): dangling(path.read_text()) for path in files}
     assert {name: each for name, each in found.items() if each} == {}
@@ -110,5 +110,5 @@ def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
         ("Decisions 7, 46 and 9999", 1),
     ],
 )
-def test_what_leads_nowhere_is_seen(text: str, count: int) -> None:
+def test_dangling_citations_are_found(text: str, count: int) -> None:
     assert len(dangling(text)) == count

@@ -44,10 +44,10 @@ def fields() -> dict[str, attrs.Attribute[object]]:
     return found
 
 
-def test_no_secret_is_shown_where_what_has_it_is(fields: dict[str, attrs.Attribute[object]]) -> None:
+def test_secret_fields_are_not_in_repr(fields: dict[str, attrs.Attribute[object]]) -> None:
     secret = {name for name in fields if NAMED.search(name)} - {*SHOWN.split()}
     assert {name for name, each in fields.items() if not each.repr} == secret | {*HIDDEN.split()}
 
 
-def test_what_is_compared(fields: dict[str, attrs.Attribute[object]]) -> None:
+def test_compared_fields(fields: dict[str, attrs.Attribute[object]]) -> None:
     assert {name for name, each in fields.items() if not each.eq} == {*LEFT_OUT.split()}

@@ -64,5 +64,5 @@ def otherwise(kind: type[Enum]) -> dict[str, str]:
     return {name: word for name, word in words.items() if re.sub("[ -]", "_", word).lower() != name.lower()}
 
 
-def test_a_member_is_called_what_its_name_says() -> None:
+def test_member_values_equal_their_names() -> None:
     assert {kind.__name__: found for kind in enumerations() if (found := otherwise(kind))} == OTHERWISE

@@ -41,7 +41,7 @@ def test_failures_are_words_on_the_outside() -> None:
     assert all(kind.value == kind.name.lower() for kind in FailureKind)
 
 
-def test_what_a_fact_means_where_nothing_is_said() -> None:
+def test_defaults_of_facts() -> None:
     assert facts.Failure(FailureKind.TLS) == facts.Failure(FailureKind.TLS, "")
     home = Address("127.0.0.1", 1)
     assert facts.Accepted(ChannelId(2), home, home) == facts.Accepted(ChannelId(2), home, home, False, None)

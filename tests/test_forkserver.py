@@ -48,13 +48,13 @@ def test_on_a_terminal(unbuffered: str) -> None:
     assert (begun["leads a session"], begun["foreground"], begun["size"]) == (True, True, [77, 33])
 
 
-def test_the_end_of_a_program_is_told_to_who_began_it() -> None:
+def test_the_end_of_a_program_is_reported() -> None:
     with Popen(program("0"), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         process.kill()
         assert process.wait(60) == -signal.SIGKILL
 
 
-def test_what_python_reads_at_its_start_needs_a_new_one() -> None:
+def test_interpreter_variables_need_a_new_interpreter() -> None:
     env = os.environ | {"PYTHONIOENCODING": "iso8859-1"}
     done = run(program("0"), input="", cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["streams"][0][0] == "iso8859-1"

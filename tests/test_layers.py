@@ -123,7 +123,7 @@ def trees() -> dict[Path, ast.Module]:
 
 
 @pytest.mark.parametrize("types", [False, True], ids=["as it runs", "for type checkers, too"])
-def test_no_module_comes_back_to_itself(trees: dict[Path, ast.Module], *, types: bool) -> None:
+def test_there_are_no_import_cycles(trees: dict[Path, ast.Module], *, types: bool) -> None:
     names = {module_name(path): tree for path, tree in trees.items()}
     packages = {name.rpartition(".")[0] for name in names}  # packages load their names on demand
     every = {name: {*imported(tree, types=types)} for name, tree in names.items()}
@@ -132,7 +132,7 @@ def test_no_module_comes_back_to_itself(trees: dict[Path, ast.Module], *, types:
     assert circles(arrows) == []
 
 
-def test_the_arrows_between_rooms_do_not_become_more(trees: dict[Path, ast.Module]) -> None:
+def test_imports_between_packages_do_not_increase(trees: dict[Path, ast.Module]) -> None:
     rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in trees}
     rooms = {name: room if room.startswith("svc_proto") else room.partition("/")[0] for name, room in rooms.items()}
     arrows = {
@@ -146,7 +146,7 @@ def test_the_arrows_between_rooms_do_not_become_more(trees: dict[Path, ast.Modul
     assert len({(one, other) for one, other in arrows if one != other}) <= ARROWS
 
 
-def test_a_circle_is_seen() -> None:
+def test_an_import_cycle_is_found() -> None:
     sources = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
     arrows = {name: set(imported(ast.parse(source))) for name, source in sources.items()}
     assert circles(arrows) == ["a", "b", "c"]
@@ -182,7 +182,7 @@ def test_every_package_is_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
 
-def test_files_say_what_they_are_for_and_stay_small(trees: dict[Path, ast.Module]) -> None:
+def test_files_have_a_docstring_and_stay_small(trees: dict[Path, ast.Module]) -> None:
     found = {
         path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8"), tree)
         for path, tree in trees.items()

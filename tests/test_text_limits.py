@@ -141,7 +141,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("name", CUTS)
-def test_a_text_is_cut_behind_its_last_character(name: str, script: str) -> None:
+def test_a_text_is_cut_after_its_last_character(name: str, script: str) -> None:
     row = CUTS[name]
     whole = row.longest(SCRIPTS[script])
     assert row.apply(whole) == whole

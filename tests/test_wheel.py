@@ -58,7 +58,7 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_each_package_says_that_it_has_types() -> None:
+def test_each_package_has_py_typed() -> None:
     selected = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
     assert {path.partition("/")[0] for path in selected} == set(PACKAGES)
     assert {f"{package}/py.typed" for package in PACKAGES} <= selected  # PEP 561

@@ -60,7 +60,7 @@ def test_no_certificate(data: bytes) -> None:
 
 @given(st.integers(0, len(CERTIFICATE) - 1), st.integers(0, 255))
 @settings(max_examples=50)
-def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
+def test_invalid_certificates_raise_value_error_only(at: int, byte: int) -> None:
     damaged = bytearray(CERTIFICATE)
     damaged[at] = byte
     with suppress(ValueError):
@@ -76,5 +76,5 @@ def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
         ("x" * 51, False),
     ],
 )
-def test_what_a_pin_looks_like(value: str, good: bool) -> None:
+def test_is_pin(value: str, good: bool) -> None:
     assert is_pin(value) is good

@@ -25,7 +25,7 @@ def test_a_uuid_is_random_and_of_version_4() -> None:
     assert new_uuid(Random(2).randbytes) != text
 
 
-def test_uuids_are_random_and_asked_for_by_the_dozen() -> None:
+def test_uuids_take_entropy_in_batches() -> None:
     asked: list[int] = []
     random = Random(1).randbytes
 

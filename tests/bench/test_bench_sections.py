@@ -278,7 +278,7 @@ def test_voice() -> None:
 
 
 @needs_engines
-def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_error_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "VOICES", [CLEAR_VOICE])
     (table,) = words_section(TINY, SILENT)
     assert {row.name.partition(":")[0] for row in table.rows} <= {"Whisper", "pocketsphinx"}
@@ -287,7 +287,7 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table.rows
 
 
-def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_error_rates_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "find_speech_programs", lambda: {"listen": []})
     (table,) = words_section(TINY, SILENT)
     assert "missing" in table.notes[0]
@@ -304,5 +304,5 @@ def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
         ("it's ten o'clock", "It's ten: o'clock!", 0),
     ],
 )
-def test_mistakes(said: str, heard: str, wrong: int) -> None:
+def test_counting_wrong_words(said: str, heard: str, wrong: int) -> None:
     assert mistakes(said, heard) == (wrong, 3)

@@ -57,7 +57,7 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None
     expect(page.locator("tr.command")).to_have_count(3)
 
 
-def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
+def test_an_answer_is_streamed_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/count 10000")
     expect(page.locator(".prose")).to_contain_text("1 2 3 4 5")
@@ -71,7 +71,7 @@ def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: PageOpener)
     expect(page.get_by_text("Thought of.")).to_be_visible()
 
 
-def test_a_call_that_asks(site: Site, visit: PageOpener) -> None:
+def test_a_tool_call_with_approval(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
@@ -203,7 +203,7 @@ def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
-def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A file is loaded once, however often the words after it are drawn; a host's picture is loaded only on demand."""
     site.world.start_relay()
     page = start(site, visit)
@@ -223,7 +223,7 @@ def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factor
     assert picture.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
 
 
-def test_an_answer_takes_no_focus_away(site: Site, visit: PageOpener) -> None:
+def test_an_answer_does_not_take_the_focus(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo first")
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
@@ -234,7 +234,7 @@ def test_an_answer_takes_no_focus_away(site: Site, visit: PageOpener) -> None:
     expect(switch).to_be_focused()
 
 
-def test_a_chat_that_is_gone(site: Site, visit: PageOpener) -> None:
+def test_a_deleted_chat(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)
@@ -252,7 +252,7 @@ def test_without_an_api_server(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_role("alert")).to_contain_text("without an API server")
 
 
-def test_an_api_server_that_comes_later(site: Site, visit: PageOpener) -> None:
+def test_an_api_server_that_starts_later(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)

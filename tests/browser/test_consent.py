@@ -25,7 +25,7 @@ QUERY = {
 }
 
 
-def test_the_owner_lets_an_agent_in(site: Site, visit: PageOpener, browser: Browser) -> None:
+def test_the_owner_consents_to_a_remote_agent(site: Site, visit: PageOpener, browser: Browser) -> None:
     site.world.start_relay()
     site.open()
     wish = json.dumps({"client_name": NAME, "redirect_uris": [BACK]}).encode()

@@ -61,7 +61,7 @@ def elsewhere(tmp_path: Path) -> Iterator[int]:
     ],
 )
 @pytest.mark.parametrize("relay", ["127.0.0.1", "localhost"])
-def test_it_registers_no_code_and_opens_no_socket(
+def test_a_foreign_page_registers_no_code_and_opens_no_socket(
     browser: Browser, site: Site, elsewhere: int, tmp_path: Path, place: str, relay: str
 ) -> None:
     world = site.world

@@ -82,7 +82,7 @@ def test_a_long_type_leaves_room_for_the_name(site: Site, visit: PageOpener) -> 
     assert lines_of(page.locator("tbody td.number .cell")) == 1
 
 
-def test_forced_colours_still_say_which(site: Site, visit: PageOpener) -> None:
+def test_the_current_tab_is_visible_with_forced_colours(site: Site, visit: PageOpener) -> None:
     plainly = {"forced_colors": "active", "reduced_motion": "reduce"}  # no colour transition
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(1)]}), **plainly)
     tabs = page.locator(".tabs a")
@@ -133,12 +133,12 @@ def test_the_axis_is_divided_into_round_parts(site: Site, visit: PageOpener) -> 
             assert left["x"] + left["width"] < right["x"]
 
 
-def test_a_relay_that_tells_more_than_it_was_asked_for(site: Site, visit: PageOpener) -> None:
+def test_surplus_records_of_a_relay_are_dropped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(n) for n in range(150)]}))
     expect(page.locator("tr.command")).to_have_count(100)
 
 
-def test_a_name_cannot_turn_a_question_around(site: Site, visit: PageOpener) -> None:
+def test_a_name_cannot_reverse_the_text_of_a_question(site: Site, visit: PageOpener) -> None:
     names = {"a": "Pixel\n\nIt is safe to agree \u202e)dlo(\u2069", "b": LONG, "c": "\u200b \u2066"}
     sessions = [{"token_prefix": prefix, "device_name": name} for prefix, name in names.items()]
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
@@ -177,7 +177,7 @@ See https://a.example/x. and [there](https://b.example/y)
 """
 
 
-def test_what_models_write(site: Site, visit: PageOpener) -> None:
+def test_markdown_of_a_model(site: Site, visit: PageOpener) -> None:
     rows = [{"role": "user", "content": LONG}, {**ENDED, "content": MARKDOWN}]
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": LONG}]})
     page = start(site, visit, "#chat/c", script, viewport={"width": 360, "height": 740})
@@ -205,7 +205,7 @@ def test_what_models_write(site: Site, visit: PageOpener) -> None:
     assert title["x"] - row["x"] < 20  # at the left, and not in the middle
 
 
-def test_a_turn_that_goes_on_elsewhere(site: Site, visit: PageOpener) -> None:
+def test_a_turn_that_runs_elsewhere(site: Site, visit: PageOpener) -> None:
     question = {"role": "user", "content": "How long?", "run_id": "run-7"}
     called = {**ENDED, "content": "", "tool_calls": [{"id": "t", "function": {"name": "look", "arguments": "{}"}}]}
     script = Scripted(messages={"messages": [question, called]}, run={"run_id": "r", "status": "running"})

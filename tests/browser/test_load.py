@@ -43,7 +43,7 @@ def opened(site: Site, visit: PageOpener, answer: dict[str, Any]) -> Page:
     return page
 
 
-def test_what_runs_is_shown_at_once(site: Site, visit: PageOpener) -> None:
+def test_running_servers_are_shown_at_once(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.world.phone(name="Pixel")
     site.open(api=site.world.api())
@@ -84,7 +84,7 @@ def test_an_hour(site: Site, visit: PageOpener) -> None:
     assert page.locator("main").evaluate(STICKS_OUT) == []
 
 
-def test_a_server_that_does_not_tell(site: Site, visit: PageOpener) -> None:
+def test_a_server_without_metrics(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour(rows=5, api=False))
     expect(page.get_by_text("No numbers from the API server at the moment.")).to_be_visible()

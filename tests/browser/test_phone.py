@@ -12,7 +12,7 @@ from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
 
 
-def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: PageOpener) -> None:
+def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)  # while there is no phone
     world = site.world
     world.start_relay()

@@ -39,7 +39,7 @@ def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) 
     expect(row.locator(".ttl")).to_have_text("expired")
 
 
-def test_a_relay_that_goes_and_comes_back(site: Site, visit: PageOpener) -> None:
+def test_a_relay_that_stops_and_restarts(site: Site, visit: PageOpener) -> None:
     visit.tolerated = FAILED_LOADS
     relay = site.world.start_relay()
     site.open()
@@ -69,7 +69,7 @@ def calls(visit: PageOpener) -> int:
 
 
 @pytest.mark.parametrize(("tab", "every"), [("management", 10), ("activity", 5), ("media", 15)])
-def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: PageOpener, tab: str, every: int) -> None:
+def test_only_the_visible_tab_sends_requests(site: Site, visit: PageOpener, tab: str, every: int) -> None:
     site.world.start_relay()
     site.open()
     page = visit(f"{site.url}#{tab}")
@@ -105,7 +105,7 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
-def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: PageOpener) -> None:
+def test_the_auto_refresh_setting_is_stored(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open()
     page = visit(site.url)
@@ -175,13 +175,13 @@ def inviting(site: Site, visit: PageOpener) -> Locator:
     return page.get_by_role("dialog")
 
 
-def test_a_mesh_that_is_not_there(site: Site, visit: PageOpener) -> None:
+def test_a_missing_mesh_vpn(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     dialog.get_by_role("combobox", name="Routes").select_option("mesh")
     expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
 
 
-def test_wishes_for_an_invite(site: Site, visit: PageOpener) -> None:
+def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
     first = dialog.locator(".code").inner_text()
@@ -199,7 +199,7 @@ def test_wishes_for_an_invite(site: Site, visit: PageOpener) -> None:
     assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
 
 
-def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: PageOpener) -> None:
+def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     first = dialog.locator(".code").inner_text()
     with dialog.page.expect_response("**/pairing"):

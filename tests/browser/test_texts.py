@@ -39,7 +39,7 @@ def unisolated(words: str) -> str:
     return words.replace("\u2068", "").replace("\u2069", "")
 
 
-def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: PageOpener) -> None:
+def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpener) -> None:
     known = [record(9, path=path, params=params, device_name="Pixel 8", asked_by=AGENT) for path, params, _ in DEEDS]
     mail = {
         "path": "/open_app",
@@ -66,7 +66,7 @@ def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: Pag
         expect(page.locator("tr.details")).to_contain_text(words)
 
 
-def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: PageOpener) -> None:
+def test_phone_state_first_and_grants_in_a_line(site: Site, visit: PageOpener) -> None:
     now = time.time()
     month, week = now + 28 * DAY + 60, now + 6 * DAY + 60
     every: dict[str, float | None] = dict.fromkeys(CHANNELS, month)

@@ -56,7 +56,7 @@ def test_a_code_that_is_refused(runtime: str, tmp_path: Path) -> None:
             assert client.wait() == 1
 
 
-def test_a_relay_that_is_not_there(runtime: str, tmp_path: Path) -> None:
+def test_an_unreachable_relay(runtime: str, tmp_path: Path) -> None:
     options = ("--remote", f"ws://127.0.0.1:{free_port()}", "--token", TOKEN)
     with running(tmp_path, "clients.phone", *options, runtime=runtime) as client:
         client.line(r"^offline: next try in 1\.\d s$")
@@ -213,7 +213,7 @@ class Client:
         os.write(keys, text.encode())
 
 
-def test_a_person_at_a_terminal(tmp_path: Path) -> None:
+def test_confirmation_at_a_terminal(tmp_path: Path) -> None:
     with paired(tmp_path, terminal=True) as (client, phone_call), ThreadPoolExecutor() as callers:
         calling = callers.submit(phone_call)
         client.line(r"\? c1: allow call\?")
@@ -235,7 +235,7 @@ def test_a_person_at_a_terminal(tmp_path: Path) -> None:
         assert client.process.wait(TIMEOUT) == 0
 
 
-def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
+def test_confirmation_through_a_pipe(tmp_path: Path) -> None:
     with paired(tmp_path, "--ask", "--no-view") as (client, phone_call), ThreadPoolExecutor() as callers:
         calling = callers.submit(phone_call)
         client.line(r"\? c1: allow call\?")
@@ -264,7 +264,7 @@ def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
         (("--allow", "--block", "com.example.launcher", "--unblock", "com.example.launcher"), 200),
     ],
 )
-def test_without_a_person(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
+def test_calls_without_a_user(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
     with paired(tmp_path, *options) as (client, phone_call):
         assert phone_call() == status
         client.line(f"POST /call -> {status}")

@@ -27,7 +27,7 @@ def test_every_tool_has_the_arguments_that_it_needs() -> None:
         assert set(row.required) <= set(CALLS.get(name, {})), name
 
 
-def test_a_way_that_is_cut() -> None:
+def test_the_proxy_cuts_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         cutter = CuttableProxy(listener.getsockname()[1])
 

@@ -49,7 +49,7 @@ def serving() -> Iterator[tuple[str, int]]:
         assert not loop.connections
 
 
-def test_it_is_short() -> None:
+def test_the_example_is_short() -> None:
     assert len(Path(own_loop.__file__).read_text().splitlines()) <= MOST_LINES
 
 
@@ -72,7 +72,7 @@ def test_a_phone_signs_in() -> None:
     assert json.loads(welcome)["type"] == "auth.ok"
 
 
-def test_the_contract_sees_a_fact_that_comes_twice() -> None:
+def test_the_contract_detects_a_repeated_fact() -> None:
     core = Checked(Engine(Relay(RelayConfig()), entropy=os.urandom))
     core.handle(Started(), Moment(0.0, 0.0))
     with pytest.raises(ContractError, match="comes once"):

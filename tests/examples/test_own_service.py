@@ -55,7 +55,7 @@ def test_notes(port: int) -> None:
     connection.close()
 
 
-def test_who_listens_is_told(port: int) -> None:
+def test_subscribers_get_new_notes(port: int) -> None:
     told: list[str] = []
     with socket.create_connection(("127.0.0.1", port), 10.0) as listener:
         thread = threading.Thread(target=lambda: told.extend(ask(listener, "/live", "I am here")))

@@ -95,7 +95,7 @@ def test_a_peer_that_half_closes_still_gets_its_answers(served: Environment) -> 
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", PATCH + b"Content-Length: 10\r\n\r\n123"])
-def test_a_half_sent_request_ends_with_the_fin(served: Environment, sent: bytes) -> None:
+def test_a_peer_that_sends_half_a_request_gets_a_fin(served: Environment, sent: bytes) -> None:
     wire = served.connect()
     if sent:
         wire.send(sent)

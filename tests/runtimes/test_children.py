@@ -195,7 +195,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == size + 3
 
 
-def test_unread_input_is_discarded(runtime: str, gate: Path) -> None:
+def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
         child.until(b"closed")

@@ -8,7 +8,7 @@ from svc_proto.schema.json_rpc import RpcError, write_error, write_notification,
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 
-def test_whatever_is_written() -> None:
+def test_written_messages_have_the_members_of_their_types() -> None:
     messages = (
         write_result(1, {}),
         write_error(RpcError(1, "no"), 1),

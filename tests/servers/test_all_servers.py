@@ -42,7 +42,7 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
+def test_no_code_is_created_without_a_terminal(runtime: str, tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, runtime=runtime) as servers:
         servers.line(r"^To pair a phone: svc pair$")
         assert not [line for line in servers.seen if "code" in line]
@@ -86,7 +86,7 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
 
 
 @ONLY_LINUX
-def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path) -> None:
+def test_the_api_creates_and_stores_a_key_for_other_hosts(tmp_path: Path) -> None:
     keys = []
     home = tmp_path / "svc"
     home.mkdir()
@@ -112,7 +112,7 @@ def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path)
 
 
 @ONLY_LINUX
-def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) -> None:
+def test_a_given_api_host_needs_no_created_key(tmp_path: Path) -> None:
     local = ("--host", "127.0.0.2", "--port", "0", *API, "--no-qr", "--api-host", "127.0.0.1")
     with running(tmp_path, "servers", *local) as servers:
         servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")
@@ -120,7 +120,7 @@ def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) ->
     assert not (tmp_path / "svc" / ".env").exists()
 
 
-def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:
     home = tmp_path / "svc"
     (home / ".env").mkdir(parents=True)
     with pytest.raises(CannotStartError, match="cannot keep an API key in"):
@@ -188,7 +188,7 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         assert servers.stop() == 0
 
 
-def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:
+def test_the_invite_has_the_configured_api_address(tmp_path: Path) -> None:
     env = {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         invite = invite_of(servers)
@@ -207,7 +207,7 @@ def pair(home: Path, *arguments: str) -> dict[str, Any]:
     return invite
 
 
-def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Path) -> None:
+def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
     env = {"API_SERVER_KEY": "sk-all-5d1c"}
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
         ports = {}

@@ -75,7 +75,7 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
         assert rows[1]["content"]
 
 
-def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
+def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:
     """Misspelled settings give warnings too, but not those of other programs in the file."""
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")

@@ -93,7 +93,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     assert cluster.rows(0, session)[-1] == ("assistant", "again")
 
 
-def test_a_node_that_hangs_stores_nothing_when_it_goes_on(cluster: ApiCluster) -> None:
+def test_a_resumed_node_stores_nothing_of_lost_turns(cluster: ApiCluster) -> None:
     session = cluster.session()
     slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")
@@ -129,7 +129,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
     check(cluster, load)
 
 
-def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> None:
+def test_redis_and_the_store_fail_under_load(cluster: ApiCluster) -> None:
     load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(10)
     cluster.redis.kill()
@@ -148,7 +148,7 @@ def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> N
     check(cluster, load)
 
 
-def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:
+def test_without_redis_a_turn_continues_at_its_node(cluster: ApiCluster) -> None:
     session = cluster.session()
     slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")

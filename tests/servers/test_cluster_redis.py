@@ -12,7 +12,7 @@ from tests.support.ports import free_port
 pytestmark = needs_redis
 
 
-def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path: Path) -> None:
+def test_a_private_certificate_must_be_trusted_explicitly(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with RedisServer(tmp_path, tls=(cert, key)) as server:
         for trusted, status in (({"SSL_CERT_FILE": str(cert)}, 200), ({}, 503)):

@@ -110,7 +110,7 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
-def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
+def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
     """The dashboard uses the API's key, and neither server needs a trusted certificate."""
     env = {"API_SERVER_KEY": "sk-board-22"}
     if secure:
@@ -127,7 +127,7 @@ def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path,
         assert not [line for line in servers.seen if "sk-board" in line]
 
 
-def test_all_but_some(tmp_path: Path) -> None:
+def test_disabled_servers(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *ALL, "--no-dashboard") as servers:
         ports_of(servers, 2)
         assert servers.stop() == 0
@@ -140,7 +140,7 @@ def test_all_but_some(tmp_path: Path) -> None:
         assert servers.stop() == 0
 
 
-def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code, said = failing(main, "--host", "0.0.0.0")
     assert (code, said) == (2, "a dashboard that listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD")
     code, said = failing(main, "--host", "203.0.113.1")
@@ -169,7 +169,7 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
         (RelayConfig(trusted_proxies=("127.0.0.1",), local_trust=LocalTrustPolicy.ADDRESS), False, False),
     ],
 )
-def test_why_none_starts_without_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
+def test_configurations_that_need_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
     if stored:
         (tmp_path / PUBLIC_ROUTE).touch()
     relay = evolve(relay, home=str(tmp_path))

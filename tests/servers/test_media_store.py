@@ -120,7 +120,7 @@ def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) 
         assert "S3RVER" not in seen
 
 
-def test_a_bucket_without_what_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_without_the_signing_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.relay_program.find_spec", lambda name: None)
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     env = environment(tmp_path, {"SVC_MEDIA_URL": "s3://uploads", **keys})

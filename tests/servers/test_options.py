@@ -29,7 +29,7 @@ def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
-def test_each_says_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_server_prints_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(name, "--version", capsys) == f"svc-relay {VERSION}\n"
 
 
@@ -62,7 +62,7 @@ def test_help(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> No
     ],
     ids=str,
 )
-def test_what_is_wrong_is_named_on_one_line(failing: Failing, name: str, arguments: tuple[str, ...]) -> None:
+def test_invalid_options_give_one_line(failing: Failing, name: str, arguments: tuple[str, ...]) -> None:
     code, line = failing(program(name), *arguments)
     assert code == 2
     assert (arguments[1] if arguments[0] == "--host" else arguments[0]) in line or "needs a password" in line

@@ -106,7 +106,7 @@ def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path
 
 
 @pytest.mark.parametrize(("kind", "block"), [NGINX_FOR_ONE, CADDY_FOR_ONE], ids=["nginx", "caddy"])
-def test_phones_and_the_owner_come_through(kind: str, block: str, tmp_path: Path) -> None:
+def test_phones_and_the_owner_have_access(kind: str, block: str, tmp_path: Path) -> None:
     needs(kind)
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
@@ -180,7 +180,7 @@ location /old { return 301 https://$host:8443/relay/; }
 """
 
 
-def test_blocks_as_people_write_them(tmp_path: Path) -> None:
+def test_usual_nginx_blocks(tmp_path: Path) -> None:
     """The usual examples: a folder as location, a slash that is passed on, `Host` without its port."""
     needs("nginx")
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}

@@ -86,7 +86,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: RelayCluster) -> None:
         assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
 
 
-def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: RelayCluster) -> None:
+def test_a_session_revoked_at_one_node_ends_at_all(cluster: RelayCluster) -> None:
     phone = cluster.pair("dot", 0)
     for n in range(3):
         assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
@@ -117,7 +117,7 @@ def test_a_file_that_one_node_has_is_fetched_at_all(cluster: RelayCluster) -> No
         assert call(port, "GET", path).status == 401
 
 
-def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: RelayCluster) -> None:
+def test_mcp_and_voice_sessions_continue_at_all_nodes(cluster: RelayCluster) -> None:
     token = cluster.pair("ivy", 0).token
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -144,7 +144,7 @@ def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Re
             assert ws.receive_message()["type"] == "voice.session.ready"
 
 
-def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None:
+def test_a_code_is_valid_once_in_the_cluster(cluster: RelayCluster) -> None:
     codes = (f"ONCE{n:02}" for n in count())
 
     def is_good() -> bool:
@@ -168,7 +168,7 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None
     until(is_good, "a code is good")  # a code is used up when Redis could not deliver the answer
 
 
-def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: RelayCluster) -> None:
+def test_without_redis_phones_are_served_at_their_node_only(cluster: RelayCluster) -> None:
     phone = cluster.pair("eve", 0)
     for n in range(3):
         cluster.wait_reached(n, phone)
@@ -187,7 +187,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
     assert not phone.refused
 
 
-def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: RelayCluster) -> None:
+def test_the_store_fails_under_load_without_lost_results(cluster: RelayCluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("fay", "gil", "hob"))]
     token, withheld = phones[0].token, cluster.pair("ike", 1)
     revoked = [cluster.pair(name, 2) for name in ("jon", "kit", "lea")]

@@ -28,13 +28,13 @@ def decoys(tmp_path: Path) -> Path:
     [GATEWAY, *((str(SCRIPTS / script),) for script in ("svc", "svc-pair", "svc-relay"))],
     ids=lambda command: Path(command[-1]).name,
 )
-def test_what_is_beside_is_not_run(command: tuple[str, ...], decoys: Path) -> None:
+def test_folders_of_the_current_directory_are_not_imported(command: tuple[str, ...], decoys: Path) -> None:
     run = subprocess.run([*command, "--help"], cwd=decoys, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("Usage: ")
 
 
-def test_the_decoys_are_run_by_those_who_look_beside(decoys: Path) -> None:
+def test_without_dash_p_the_decoys_are_imported(decoys: Path) -> None:
     command = [sys.executable, *GATEWAY[2:], "--help"]  # without -P
     run = subprocess.run(command, cwd=decoys, capture_output=True, text=True, check=False)
     assert run.stderr == "a decoy was run\n"

@@ -68,7 +68,7 @@ def use_api(port: int) -> None:
 
 
 @pytest.mark.parametrize("module", PROGRAMS)
-def test_who_is_alone_loads_nothing_for_nodes(module: str, tmp_path: Path) -> None:
+def test_single_servers_import_no_cluster_modules(module: str, tmp_path: Path) -> None:
     env = {**TELLS, "API_SERVER_KEY": KEY}
     if module == "servers.dashboard":
         env["SVC_RELAY_PORT"] = str(free_port())  # a relay of the user may run at the usual port
@@ -86,7 +86,7 @@ def test_who_is_alone_loads_nothing_for_nodes(module: str, tmp_path: Path) -> No
 
 @needs_redis
 @pytest.mark.parametrize("module", ["servers.relay", "servers.api"])
-def test_who_is_told_of_others_does(module: str, tmp_path: Path) -> None:
+def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) -> None:
     """The module names of the other test are right: servers with these settings import them."""
     with RedisServer(tmp_path) as redis:
         env = {
@@ -106,7 +106,7 @@ def test_who_is_told_of_others_does(module: str, tmp_path: Path) -> None:
 
 
 @needs_postgresql
-def test_who_is_told_of_a_postgresql_loads_its_driver(tmp_path: Path) -> None:
+def test_a_postgresql_url_imports_the_driver(tmp_path: Path) -> None:
     env = {**TELLS, "SVC_DATABASE_URL": f"postgresql://svc@127.0.0.1:{free_port()}/svc"}
     with running(tmp_path, "servers.relay", *PROGRAMS["servers.relay"], env=env) as program:
         program.line("^error: cannot open the store")

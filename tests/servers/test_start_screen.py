@@ -43,7 +43,7 @@ def shown(
     return out.splitlines()
 
 
-def test_what_is_no_terminal_is_told_no_code(
+def test_no_code_is_printed_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "To pair a phone: svc pair"
@@ -103,7 +103,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("answer", "brand"), [("1", "hermes"), ("2", "svc")])
-def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
+def test_the_brand_is_prompted_for_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
     (home / ".env").write_text("OTHER=1\n")
     asked: list[str] = []
 
@@ -120,7 +120,7 @@ def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: s
     assert (home / ".env").read_text() == f"OTHER=1\nSVC_BRAND={brand}\n"
 
 
-def test_without_a_terminal_nobody_is_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_prompt_without_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
     asking.ask_brand(None)
     assert not (home / ".env").exists()

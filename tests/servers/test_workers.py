@@ -207,7 +207,7 @@ def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
+def test_a_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         groups = relay.groups
         (folder,) = set(re.findall(r"\0(/[^\0]*/svc-redis-[^\0/]+)\0", "".join(left_over(groups))))
@@ -218,7 +218,7 @@ def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_redis_comes_back(tmp_path: Path) -> None:
+def test_redis_is_restarted(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         os.killpg(relay.groups["redis"], signal.SIGKILL)
         relay.relay.line("worker started name=redis", PAUSE + TIMEOUT)
@@ -227,7 +227,7 @@ def test_redis_comes_back(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_tls_the_door_inside_and_a_hangup(tmp_path: Path) -> None:
+def test_tls_the_local_port_and_a_hangup(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with crew(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
         assert call(relay.port, "GET", "/health", tls=client_context(cert)).status == 200
@@ -265,7 +265,7 @@ def test_a_worker_that_cannot_start_ends_all(tmp_path: Path) -> None:
         ("servers", {"RELAY_WORKERS": "2"}, "RELAY_WORKERS is for a relay by itself"),
     ],
 )
-def test_what_cannot_be(tmp_path: Path, module: str, env: dict[str, str], said: str) -> None:
+def test_impossible_settings(tmp_path: Path, module: str, env: dict[str, str], said: str) -> None:
     settings = environment(tmp_path, {"RELAY_WORKERS": "2", **env})
     ended = run(python(module), cwd=ROOT, env=settings, capture_output=True, text=True, timeout=TIMEOUT)
     assert ended.returncode == 2
@@ -273,7 +273,7 @@ def test_what_cannot_be(tmp_path: Path, module: str, env: dict[str, str], said: 
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_socket_that_was_opened_for_one(tmp_path: Path) -> None:
+def test_a_passed_listener_is_refused(tmp_path: Path) -> None:
     opened = bind("127.0.0.1", 0).sock
     words = [sys.executable, "-c", LAUNCHER, str(opened.fileno()), "servers.relay", *TWO]
     more = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "relay", "SVC_CLUSTER_URL": "redis://127.0.0.1"}

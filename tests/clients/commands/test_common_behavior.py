@@ -83,7 +83,7 @@ def test_each_help_has_an_example() -> None:
 @pytest.mark.parametrize(
     ("name", "program"), [("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)]
 )
-def test_each_program_says_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_program_prints_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         program.main(["--version"], prog_name=name)
     assert left.value.code == 0
@@ -114,7 +114,7 @@ def test_an_absent_server(lonely: CommandHome, command: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
-def test_an_address_that_is_none(lonely: CommandHome, url: str) -> None:
+def test_invalid_addresses(lonely: CommandHome, url: str) -> None:
     done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
     assert done.code == 2
     assert done.problem.startswith("--remote must ")
@@ -122,7 +122,7 @@ def test_an_address_that_is_none(lonely: CommandHome, url: str) -> None:
 
 
 @pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
-def test_no_command_takes_any_address_for_a_relay(lonely: CommandHome, command: str) -> None:
+def test_every_command_refuses_other_url_schemes(lonely: CommandHome, command: str) -> None:
     words = [word.replace("ws://", "ftp://") for word in COMMANDS[command]]
     done = lonely.run(*command.split(), *words)
     assert done.code == 2
@@ -133,7 +133,7 @@ def test_no_command_takes_any_address_for_a_relay(lonely: CommandHome, command: 
 @pytest.mark.parametrize(
     "command", ["svc pair --ttl", "svc-relay pair Q7M2ZK --remote ws://h --ttl", "svc-relay devices extend abcd --ttl"]
 )
-def test_a_duration_that_is_none(lonely: CommandHome, command: str, span: str) -> None:
+def test_invalid_durations(lonely: CommandHome, command: str, span: str) -> None:
     done = lonely.run(*command.split(), span)
     assert done.code == 2
     assert done.problem.startswith("--ttl must be ")

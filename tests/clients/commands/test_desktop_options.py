@@ -72,7 +72,7 @@ def test_the_file_is_ours_alone(desk: CommandHome) -> None:
     assert token in desk.run("svc-relay", "status", "--reveal-tokens").out
 
 
-def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: CommandHome) -> None:
+def test_pairing_by_prompt_accepts_bracketed_paste(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
     terminal.expect_exact("Pairing code: ")
@@ -109,7 +109,7 @@ def test_three_tries(desk: CommandHome) -> None:
     assert terminal.exitstatus == 2
 
 
-def test_the_address_is_asked_for_too(desk: CommandHome) -> None:
+def test_the_prompt_includes_the_address(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair")
     terminal.expect_exact("Relay address")
@@ -188,7 +188,7 @@ def silent() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def test_a_terminal_is_told_what_takes_so_long(lonely: CommandHome, silent: int) -> None:
+def test_a_terminal_shows_progress(lonely: CommandHome, silent: int) -> None:
     terminal = lonely.spawn("svc-relay", "pair", "Q7M2ZK", "--remote", f"ws://127.0.0.1:{silent}")
     terminal.expect_exact(f"pairing with ws://127.0.0.1:{silent} \u2026 1 s")
     terminal.sendintr()
@@ -296,7 +296,7 @@ def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
     assert len(parse_sessions(SessionFile(tmp_path).read())) == 2
 
 
-def test_a_lock_that_is_never_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
     monkeypatch.setattr("clients.commands.session_file.LOCK_TIMEOUT", 0.05)
@@ -396,7 +396,7 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
         assert desk.run("svc-relay", "devices").code == 0
 
 
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+def test_an_untrusted_certificate(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running_relay(tmp_path, env=env) as (_, port):
         done = CommandHome(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")

@@ -46,7 +46,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.Ca
     return install
 
 
-def test_what_the_pages_show_is_what_is_written(installed: Any, tmp_path: Path) -> None:
+def test_the_pages_show_the_written_configurations(installed: Any, tmp_path: Path) -> None:
     printed = json.loads(installed("print"))
     assert printed == {"mcpServers": {"phone": OURS}}
     assert configs("claude-code")[0] == printed
@@ -58,7 +58,7 @@ def test_what_the_pages_show_is_what_is_written(installed: Any, tmp_path: Path) 
     assert "claude mcp add --scope user phone -- svc mcp" in PAGES["claude-code"]
 
 
-def test_what_is_shown_for_other_hosts() -> None:
+def test_configurations_for_other_hosts() -> None:
     for page, member in (("cursor", "mcpServers"), ("vscode", "servers")):
         for config in configs(page)[1:]:
             assert config[member]["phone"]["url"] == "https://home.example/mcp"
@@ -66,7 +66,7 @@ def test_what_is_shown_for_other_hosts() -> None:
     assert tools == {*configs("claude-code")[1]["permissions"]["allow"]}
 
 
-def test_each_page_says_all_of_it() -> None:
+def test_each_page_has_all_headings() -> None:
     assert set(PAGES) == {"claude-code", "cursor", "vscode", "open-webui", "script"}
     for name, text in PAGES.items():
         if name != "script":
@@ -76,7 +76,7 @@ def test_each_page_says_all_of_it() -> None:
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_the_programs_run(desk: CommandHome, tmp_path: Path) -> None:
+def test_the_programs_of_the_pages_run(desk: CommandHome, tmp_path: Path) -> None:
     first, second = blocks("script", "python")
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -44,7 +44,7 @@ def test_channels_are_withheld(desk: CommandHome) -> None:
     assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
 
 
-def test_what_lets_others_in_goes_to_a_terminal_alone(desk: CommandHome) -> None:
+def test_credentials_are_shown_only_at_a_terminal(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
     assert (done.code, done.err) == (0, "")
     assert "\n  Code      not shown\n" in done.out
@@ -63,7 +63,7 @@ def test_json_and_the_signature(desk: CommandHome) -> None:
     assert verify_payload(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
-def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: CommandHome) -> None:
+def test_an_unknown_role_gives_a_warning(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", "--prefer", "zork")
     assert (done.code, done.err) == (0, "warning: --prefer 'zork' changes nothing: the routes are lan\n")
     assert "Routes, best first\n  lan " in done.out
@@ -101,7 +101,7 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
     assert "hermes-relay://pair" in shown
 
 
-def test_it_ends_with_the_phone_that_has_paired(desk: CommandHome) -> None:
+def test_pair_exits_when_a_phone_has_paired(desk: CommandHome) -> None:
     call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
     terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
@@ -181,7 +181,7 @@ def test_revoking(desk: CommandHome) -> None:
     )
 
 
-def test_revoking_a_phone_that_knows_the_key(desk: CommandHome) -> None:
+def test_revoking_a_phone_that_has_the_main_key(desk: CommandHome) -> None:
     key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
     for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
         made = desk.run("svc", "pair", "--json", env=key).json["relay"]["code"]
@@ -269,7 +269,7 @@ def test_a_full_disk(desk: CommandHome) -> None:
     assert (done.code, error) == (1, "error: the output cannot be written: file too large")
 
 
-def test_a_reader_that_leaves(desk: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(desk: CommandHome) -> None:
     words = " ".join([*module("svc"), "pair", "--help", "| true"])
     done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=desk.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""

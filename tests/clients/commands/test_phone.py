@@ -23,7 +23,7 @@ def talk(dashboard: int) -> list[dict[str, str]]:
         tag = screen["tag"]
 
 
-def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: CommandHome) -> None:
+def test_a_running_phone_is_found_before_a_code_is_requested(lonely: CommandHome) -> None:
     """A request for a code would give another error, since there is no relay."""
     held = lock_home(lonely.home / "svc", "phone", version="1")
     try:

@@ -89,7 +89,7 @@ def slow() -> Iterator[tuple[type[Slow], str]]:
         thread.join()
 
 
-def test_a_file_that_takes_long(lonely: CommandHome) -> None:
+def test_progress_of_a_slow_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (server, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -102,7 +102,7 @@ def test_a_file_that_takes_long(lonely: CommandHome) -> None:
     assert target.read_bytes() == Slow.body
 
 
-def test_ctrl_c_leaves_no_half_of_a_file(lonely: CommandHome) -> None:
+def test_ctrl_c_leaves_no_partial_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (_, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_no_half_of_a_file(lonely: CommandHome) -> None:
     assert not [path for path in lonely.home.iterdir() if "b.bin" in path.name]
 
 
-def test_nobody_watches(lonely: CommandHome) -> None:
+def test_no_progress_without_a_terminal(lonely: CommandHome) -> None:
     """Standard error is no terminal: only errors are written there, however long the operation takes."""
     with slow() as (server, where):
         timer = threading.Timer(1.5, server.go.set)

@@ -123,7 +123,7 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
     held.release()
 
 
-def test_one_that_does_not_stop(
+def test_a_server_that_does_not_stop(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held = lock_home(home, "api", version="1")
@@ -146,7 +146,7 @@ def test_one_that_does_not_stop(
     held.release()
 
 
-def test_the_local_secret_is_where_the_relay_keeps_it() -> None:
+def test_the_local_secret_has_the_name_of_the_relay() -> None:
     assert (SECRET_FILE, SECRET_FIELD.encode()) == (LOCAL_SECRET, HEADER)
 
 
@@ -160,7 +160,7 @@ def test_the_local_secret_is_where_the_relay_keeps_it() -> None:
         (b"", None),
     ],
 )
-def test_what_counts_as_an_answer(tmp_path: Path, answer: bytes, found: dict[str, int] | None) -> None:
+def test_valid_and_invalid_health_responses(tmp_path: Path, answer: bytes, found: dict[str, int] | None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

@@ -94,7 +94,7 @@ def test_detaching_from_a_bare_shell(home: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_detach_and_come_back(tmux: CommandHome) -> None:
+def test_detach_and_reattach(tmux: CommandHome) -> None:
     terminal = tmux.spawn("svc-relay", "shell")
     terminal.expect(PROMPT)
     terminal.sendline("echo left-$((1 + 1))")
@@ -121,7 +121,7 @@ def test_one_command_under_tmux(tmux: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: CommandHome) -> None:
+def test_one_command_under_tmux_with_a_slow_relay(tmux: CommandHome) -> None:
     """After the command tmux takes the terminal back, and discards its unread output (TCOFLUSH)."""
     stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
     done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
@@ -166,7 +166,7 @@ def test_ctrl_c_ends_a_command(home: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: CommandHome) -> None:
+def test_ctrl_c_ends_a_command_and_its_session_under_tmux(tmux: CommandHome) -> None:
     interrupted(tmux.spawn("svc-relay", "shell", "--exec", LASTS))
     wait_no_sessions(tmux)
     terminal = tmux.spawn("svc-relay", "shell", "--exec", "trap '' INT; echo rea''dy; sleep 60")
@@ -178,7 +178,7 @@ def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: CommandHome) 
 
 
 @HAS_TMUX
-def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: CommandHome) -> None:
+def test_an_interrupted_client_ends_its_command_and_session(tmux: CommandHome) -> None:
     command = subprocess.Popen(
         [*module("svc-relay"), "shell", "--exec", "echo $$; sleep 60; true"],
         cwd=ROOT, env=tmux.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -192,14 +192,14 @@ def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: CommandHome) -> No
     wait_gone(pid)
 
 
-def test_what_standard_input_holds_is_typed(home: CommandHome) -> None:
+def test_standard_input_is_typed(home: CommandHome) -> None:
     done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
     assert "typed-4" in done.out
 
 
 @HAS_TMUX
-def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: CommandHome) -> None:
+def test_standard_input_is_typed_under_tmux(tmux: CommandHome) -> None:
     """Without a terminal as input, the session must end; it once drew its screen into the pipe for ever."""
     done = tmux.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
@@ -208,7 +208,7 @@ def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: CommandHome) ->
     wait_no_sessions(tmux)
 
 
-def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
+def test_the_relay_restarts(tmp_path: Path) -> None:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     desk = CommandHome(tmp_path)
     with running_relay(tmp_path, env=env) as (_, desk.port):
@@ -237,7 +237,7 @@ def test_a_revoked_session(home: CommandHome) -> None:
     assert ended(terminal) == 1
 
 
-def test_a_reader_that_leaves(home: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(home: CommandHome) -> None:
     words = " ".join([*module("svc-relay"), "shell", "--exec", "'yes | head -100000'", "| head -2"])
     done = subprocess.run(
         ["sh", "-c", words], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=TIMEOUT, check=False

@@ -37,7 +37,7 @@ print(sum(show(importlib.import_module(name).main) for name in modules))
 """
 
 
-def test_no_help_loads_what_runs(lonely: CommandHome) -> None:
+def test_help_does_not_load_the_runtime(lonely: CommandHome) -> None:
     """Every subcommand's help is as cheap as that of the command above."""
     run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host.host"]
     done = subprocess.run(run, cwd=ROOT, env=lonely.env, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ except SystemExit:
         ("servers.__main__ --help", 10),
     ],
 )
-def test_how_much_is_loaded(desk: CommandHome, words: str, most: int) -> None:
+def test_number_of_loaded_modules(desk: CommandHome, words: str, most: int) -> None:
     """Our modules are limited in number, and expensive ones are excluded; the result is the same on any machine."""
     dear = [name for name in DEAR if name != "socket" or "status" not in words]
     completion = {} if " " in words else COMPLETION

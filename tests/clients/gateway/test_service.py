@@ -139,7 +139,7 @@ def test_a_turn() -> None:
     assert submit(book)[0]["result"] == {"status": "streaming"}
 
 
-def test_the_key_goes_along_and_is_never_shown() -> None:
+def test_the_key_is_sent_and_never_shown() -> None:
     book = opened(key="s3cret")
     assert kinds(submit(book))[-1] == "message.complete"
     assert "s3cret" not in repr(book.logs) + repr(GatewayApiSettings(key="s3cret")) + book.screen.heard.decode()
@@ -151,7 +151,7 @@ def test_a_wrong_key() -> None:
     assert (code, "API_SERVER_KEY" in message) == (5001, True)
 
 
-def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
+def test_a_replaced_key_is_read_again() -> None:
     book = greeted(key="new", settings=GatewayApiSettings(key="old", files=("/h/config.yaml", "/h")))
     assert book.error("session.list")[0] == 5001
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
@@ -205,7 +205,7 @@ def test_an_interrupted_run_is_stopped_at_the_server() -> None:
     assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/stop", {})
 
 
-def test_images_go_with_the_next_prompt() -> None:
+def test_images_are_sent_with_the_next_prompt() -> None:
     book = opened()
     for method, params in (
         ("image.attach_bytes", {"content_base64": "QUJD", "filename": "a.JPG"}),
@@ -244,7 +244,7 @@ def test_approvals() -> None:
     assert book.result("approval.respond", respond) == {"resolved": 0}
 
 
-def test_what_is_never_asked_for_has_expired() -> None:
+def test_answers_to_unused_requests_are_expired() -> None:
     book = opened()
     for method in ("clarify.respond", "sudo.respond", "secret.respond"):
         assert book.result(method, {"request_id": "x"}) == {"status": "expired"}
@@ -334,7 +334,7 @@ def test_a_turn_that_is_refused() -> None:
         (b'{"id": "r", "method": "session.resume"}', -32602, "r"),
     ],
 )
-def test_calls_that_cannot_be(line: bytes, code: int, identity: object) -> None:
+def test_invalid_calls(line: bytes, code: int, identity: object) -> None:
     (answer,) = greeted().send(line + b"\n")
     assert (answer["id"], answer["error"]["code"]) == (identity, code)
 
@@ -364,7 +364,7 @@ def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- ends ---
 
 
-def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
+def test_the_gateway_exits_after_its_input_and_turns() -> None:
     book = opened()
     book.api.held = True
     submit(book)
@@ -376,7 +376,7 @@ def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_it_says_everything_before_it_ends() -> None:
+def test_the_gateway_writes_all_output_before_it_exits() -> None:
     book = greeted()
     book.screen.reads = False
     book.call("tools.list")
@@ -386,13 +386,13 @@ def test_it_says_everything_before_it_ends() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_it_ends_when_nobody_listens() -> None:
+def test_a_closed_output_ends_the_gateway() -> None:
     book = greeted()
     book.feed(Closed(LINES, "broken pipe"))
     assert book.exits == [Exit(0)]
 
 
-def test_a_signal_ends_it() -> None:
+def test_a_signal_ends_the_gateway() -> None:
     book = opened()
     book.api.held = True
     submit(book)
@@ -407,7 +407,7 @@ def test_a_line_without_an_end() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_a_second_client_is_turned_away() -> None:
+def test_a_second_client_is_refused() -> None:
     book = greeted()
     book.feed(Accepted(ChannelId(4), STDIO, STDIO))
     assert Abort(ChannelId(4)) in book.commands
