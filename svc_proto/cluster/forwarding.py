@@ -1,8 +1,8 @@
-"""A request that another node can answer: passed on to it once, and its answer passed back as it comes.
+"""Forwarding of a request to another node, once, and streaming of its response back to the client.
 
-We are a gateway then (RFC 9110 section 3.7): the caller was let in here, its token is good there as well, and what it
-asks for goes with it. `Via` says that it was passed on, so that nobody does it again. Who does not read makes us stop
-reading, and with us the other node; who goes away ends it there, too.
+The node acts as a gateway (RFC 9110 section 3.7). It has authorized the client, and forwards the credential, which is
+valid at the other node as well. `Via` marks the request, so that no node forwards it twice. Backpressure of the client
+pauses reading from the other node. A client that disconnects ends the request there, too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from svc_proto.wire.events import Headers
 
 __all__ = ["FILE_FORWARD_RULE", "ForwardRule", "response_to_relay", "forward", "send_to_node", "is_forwarded"]
 
-VIA_NAME = b"1.1 svc-node"  # our member of `Via`, RFC 9110 section 7.6.3
-CONNECT_TIMEOUT = 2.0  # s: it is near
-SILENCE_TIMEOUT = 60.0  # s without a byte, after which it counts as gone
-OURS = (  # what we say ourselves, and what is for one connection alone: RFC 9110 section 7.6.1
+VIA_NAME = b"1.1 svc-node"  # own member of `Via`, RFC 9110 section 7.6.3
+CONNECT_TIMEOUT = 2.0  # s; nodes are close to each other
+SILENCE_TIMEOUT = 60.0  # s without a byte, after which the other node counts as lost
+# Fields that this node sets itself, or that are for one connection alone: RFC 9110 section 7.6.1.
+OURS = (
     b"date",
     b"connection",
     b"keep-alive",
@@ -42,13 +43,16 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class ForwardRule:
-    """What of a request goes on to another node, and what of its answer comes back: a success does."""
+    """Fields of a request that are forwarded, and statuses and fields of the response that come back.
+
+    A success always comes back.
+    """
 
     asked: Collection[bytes]  # header fields of the request, in lower case
-    asked_prefixes: tuple[bytes, ...] = ()  # and those whose names begin so
-    answers: Callable[[int], bool]  # other statuses whose answer comes back
-    kept_back: Collection[bytes] = ()  # header fields of the answer that are ours to say
-    within: float = 10.0  # s for the head of the answer
+    asked_prefixes: tuple[bytes, ...] = ()  # further fields, by prefix of their name
+    answers: Callable[[int], bool]  # other statuses whose response comes back
+    kept_back: Collection[bytes] = ()  # header fields of the response that are not passed on
+    within: float = 10.0  # s for the head of the response
 
 
 FILE_FORWARD_RULE = ForwardRule(
@@ -61,21 +65,21 @@ FILE_FORWARD_RULE = ForwardRule(
         b"if-modified-since",
         b"if-unmodified-since",
     ),
-    answers=(304, 412, 416).__contains__,  # about a file; any other is none for who was let in here
+    answers=(304, 412, 416).__contains__,  # about the file; any other status means that the node has no answer
 )
 
 
 def is_forwarded(request: Request) -> bool:
-    """Whether a node has passed it on to us."""
+    """Report whether another node has forwarded this request."""
     return VIA_NAME in request.headers.tokens(b"via")
 
 
 def forward(engine: Engine, request: Request, url: str, hop: ForwardRule) -> Flow[Response | StreamedResponse | None]:
-    """The answer of another node, to the same body; None: it has none for us, or is gone."""
+    """Forward a request with its body and return the response; None if the node is lost or has no answer."""
     answer = yield from send_to_node(engine, request, url, hop, into=streamed())
     if isinstance(answer, BodyReader):
         if request.method == "HEAD":
-            answer.abandon()  # nothing more comes, and nobody asks for it
+            answer.abandon()  # no body follows
         return StreamedResponse(answer.head.status, _passed(answer.head.headers, *hop.kept_back), _passing(answer))
     return response_to_relay(answer, hop)
 
@@ -83,7 +87,7 @@ def forward(engine: Engine, request: Request, url: str, hop: ForwardRule) -> Flo
 def send_to_node(
     engine: Engine, request: Request, url: str, hop: ForwardRule, *, into: ResponseMode[T]
 ) -> Flow[T | HttpResult | Failure]:
-    """The same request, to another node."""
+    """Send the request to another node and return its answer in the form that `into` gives."""
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))
     return (
         yield from fetch(
@@ -100,7 +104,7 @@ def send_to_node(
 
 
 def response_to_relay(answer: HttpResult | Failure, hop: ForwardRule) -> Response | None:
-    """A whole answer, if it is one that comes back."""
+    """Return a complete response if `hop` passes its status back; None for any other answer."""
     if isinstance(answer, Failure) or not hop.answers(answer.status):
         return None
     return Response(answer.status, _passed(answer.headers, b"content-length", *hop.kept_back), answer.body)

@@ -1,13 +1,13 @@
-"""What one node at a time may do: keys of Redis that it has for as long as it says so, and the fences of them.
+"""Leases: locks of one node in Redis, with an expiry and a fencing token.
 
-A key lives `LEASE` seconds, unless whoever has it renews it. One that ran out while Redis could not be asked is renewed
-as well, if nobody else has it then. Whether somebody had it in between only the store can say.
+A key lives `LEASE` seconds unless its owner renews it. A lease that expired while Redis was unreachable is renewed as
+well, if no other node has taken it. Only the store can detect an owner in between.
 
-Who takes one gets a fence: a number greater than any before. It goes with all that is written by right of the lease, so
-that the store can refuse who was overtaken without knowing it. It is Redis's clock in microseconds, or the last one and
-one more if that clock was set back; so a Redis that comes back empty gives out none twice.
+Each acquisition has a fencing token: a number greater than any before. It goes with every write that the lease permits,
+so that the store can refuse an overtaken owner. It is Redis's clock in microseconds, or the last token plus one if that
+clock was set back. So a Redis that comes back empty repeats none.
 
-Within a node several may use a lease at the same time: it is given back when the last of them has dropped it.
+Several users within a node may share a lease. The last one to release it gives it back.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DROP", "LEASE", "RENEW", "RENEW_INTERVAL", "TAKEOVER_DELAY", "TAKE", "LeaseManager"]
 
-LEASE = 4.0  # s for which a key lives that is not renewed
+LEASE = 4.0  # s for which a key lives without renewal
 RENEW_INTERVAL = 1.0  # s
-TAKEOVER_DELAY = (
-    1.0  # s after Redis is there, in which who had something before has it again; nobody takes anything new
-)
-BATCH_SIZE = 500  # keys that are renewed by one command
+TAKEOVER_DELAY = 1.0  # s after Redis is back in which only previous owners get their leases
+BATCH_SIZE = 500  # keys that one command renews
 UNEXPECTED_REPLY = Failure(FailureKind.INTERNAL, "an answer of Redis that makes no sense")
 
-# Each compares and changes at once, which no command of Redis 6.2 does.
+# Each script compares and changes atomically, which no command of Redis 6.2 does.
 TAKE = """local lease, fence = KEYS[1], KEYS[2]
 local me, span = ARGV[1], ARGV[2]
 local owner = redis.call('GET', lease)
@@ -68,16 +66,16 @@ return 0"""
 class _Lease:
     name: str
     users: int = 0
-    fence: int = 0  # 0: it was not had yet
-    until: float = -inf  # monotonic s: nobody else can have it before
+    fence: int = 0  # 0: not acquired yet
+    until: float = -inf  # monotonic s; no other node can have the lease before
     lost: bool = False
 
 
 class LeaseManager:
-    """Those of this node, which goes by `owner`.
+    """Leases of this node, whose name is `owner`.
 
-    `lost` is told the name of one that somebody else has taken, `lapsed` of one that we have again after its time was
-    up.
+    `lost` is called with the name of a lease that another node has taken, `lapsed` with one that was renewed after its
+    expiry.
     """
 
     def __init__(
@@ -95,21 +93,24 @@ class LeaseManager:
         return len(self._leases)
 
     def stop(self) -> None:
-        """Renew nothing any more."""
+        """Stop renewing."""
         self._timer.cancel()
 
     def fencing_token(self, name: str) -> int | None:
-        """What goes with what is written by right of a lease; None without one."""
+        """Return the fencing token of a lease for writes under it; None without the lease."""
         lease = self._leases.get(name)
         return lease.fence if lease is not None else None
 
     def has(self, name: str) -> bool:
-        """Whether nobody else can have it now."""
+        """Report whether this node has the lease and no other node can have it now."""
         lease = self._leases.get(name)
         return lease is not None and self._node.is_up and lease.until > self._engine.now.mono
 
     def acquire(self, name: str) -> Flow[str | Failure]:
-        """Have a lease until `release`: empty. Else who has it, by what they go by; there is nothing to drop then."""
+        """Acquire a lease until `release`. Return an empty string, or the owner's name if another node has it.
+
+        Only a lease that was acquired is to be released.
+        """
         engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False
         lease.users += 1
         try:
@@ -138,7 +139,7 @@ class LeaseManager:
                 self.release(name)
 
     def release(self, name: str) -> None:
-        """One of those who use it does so no more."""
+        """Release one use of a lease; the last one deletes its key."""
         lease = self._leases[name]
         lease.users -= 1
         if not lease.users:
@@ -146,7 +147,7 @@ class LeaseManager:
             self._node.redis.send("EVAL", DROP, 1, self._key(name), self._owner)
 
     def renew(self) -> None:
-        """Have all for longer; at times, and as soon as Redis is there again."""
+        """Renew all leases; called each `RENEW_INTERVAL`, and as soon as Redis is back."""
         engine, names = self._engine, iter([lease.name for lease in self._leases.values() if lease.fence])
         self._timer.cancel()
         if self._leases:
@@ -158,7 +159,7 @@ class LeaseManager:
 
     def _renewed(self, names: list[str], until: float, answer: Reply) -> None:
         if not isinstance(answer, list):
-            return  # Redis is not there: what we have we keep until we hear that it is another's
+            return  # Redis is unreachable: a lease is kept until Redis reports another owner
         for name, mine in zip(names, answer, strict=False):
             lease = self._leases.get(name)
             if lease is None or lease.lost:

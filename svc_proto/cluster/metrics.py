@@ -1,4 +1,4 @@
-"""What a monitor is shown of the nodes of a service, as one of them knows them."""
+"""Metrics of the nodes of a service, as one of them sees them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["cluster_metrics"]
 
 
 def cluster_metrics(node: Node, load: str) -> list[MetricFamily]:
-    """Whom this node reaches, since when each is there, and what it has: so many `load`, such as `phones`."""
+    """Return the metrics of the connection and of each node; `load` is the unit of their load, such as `phones`."""
     nodes = {pulse.name: pulse for pulse in (node.heartbeat(), *node.heartbeats())}
     return [
         gauge("svc_cluster_up", "Whether Redis is reached: 1, or 0.", node.is_up),

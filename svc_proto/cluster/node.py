@@ -1,26 +1,26 @@
-"""Who this process is among the nodes of a service, who the others are, and what they tell each other.
+"""Membership of this process in a cluster: the other nodes, their heartbeats, and messages between nodes.
 
-Everybody hears the channel `all` and one of their own. Of a node is known: when it was last heard, and how many
-messages it has told to all. Each message carries that number, so a listener that has missed one knows it: it asks for
-the whole state of that node, and the service is told that it has `missed` something. So it is when this node itself
-comes back, and when a node joins, which may stand for one that is gone and that nobody has heard in the end. Messages
-to one node are not counted: who sends one waits for an answer, or hears that the node is gone.
+Each node subscribes to the channel `all` and to one of its own. For each other node it stores the time of the last
+message and the number of its last broadcast. Each message carries that number, so a receiver detects a gap. It then
+requests the whole state of that node, and calls `on_messages_missed`. The same happens when this node reconnects, and
+when a node joins: the new node may replace one whose last messages were lost. Messages to one node are not counted: the
+sender waits for an answer, or is notified that the node is lost.
 
-| what is said | to   |                                                                                     |
+| message     | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
-| `hello`      | all  | I am here, from now on or again, and nothing else counts: tell me your state         |
-| `beat`       | all  | I live, and fare like this; twice a second                                           |
-| `bye`        | all  | I go                                                                                 |
-| `which`      | one  | tell me your state                                                                   |
-| `state`      | one  | all that others know of me, in place of what they knew                               |
-| `asks`       | one  | a question of the service's, with a number                                           |
-| `says`       | one  | the answer to the question of that number                                            |
-| other words  | both | the service's own                                                                    |
+| `hello`      | all  | the node has joined, or is back; earlier state is void; send me your state           |
+| `beat`       | all  | heartbeat with name, start time and load; twice a second                             |
+| `bye`        | all  | the node leaves                                                                      |
+| `which`      | one  | send me your state                                                                   |
+| `state`      | one  | the complete state of the sender, which replaces the earlier one                     |
+| `asks`       | one  | a request of the service, with a number                                              |
+| `says`       | one  | the answer to the request of that number                                             |
+| other words  | both | messages of the service                                                              |
 
-A node is gone when it says so, when `LEASE` seconds have passed in which nothing was heard of it, or as soon as the
-server says that nobody hears its channel: a process that was killed leaves none that does. All are gone when this
-node's own connection is. Who has said `bye` may still tell what comes of the requests that it finishes, by which
-nobody knows it again. An identity is never used twice: a process that starts again is another node.
+A node is lost when it sends `bye`, or after `LEASE` seconds without a message. It is also lost as soon as Redis reports
+no subscriber of its channel, as for a killed process. All nodes are lost when this node's own connection is. A node
+that has sent `bye` may still send the results of requests that it finishes; these do not make it a member again. An
+identity is never used twice: a process that restarts is another node.
 """
 
 from __future__ import annotations
@@ -57,65 +57,65 @@ __all__ = [
 ]
 
 HEARTBEAT_INTERVAL = 0.5  # s
-LEASE = 3.0  # s without a word, after which a node is taken for gone
-ANSWER_TIMEOUT = 1.0  # s for what one node asks another
-MAX_NODES = 256  # that are known; a further one is not heard
+LEASE = 3.0  # s without a message, after which a node counts as lost
+ANSWER_TIMEOUT = 1.0  # s for the answer of another node
+MAX_NODES = 256  # that are tracked; messages of a further one are dropped
 RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
 _UNCOUNTED = ("hello", "beat")
-_LEAVING = -1  # in place of a number: from who has said `bye`, and finishes what was begun
+_LEAVING = -1  # in place of a number: the sender has sent `bye` and finishes its requests
 _GONE = Failure(FailureKind.UNREACHABLE, "the node is gone")
 
 
 def cluster_unavailable_error(what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Refused:
-    """503 for what needs the others while they are not to be reached."""
+    """Return the error 503 for an action that needs the other nodes while they are unreachable."""
     text = f"{what} cannot be agreed on now: the nodes do not reach each other"
     return Refused(503, "cluster_unavailable", text, headers=headers)
 
 
 @frozen(kw_only=True)
 class Heartbeat:
-    """What a node says of itself with each beat, for people who look."""
+    """Figures of a node in its heartbeat, for monitoring."""
 
-    name: str  # its address, or its id if it has none
+    name: str  # its address, or its id without one
     since: float  # epoch s by its own clock
-    load: int  # phones, or turns, that it has
+    load: int  # number of its phones, or turns
 
 
 @define
 class RemoteNode:
-    """Another node."""
+    """Another node of the cluster."""
 
     id: str
-    heard: int  # the number of its last message to all
-    until: float  # monotonic s, when its lease is over
-    pulse: Heartbeat | None = None  # with its last beat
+    heard: int  # number of its last broadcast
+    until: float  # monotonic s; end of its lease
+    pulse: Heartbeat | None = None  # of its last heartbeat
 
 
 class NodeHandler(Protocol):
-    """The service that is spread over the nodes."""
+    """Handler of the service that runs on the nodes."""
 
     def export_state(self) -> dict[str, object]:
-        """All that others have to know of what is here."""
+        """Return all of this node that the others need."""
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """What is at another node, all of it."""
+        """Replace the state of another node."""
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
-        """Another node has told something, to all or to this one."""
+        """Handle a message of another node, to all or to this one."""
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
-        """Another node asks something."""
+        """Return the answer to a request of another node."""
 
     def on_messages_missed(self) -> None:
-        """Something that was told to all was not heard here: ask what lasts, not those who told it."""
+        """Reload durable state: a broadcast was missed. Its sender need not be queried."""
 
     def on_node_lost(self, node: str) -> None:
-        """A node is gone, or not to be reached."""
+        """Handle that a node is lost or unreachable."""
 
 
 class Node(RedisHandler):
-    """See the module. `down` and `up` follow the connection; `redis` is there for what has to be agreed on."""
+    """Membership of this process. `redis` is the client for state that needs agreement between nodes."""
 
     def __init__(
         self,
@@ -127,31 +127,34 @@ class Node(RedisHandler):
         url: str = "",
         load: Callable[[], int] = int,
     ) -> None:
-        """`kind` keeps nodes of several kinds apart that meet at one Redis; those of none are relays. `url` and `load`
-        are told to who looks: see `Heartbeat`."""
+        """Create a node that has not joined yet.
+
+        `kind` separates nodes of several kinds at one Redis; relays have an empty one. `url` and `load` go into each
+        `Heartbeat`.
+        """
         self._engine = engine
         self._fellow = fellow
         self._url = url
         self._load = load
-        self._since = 0.0  # epoch s, from the start on
+        self._since = 0.0  # epoch s, set by `start`
         self.id = engine.entropy(_ID_BYTES).hex()
         self._prefix = f"svc:{where.db}:{kind and kind + ':'}"
         self._all = f"{self._prefix}all"
         self.redis = RedisClient(engine, where, (self._all, self._inbox(self.id)), self)
         self.members: dict[str, RemoteNode] = {}
-        self.up_since = inf  # monotonic s, while the others can be reached
-        self._told = 0  # messages to all so far
-        self._clock: float | None = None  # s that Redis's clock is ahead of the monotonic one
-        self._asked: dict[OperationId, str] = {}  # who is to answer
+        self.up_since = inf  # monotonic s, while the other nodes are reachable
+        self._told = 0  # number of broadcasts so far
+        self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
+        self._asked: dict[OperationId, str] = {}  # node that is to answer, by operation
         self._timer = engine.timers.timer(self._beat)
 
     def start(self) -> None:
-        """Join the others."""
+        """Join the cluster."""
         self._since = self._engine.now.wall
         self.redis.start()
 
     def stop(self) -> None:
-        """Leave them."""
+        """Leave the cluster."""
         self._timer.cancel()
         self._publish(self._all, "bye", {})
         self._told = _LEAVING
@@ -159,41 +162,41 @@ class Node(RedisHandler):
 
     @property
     def is_up(self) -> bool:
-        """Whether the others can be reached."""
+        """Report whether the other nodes are reachable."""
         return self.redis.is_up
 
     def heartbeat(self) -> Heartbeat:
-        """Our own."""
+        """Return the heartbeat of this node."""
         return Heartbeat(name=self._url or self.id, since=self._since, load=self._load())
 
     def heartbeats(self) -> list[Heartbeat]:
-        """Those of the others that have told theirs."""
+        """Return the last heartbeats of the other nodes that have sent one."""
         return [member.pulse for member in self.members.values() if member.pulse is not None]
 
     @property
     def cluster_time(self) -> float:
-        """Epoch seconds by the clock that all nodes share, Redis's; by our own while that was never asked."""
+        """Epoch seconds by Redis's clock, which all nodes share; by the local clock before the first reading."""
         now = self._engine.now
         return now.wall if self._clock is None else now.mono + self._clock
 
     def key(self, *parts: str) -> str:
-        """The name of a key of this service."""
+        """Return the name of a Redis key of this service."""
         return self._prefix + ":".join(parts)
 
-    # --- telling ---
+    # --- sending ---
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Tell every node; one that cannot be reached now will know that it has missed something."""
+        """Send a message to every node; an unreachable node detects later that it has missed one."""
         if self._told != _LEAVING:
             self._told += 1
         self._publish(self._all, word, body)
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
-        """Tell one node, once. False, or its loss, if nobody is there to hear it."""
+        """Send a message to one node, once. An unreachable node gives False, or is reported lost later."""
         return node in self.members and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
-        """Ask one node something."""
+        """Send a request to one node and return its answer."""
         ticket = self._engine.new_op()
         self._asked[ticket] = node
         try:
@@ -213,10 +216,10 @@ class Node(RedisHandler):
     def _inbox(self, node: str) -> str:
         return f"{self._prefix}node:{node}"
 
-    # --- what the connection does ---
+    # --- connection events ---
 
     def on_up(self) -> None:
-        """Say hello; what was missed meanwhile is asked for."""
+        """Send `hello`, and have missed state reloaded."""
         self.up_since = self._engine.now.mono
         self.redis.send("TIME", take=self._timed)
         self._publish(self._all, "hello", {})
@@ -224,14 +227,14 @@ class Node(RedisHandler):
         self._fellow.on_messages_missed()
 
     def on_down(self) -> None:
-        """Nobody can be reached."""
+        """Report all nodes as lost."""
         self.up_since = inf
         self._timer.cancel()
         for node in list(self.members):
             self._lose(node)
 
     def on_message(self, channel: str, data: bytes) -> None:
-        """Another node's word, or our own."""
+        """Handle a message of another node; own messages are dropped."""
         message = JsonObject.parse(data, ours=True) or JsonObject()
         node, word, told = message.text("from"), message.text("word"), message.integer("told")
         if node == self.id:
@@ -240,11 +243,11 @@ class Node(RedisHandler):
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
         if word in ("bye", "hello"):
-            self._lose(node)  # who is there again may have lost what others told it, and what it told them
+            self._lose(node)  # a node that is back may have lost messages in both directions
         if word == "bye":
             return
         if self._told == _LEAVING and word in ("hello", "which", "asks"):
-            return  # nobody is to count on us
+            return  # this node leaves: no other may rely on it
         if told == _LEAVING:
             self._dispatch(node, word, JsonObject.of(message.get("body")))
             return
@@ -253,10 +256,10 @@ class Node(RedisHandler):
             return
         self._dispatch(node, word, JsonObject.of(message.get("body")))
 
-    # --- hearing ---
+    # --- receiving ---
 
     def _known(self, node: str, told: int, before: int) -> bool:
-        """Note that a node lives, and how much it has told so far: `before` of it before this message."""
+        """Record that a node lives. `told` is the number of its broadcasts, `before` the number before this message."""
         until = self._engine.now.mono + LEASE
         member = self.members.get(node)
         if member is None:
@@ -264,7 +267,7 @@ class Node(RedisHandler):
                 return False
             self.members[node] = RemoteNode(node, told, until)
             self._engine.log(Level.INFO, "node joined", node=node)
-            self._ask_state(node)  # what its like has told before may have been lost with it
+            self._ask_state(node)  # messages of a node that it replaces may have been lost
             return True
         if member.heard != before:
             self._ask_state(node)
@@ -295,7 +298,7 @@ class Node(RedisHandler):
             case _:
                 self._fellow.on_message(node, word, body)
 
-    # --- who lives ---
+    # --- liveness ---
 
     def _beat(self) -> None:
         now = self._engine.now.mono
@@ -307,7 +310,7 @@ class Node(RedisHandler):
                 self._lose(member.id)
         if self.members:
             self.redis.send("PUBSUB", "NUMSUB", *map(self._inbox, self.members), take=self._counted)
-        self.redis.send("TIME", take=self._timed)  # no two clocks run equally fast
+        self.redis.send("TIME", take=self._timed)  # clocks drift apart
 
     def _timed(self, answer: Reply) -> None:
         match answer:
@@ -317,7 +320,7 @@ class Node(RedisHandler):
                 pass
 
     def _counted(self, answer: Reply) -> None:
-        """How many hear each of some channels: the channels and the numbers take turns."""
+        """Remove nodes whose channel has no subscriber; the reply alternates channels and counts."""
         heard = answer if isinstance(answer, list) else []
         for channel, count in zip(heard[::2], heard[1::2], strict=False):
             if count == 0 and isinstance(channel, bytes):

@@ -1,8 +1,8 @@
-"""A client of Redis or Valkey in a core: one connection that is found, opened, greeted and opened again: see `link`.
+"""Client of Redis or Valkey in a core: finds the server, connects, and reconnects after each loss.
 
-It is to the server that the settings name, or to the one that Sentinels call the master (`sentinel`). A replica, or a
-member of a Redis Cluster, is left again. What is asked while there is no connection has a `Failure` at once. Nothing is
-asked twice: whoever asked does not know whether it was done.
+The server is the one of the settings, or the master that Sentinels name (`sentinel`). A replica, or a member of a Redis
+Cluster, is disconnected again. A command without a connection returns a `Failure` at once. No command is repeated: the
+caller cannot detect whether it was executed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
 
-PAUSE = 0.25  # s between two connections
+PAUSE = 0.25  # s between two connection attempts
 IS_REPLICA = Failure(
     FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels"
 )
@@ -40,20 +40,20 @@ IS_REDIS_CLUSTER = Failure(FailureKind.UNSUPPORTED, "this is a Redis Cluster: na
 
 
 class RedisHandler:
-    """Who is told what the connection does."""
+    """Handler of the events of a Redis client."""
 
     def on_up(self) -> None:
-        """There is a connection, and the subscriptions are in force."""
+        """Handle that a connection is up and its subscriptions are in force."""
 
     def on_down(self) -> None:
-        """It is gone."""
+        """Handle that the connection is lost."""
 
     def on_message(self, channel: str, data: bytes) -> None:
-        """A message of a subscription."""
+        """Handle a message of a subscription."""
 
 
 class RedisClient:
-    """See the module. `channels` are what it is subscribed to, whenever it is up."""
+    """Redis client, subscribed to `channels` whenever it is connected."""
 
     def __init__(
         self, engine: Engine, where: RedisAddress, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
@@ -64,30 +64,30 @@ class RedisClient:
         self._listener = listener or RedisHandler()
         self._at = (where.host, where.port)
         self._sentinels = SentinelClient(engine, where, self._switched)
-        self._link: RedisConnection | None = None  # while it is up
+        self._link: RedisConnection | None = None  # while connected
         self._task: Task | None = None
-        self.connections = 0  # that there have been
+        self.connections = 0  # number of connections so far
 
     @property
     def is_up(self) -> bool:
-        """Whether commands go out."""
+        """Report whether there is a connection."""
         return self._link is not None
 
     def start(self) -> None:
-        """Connect, now and whenever the connection is gone."""
+        """Connect, now and whenever the connection is lost."""
         self._task = self._engine.spawn(self._live())
 
     def stop(self) -> None:
-        """Open no further connection. The one that there is serves what the process has begun, and ends with it."""
+        """Stop reconnecting. The present connection serves the work that the process finishes, and ends with it."""
         if self._task is not None:
             self._task.cancel()
 
     def execute(self, *arguments: Argument) -> Flow[Reply]:
-        """One command, and its answer."""
+        """Execute one command and return its reply."""
         return CONNECTION_LOST if self._link is None else (yield from self._link.execute(*arguments))
 
     def send(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:
-        """One command; `take` hears the answer, if there is one to come. False if it could not be asked."""
+        """Send one command; `take` is called with the reply, if one is to come. Return False without a connection."""
         link = self._link
         return link is not None and link.send_command(arguments, take) is None
 
@@ -139,10 +139,10 @@ class RedisClient:
             case [b"message", bytes(channel), bytes(data)]:
                 self._listener.on_message(channel.decode("utf-8", "replace"), data)
             case _:
-                pass  # that a subscription stands, and what a later server may have to say
+                pass  # confirmations of subscriptions, and pushes of later server versions
 
     def _judge(self, greeted: Reply) -> Failure | None:
-        """Return why a server that has answered HELLO cannot be used."""
+        """Return the reason if a server that has answered HELLO cannot be used."""
         match greeted:
             case {b"mode": b"cluster"}:
                 return IS_REDIS_CLUSTER

@@ -1,9 +1,8 @@
-"""One connection to a Redis, a Valkey or a Sentinel (RESP3): opened, greeted, watched.
+"""Connection to a Redis, Valkey or Sentinel server over RESP3, with greeting, pipelining and timeouts.
 
-Commands are written in the order in which they are asked for and answered in that order, so as many as one likes are
-under way at once. Those of one `handle` leave together. An answer that is later than `REPLY_TIMEOUT` takes the
-connection with it, and so does one by which the server is not who it was: a master that has become a replica. Whoever
-waits then hears a `Failure`, at once.
+Commands are written and answered in order, so many may be pending at once. Those of one `handle` leave in one write. A
+reply later than `REPLY_TIMEOUT` aborts the connection. So does an error `READONLY`, by which a master has become a
+replica. Each pending command then receives a `Failure` at once.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ __all__ = [
     "connect_redis",
 ]
 
-REPLY_TIMEOUT = 2.0  # s for an answer; the connection is dropped then
-CONNECT_TIMEOUT = 0.5  # s: it is near, and a network that is whole again has to be noticed soon
-MAX_PENDING = 10_000  # commands without an answer; a further one fails at once
-LINGER = 0.5  # s from our last word to the server's FIN, when the process stops
+REPLY_TIMEOUT = 2.0  # s for a reply; then the connection is aborted
+CONNECT_TIMEOUT = 0.5  # s; the server is close, and the end of a network failure must be detected soon
+MAX_PENDING = 10_000  # commands without a reply; a further one fails at once
+LINGER = 0.5  # s from our last command to the server's FIN, when the process stops
 
 Reply: TypeAlias = object
-"""What RESP3 has, or a `Failure`: the server's no is one, too."""
+"""A RESP3 value, or a `Failure`, also for an error of the server."""
 
 CONNECTION_LOST = Failure(FailureKind.UNREACHABLE, "no connection to the cluster's Redis")
 TOO_MANY_PENDING = Failure(FailureKind.NO_SPACE, "too many commands wait for the cluster's Redis")
@@ -57,7 +56,7 @@ def connect_redis(
     heard: Callable[[Push], None],
     judge: Callable[[Reply], Failure | None] = lambda greeted: None,
 ) -> Flow[RedisConnection | Failure]:
-    """A connection that was greeted and has subscribed, or the first that was refused. `judge` is shown who answers."""
+    """Return a connection that is greeted and subscribed, or the first failure. `judge` checks the reply to HELLO."""
     opened = yield from run_operation(engine, order, within=CONNECT_TIMEOUT)
     if isinstance(opened, Failure):
         return opened
@@ -78,7 +77,7 @@ def _greet(
     channels: Sequence[str],
     judge: Callable[[Reply], Failure | None],
 ) -> Flow[Failure | None]:
-    """All at once."""
+    """Send all greetings and the subscription at once, and wait for the replies."""
     engine, answers = link.engine, list[Reply]()
     ticket = engine.new_op()
 
@@ -98,12 +97,12 @@ def _greet(
 
 
 def hello_command(user: str, password: str) -> tuple[Argument, ...]:
-    """Who we are, and that we speak RESP3."""
+    """Return the command HELLO for RESP3, with credentials if there is a password."""
     return ("HELLO", 3, "AUTH", user or "default", password) if password else ("HELLO", 3)
 
 
 class RedisConnection(Channel):
-    """One connection. What a process that ends has still to finish may need it."""
+    """Redis connection. It survives `stop`, since requests that a stopping process finishes may need it."""
 
     survives_stop = True
 
@@ -111,7 +110,7 @@ class RedisConnection(Channel):
 
     def __init__(self, engine: Engine, ch: ChannelId, heard: Callable[[Push], None]) -> None:
         super().__init__(engine, ch, DEFAULT_LIMITS)
-        self.over = engine.new_op()  # resumed at its end
+        self.over = engine.new_op()  # resumed when the connection ends
         self._heard = heard
         self._reader = RespReader()
         self._out: list[bytes] = []
@@ -122,7 +121,7 @@ class RedisConnection(Channel):
     def send_command(
         self, arguments: Sequence[Argument], take: Callable[[Reply], object] | None, *, answered: bool = True
     ) -> Failure | None:
-        """Order a command; `take` hears its answer or its `Failure`, once, unless it cannot be ordered."""
+        """Send a command; `take` is called once with its reply or `Failure`, unless a `Failure` is returned here."""
         if self.gone or self._closing:
             return CONNECTION_LOST
         if self._is_full:
@@ -140,7 +139,7 @@ class RedisConnection(Channel):
         return len(self._pending) >= MAX_PENDING or self.credit.unsent > self.limits.max_unsent
 
     def execute(self, *arguments: Argument) -> Flow[Reply]:
-        """One command, and its answer."""
+        """Execute one command and return its reply."""
         ticket = self.engine.new_op()
         problem = self.send_command(arguments, partial(self.engine.resume, ticket))
         if problem is not None:
@@ -150,7 +149,7 @@ class RedisConnection(Channel):
     # --- facts ---
 
     def received(self, data: bytes) -> None:
-        """Answers and messages."""
+        """Parse replies and messages."""
         if self.gone:
             return
         try:
@@ -161,11 +160,11 @@ class RedisConnection(Channel):
             self.abort()
 
     def read_closed(self) -> None:
-        """The server goes."""
+        """Abort: the server closes."""
         self.abort()
 
     def closed(self, why: str) -> None:
-        """Whoever waits hears it."""
+        """Fail all pending commands."""
         super().closed(why)
         self._watch.retire()
         pending, self._pending = self._pending, deque()
@@ -175,7 +174,7 @@ class RedisConnection(Channel):
         self.engine.resume(self.over, None)
 
     def stop(self) -> None:
-        """Nobody is left who needs it: say what is to be said, then go."""
+        """Send the remaining commands, then close: no user is left."""
         if self._closing:
             return
         self._closing = True
@@ -183,11 +182,11 @@ class RedisConnection(Channel):
         self.mark_dirty()
 
     def reads_while_unsent(self) -> bool:
-        """Always: answers are what makes room."""
+        """Return True: only replies make room for more commands."""
         return True
 
     def flush(self) -> None:
-        """All commands of this `handle` at once."""
+        """Write all commands of this `handle` at once."""
         if self.gone:
             return
         if self._out:

@@ -1,9 +1,9 @@
-"""Places that the nodes of a service have in common: so many at all of them together, and no more.
+"""Semaphore that all nodes of a service share: a sorted set in Redis, whose slots expire unless they are renewed.
 
-A place is a member of a sorted set of Redis: whose it is, a number, and when it is free again unless who has it says
-that it still does. So what a node had that was killed is free `LEASE` seconds later. A node that does not reach Redis
-keeps what it has, and others may have as many by then: what is done at a place is not undone. When it is back, its own
-count again, whoever was given more meanwhile, and nobody is given any before the sum is below the limit.
+A slot is a member of the set: the node's id, a number, and the time of its expiry. So the slots of a killed node are
+free after `LEASE` seconds. A node that cannot reach Redis keeps its slots, while others may acquire as many: work in
+progress is not undone. After it reconnects, its slots count again, even above the limit. No node then acquires one
+until the sum is below the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RELEASE_SCRIPT", "RENEW_SCRIPT", "ACQUIRE_SCRIPT", "DistributedSemaphore"]
 
-# One that is nobody's any more counts for nobody: it is taken out, and then all are counted.
+# Expired slots are removed before the rest are counted.
 ACQUIRE_SCRIPT = """local places, place, most, span = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -37,11 +37,11 @@ for number = 2, #ARGV do redis.call('ZADD', places, now + span, ARGV[number]) en
 redis.call('PEXPIRE', places, span)
 return 1"""
 RELEASE_SCRIPT = """return redis.call('ZREM', KEYS[1], unpack(ARGV))"""
-BATCH_SIZE = 500  # places that are kept by one command
+BATCH_SIZE = 500  # slots that one command renews
 
 
 class DistributedSemaphore:
-    """Those of one kind, as one node has them: some of the `most` that there are."""
+    """Slots of one kind that this node holds, out of `most` in the cluster."""
 
     def __init__(self, node: Node, kind: str, most: int) -> None:
         self._node = node
@@ -54,7 +54,7 @@ class DistributedSemaphore:
         return len(self._mine)
 
     def acquire(self) -> Flow[bool | Failure]:
-        """Have one more; False if there is none."""
+        """Acquire one slot; return False if none is free."""
         self._next += 1
         place = f"{self._node.id}:{self._next}"
         answer = yield from self._acquire_one(place, self._most)
@@ -63,22 +63,22 @@ class DistributedSemaphore:
         return answer
 
     def has_free(self) -> Flow[bool | Failure]:
-        """Whether there are any."""
+        """Report whether a slot is free."""
         return self._acquire_one("", self._most)
 
     def holds_all(self) -> Flow[bool | Failure]:
-        """Whether no other node has one."""
+        """Report whether no other node holds a slot."""
         return self._acquire_one("", len(self._mine) + 1)
 
     def release_down_to(self, count: int) -> None:
-        """Have no more than so many."""
+        """Release slots until `count` are left."""
         while len(self._mine) > count:
             over = self._mine[count:][:BATCH_SIZE]
             del self._mine[count : count + BATCH_SIZE]
             self._node.redis.send("EVAL", RELEASE_SCRIPT, 1, self._key, *over)
 
     def renew(self) -> None:
-        """Have them for longer; at times, and as soon as Redis is there again."""
+        """Renew all slots; called at intervals, and as soon as Redis is back."""
         for first in range(0, len(self._mine), BATCH_SIZE):
             some = self._mine[first : first + BATCH_SIZE]
             self._node.redis.send("EVAL", RENEW_SCRIPT, 1, self._key, _SPAN, *some)

@@ -1,8 +1,8 @@
-"""Who the master of a Redis is, as Redis's Sentinels say it, and when it is another.
+"""Redis Sentinel client: finds the master and detects a failover.
 
-They are asked in turn, beginning with the one that has answered last, whenever a connection is to be opened. That one
-is listened to from then on (`+switch-master`). If it goes nobody is listened to until the next is asked: Sentinels have
-a master that they demote close its connections, too, and who is found says itself whether it is the master (`redis`).
+Sentinels are queried in turn before each connection, starting with the one that answered last. The client then stays
+subscribed to that one (`+switch-master`). If it is lost, none is subscribed to until the next query. That is safe:
+Sentinels make a demoted master close its connections, and each server reports its own role (`redis_client`).
 
 The Sentinel that leads a failover answers with the new master some 100 ms before it publishes `+switch-master`. So a
 message that names the address of the last answer changes nothing.
@@ -31,18 +31,18 @@ UNKNOWN = Failure(FailureKind.UNREACHABLE)
 
 
 class SentinelClient:
-    """See the module. `switched` is called when `master` changes between two calls of `find`."""
+    """Sentinel client. `switched` is called when `master` changes between two calls of `find`."""
 
     def __init__(self, engine: Engine, where: RedisAddress, switched: Callable[[], None]) -> None:
         self._engine = engine
         self._where = where
         self._order = list(where.sentinels)
         self._switched = switched
-        self._link: RedisConnection | None = None  # to the one that is listened to
-        self.master: tuple[str, int] | Failure = UNKNOWN  # as the Sentinels named it last
+        self._link: RedisConnection | None = None  # to the subscribed Sentinel
+        self.master: tuple[str, int] | Failure = UNKNOWN  # as a Sentinel named it last
 
     def find(self) -> Flow[tuple[str, int] | Failure]:
-        """Where the master is, by the first that knows it; the last problem if none does."""
+        """Return the address of the master from the first Sentinel that has one; the last failure if none has."""
         if self._link is not None:
             self._link.abort()
             self._link = None
@@ -77,7 +77,7 @@ class SentinelClient:
                 if self.master != known:
                     self._switched()
             case _:
-                pass  # that the subscription stands, or of another master
+                pass  # confirmation of the subscription, or a message about another master
 
 
 def _address(answer: Reply) -> tuple[str, int] | Failure:

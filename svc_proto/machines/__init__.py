@@ -1,4 +1,4 @@
-"""State machines. Each lifecycle is a table that mirrors SPEC.md row by row; nobody else assigns its state.
+"""State machines. Each lifecycle is a table that mirrors SPEC.md row by row; no other module assigns its state.
 
 The names that embedders may use: docs/reference/public-names.md.
 """

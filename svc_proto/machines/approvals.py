@@ -1,9 +1,8 @@
-"""Questions to a person that a run waits for: asked, answered once, denied when nobody answers (wire api 6.5).
+"""Approvals of tool calls that a run waits for: requested, answered once, denied after a timeout (wire api 6.5).
 
-An answer is for one call, and names it by `call_id`. One that does not, as clients in use do not, allows something only
-if nothing else can have been meant: one question is open, and it was there before anybody could have answered another.
-"All" names none: whoever says it cannot tell which those were. A denial needs no name, since it does no harm: it is for
-the oldest question, or for all.
+An answer is for one call, which it names by `call_id`. Clients in use send none. Then it allows a call only if exactly
+one approval is open, and was open before the user could have answered another. "All" names no call, so it cannot allow
+any. A denial needs no name, since it does no harm: it is for the oldest approval, or for all.
 
 | state   | trigger | next      |
 |---------|---------|-----------|
@@ -35,15 +34,14 @@ __all__ = [
 ]
 
 DENY = "deny"
-DOUBLE_ANSWER_WINDOW = (
-    2.0  # s after a question in which an answer without a name may have been meant for the one before it
-)
+# An answer without a name within 2 s of a new approval may have been meant for the one before.
+DOUBLE_ANSWER_WINDOW = 2.0  # s
 CHOICES = ("once", "session", "always", DENY)
 SYNONYMS = {"approve": "once", "approved": "once", "allow": "once"}
 
 
 class ApprovalState(Enum):
-    """What became of a question of a run."""
+    """State of an approval."""
 
     PENDING = "pending"
     ANSWERED = "answered"
@@ -52,7 +50,7 @@ class ApprovalState(Enum):
 
 
 class ApprovalTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     ANSWER = "answer"
     TIMEOUT = "timeout"
@@ -68,23 +66,23 @@ APPROVAL_TABLE: Table[ApprovalState, ApprovalTrigger] = {
 
 @define(eq=False)
 class Approval:
-    """A question of a run: for which call, what may be answered, since when and until when (monotonic seconds)."""
+    """A requested approval: its call, the offered choices, and its start and deadline in monotonic seconds."""
 
     call_id: str
     choices: tuple[str, ...]
     asked: float
     deadline: float
     state: ApprovalState = field(default=ApprovalState.PENDING, init=False)
-    choice: str = field(default=DENY, init=False)  # the answer, as it stands
+    choice: str = field(default=DENY, init=False)  # the present answer
 
     def step(self, trigger: ApprovalTrigger) -> None:
-        """Move along the table."""
+        """Apply a trigger to the transition table."""
         self.state = step(APPROVAL_TABLE, self.state, trigger)
 
 
 @frozen(kw_only=True)
 class ApprovalAnswer:
-    """What somebody said, for which call; None: it does not say. `everything`: all open questions are denied."""
+    """Answer of a user; `call_id` is None if the answer names no call, `everything` denies all open approvals."""
 
     choice: str
     call_id: str | None = None
@@ -92,7 +90,7 @@ class ApprovalAnswer:
 
 
 class PendingApprovals:
-    """The open questions of one run, oldest first."""
+    """Open approvals of one run, oldest first."""
 
     def __init__(self) -> None:
         self._pending: list[Approval] = []
@@ -101,16 +99,16 @@ class PendingApprovals:
         return len(self._pending)
 
     def request(self, call_id: str, choices: tuple[str, ...], *, now: float, within: float) -> Approval:
-        """A question is open from now on."""
+        """Open an approval."""
         approval = Approval(call_id, choices, now, now + within)
         self._pending.append(approval)
         return approval
 
     def answer(self, answer: ApprovalAnswer, now: float) -> list[Approval]:
-        """Take an answer; the questions that it settled.
+        """Apply an answer and return the approvals that it settles.
 
-        `Refused` 409 `approval_not_pending` when the question that is meant is not open, or cannot be told, and 400
-        `invalid_approval_choice` for a choice that was not offered; then nothing has changed.
+        Raise `Refused` 409 `approval_not_pending` if the approval is not open or not clear, and 400
+        `invalid_approval_choice` for a choice that was not offered. Then nothing has changed.
         """
         meant = self._meant(answer, now)
         if not all(answer.choice in approval.choices for approval in meant):
@@ -121,11 +119,11 @@ class PendingApprovals:
         return meant
 
     def expire(self, approval: Approval) -> None:
-        """Nobody answered in time."""
+        """Deny an approval after its timeout."""
         self._resolve(approval, ApprovalTrigger.TIMEOUT)
 
     def withdraw(self, approval: Approval) -> None:
-        """The run does not wait any more; harmless for a question that is settled."""
+        """Withdraw an approval, since the run has stopped waiting; do nothing if it is settled."""
         if approval.state is ApprovalState.PENDING:
             self._resolve(approval, ApprovalTrigger.STOP)
 
@@ -151,7 +149,7 @@ class PendingApprovals:
 
 
 def parse_approval(body: JsonObject) -> ApprovalAnswer:
-    """The body of an answer. `Refused` 400 `invalid_approval_choice`."""
+    """Parse the body of an answer. Raise `Refused` 400 `invalid_approval_choice`."""
     word = body.first_text("choice").lower()
     word = SYNONYMS.get(word, word)
     if word not in CHOICES:

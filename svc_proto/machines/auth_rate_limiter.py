@@ -1,11 +1,11 @@
-"""The limiter of WebSocket authentication: five failures within a minute block an address for five minutes.
+"""Rate limiter of WebSocket authentication: five failures within a minute block an address for five minutes.
 
-Spec "Rate limiting of WebSocket authentication". Times are monotonic. A failure counts while it is less than 60 s
-old. Attempts of a blocked address change nothing; a success clears the count of an address, not its block; a
-successful registration of a pairing code clears everything (wire core 5).
+Spec "Rate limiting of WebSocket authentication". Times are monotonic. A failure counts while it is less than 60 s old.
+Attempts of a blocked address change nothing. A success clears the count of an address, not its block. A successful
+registration of a pairing code clears everything (wire core 5).
 
-Both tables are bounded. A flood of addresses pushes out the counter that failed longest ago, never a block: those
-are a table of their own, and only a further block, which costs five failures, pushes out the one that ends first.
+Both tables are bounded. A flood of addresses displaces the counter with the oldest failure, never a block. Blocks have
+their own table, where only a further block, which costs five failures, displaces the one that ends first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAX_KEY = 64  # characters of an address that is not an IP address
 
 
 class LimiterState(Enum):
-    """What the limiter thinks of an address."""
+    """State of an address."""
 
     CLEAR = "clear"
     COUNTING = "counting"
@@ -53,7 +53,7 @@ class LimiterState(Enum):
 
 
 class LimiterTrigger(Enum):
-    """What happens to an address."""
+    """Trigger of a state change."""
 
     FAILURE = "failure"  # one of the first four within a minute
     FIFTH_FAILURE = "fifth failure"
@@ -88,15 +88,15 @@ class _AddressRecord:
 
 
 class AuthRateLimiter:
-    """Who may not try to authenticate now."""
+    """Rate limiter of authentication attempts by address."""
 
     def __init__(self, cap: int = MAX_ADDRESSES) -> None:
         self._counting: ExpiringMap[str, _AddressRecord] = ExpiringMap(cap)
         self._blocked: ExpiringMap[str, _AddressRecord] = ExpiringMap(cap)
-        self.blocks = 0  # that have begun
+        self.blocks = 0  # number of blocks so far
 
     def failure(self, address: str, now: Moment) -> bool:
-        """Count a failed attempt; True when the address is blocked now."""
+        """Count a failed attempt; return whether the address is blocked now."""
         self._advance(now)
         key = address_key(address)
         entry = self._blocked.peek(key)
@@ -119,7 +119,7 @@ class AuthRateLimiter:
         return True
 
     def success(self, address: str, now: Moment) -> None:
-        """Forget the failures of an address; a block stays."""
+        """Clear the failures of an address; a block remains."""
         self._advance(now)
         key = address_key(address)
         entry = self._blocked.peek(key) or self._counting.peek(key)
@@ -129,27 +129,27 @@ class AuthRateLimiter:
         self._counting.discard(key)
 
     def blocked_for(self, address: str, now: Moment) -> float:
-        """Seconds until the address may try again; 0.0 when it may."""
+        """Return the seconds until the address may try again; 0.0 if not blocked."""
         self._advance(now)
         entry = self._blocked.peek(address_key(address))
         return 0.0 if entry is None else entry.blocked_until - now.mono
 
     def refusal(self, address: str, now: Moment, code: str, text: str) -> Refused | None:
-        """429 with `Retry-After` for an address that is blocked; None for one that may try."""
+        """Return 429 with `Retry-After` for a blocked address; None for any other."""
         blocked = self.blocked_for(address, now)
         if blocked <= 0:
             return None
         return Refused(429, code, text, headers=((b"retry-after", b"%d" % ceil(blocked)),))
 
     def state(self, address: str, now: Moment) -> LimiterState:
-        """The state of an address."""
+        """Return the state of an address."""
         self._advance(now)
         key = address_key(address)
         entry = self._blocked.peek(key) or self._counting.peek(key)
         return LimiterState.CLEAR if entry is None else entry.state
 
     def clear(self) -> None:
-        """Forget every count and every block (spec: registering a code clears all blocks)."""
+        """Clear all counts and blocks (spec: registering a code clears all blocks)."""
         for entry in (*self._counting.values(), *self._blocked.values()):
             entry.step(LimiterTrigger.REGISTERED)
         self._counting.clear()
@@ -164,10 +164,10 @@ class AuthRateLimiter:
 
 @lru_cache(maxsize=1024)
 def address_key(address: str) -> str:
-    """Whom an address counts for: itself when IPv4 (also as `::ffff:…`), its /64 when IPv6.
+    """Return the key by which an address is counted: itself for IPv4 (also as `::ffff:…`), its /64 for IPv6.
 
-    One customer has a whole /64, so counting single IPv6 addresses would limit nobody. What is no IP address
-    (a name in a simulation, nonsense in a proxy's header) stands for itself, cut to 64 characters.
+    One customer has a whole /64, so counting single IPv6 addresses would have no effect. Any other text (a name in a
+    simulation, an invalid value of a proxy's header) is its own key, cut to 64 characters.
     """
     try:
         parsed = ipaddress.ip_address(address)

@@ -1,7 +1,7 @@
-"""Commands on their way to a phone and the last hundred of them (wire bridge 2 and 4, spec "Bridge command record").
+"""Pending commands to phones and the last hundred records (wire bridge 2 and 4, spec "Bridge command record").
 
-Each command gets exactly one outcome: the phone's answer, or one made here when 30 s pass, the socket goes, or the
-frame cannot be written. Whatever comes later, or from another socket, changes nothing.
+Each command gets exactly one outcome: the phone's answer, or one made here. The latter follows after 30 s, after the
+loss of the socket, or if the frame cannot be written. A later answer, or one from another socket, changes nothing.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MAX_PENDING = 1_000  # commands in flight; a further one is refused with 503
 MAX_RECORDS = 100  # spec "Limits": bridge activity ring buffer; the oldest is dropped
 MAX_SUMMARY = 500  # characters, wire bridge 4.2
 HIDDEN_TEXT = "[hidden]"
-LARGE = 1 << 30  # characters of an answer of which nobody knows how many it has
-MAX_PARAMS = 8_192  # characters of a record's params as JSON; more is replaced by its beginning
+LARGE = 1 << 30  # characters of an answer of unknown size
+MAX_PARAMS = 8_192  # characters of a record's params as JSON; longer ones are replaced by their beginning
 
 _BLOCKED_STATUSES = (403, 423)  # wire bridge 4.3 [R]
 _BLOCKED_CODES = (
@@ -56,7 +56,7 @@ _BLOCKED_PREFIXES = ("bridge_capability_", "bridge_policy_")
 
 
 class Decision(Enum):
-    """What became of a command, in the words of the spec."""
+    """State of a command, in the words of the specification."""
 
     PENDING = "pending"
     EXECUTED = "executed"
@@ -65,22 +65,22 @@ class Decision(Enum):
     TIMEOUT = "timeout"
     ERROR = "error"
 
-    __hash__ = object.__hash__  # Enum's is a function of Python, and every command asks for it
+    __hash__ = object.__hash__  # Enum's is a Python function, too slow for each command
 
 
 class BridgeTrigger(Enum):
-    """What settles a command: the kind of the phone's answer, or its absence."""
+    """Trigger that completes a command: the kind of the phone's answer, or its absence."""
 
     POLICY_REFUSAL = "policy refusal"  # row 1 of wire bridge 4.3
     CONFIRMATION = "confirmation"  # row 2
     FAILURE = "failure"  # row 3: a status of 400 or more
     SUCCESS = "success"  # row 4: a status below
-    NO_STATUS = "no status"  # row 5: answered, but nothing can be said about it
+    NO_STATUS = "no status"  # row 5: answered without a status
     THIRTY_SECONDS = "thirty seconds"
     SEND_FAILED = "send failed"
     PHONE_LOST = "phone lost"
 
-    __hash__ = object.__hash__  # the same
+    __hash__ = object.__hash__  # as above
 
 
 BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
@@ -94,10 +94,11 @@ BRIDGE_TABLE: Table[Decision, BridgeTrigger] = {
     (Decision.PENDING, BridgeTrigger.PHONE_LOST): Decision.ERROR,
 }
 
-_SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})  # of all but success
+# Members of all results but success.
+_SIGNS = frozenset({"error_code", "blocked", "status", "confirmation_required", "confirmed"})
 _ASIDE = frozenset({"error", "blocked"})  # the same beside a result
-_OK = 200  # as it is read; any other object that says so takes the longer way
-_SUCCESS = BridgeTrigger.SUCCESS  # as in `machines.session`
+_OK = 200  # identity with the parser's small integer; any other value takes the slow path
+_SUCCESS = BridgeTrigger.SUCCESS  # as in `machines.paired_session`
 
 _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bridge 2.2
     "phone_timeout": (504, "the phone did not answer within 30 seconds"),
@@ -110,7 +111,7 @@ _RELAY_MADE: dict[str, tuple[int, str]] = {  # code -> status and text, wire bri
 
 @fast_frozen
 class CommandOutcome:
-    """The HTTP answer of a command: `body` is a JSON object or array, `text` its compact JSON if that is known."""
+    """HTTP response of a command: `body` is a JSON object or array, `text` its compact JSON if available."""
 
     status: int
     body: object
@@ -119,27 +120,27 @@ class CommandOutcome:
 
 
 def _ignore_outcome(outcome: CommandOutcome) -> None:
-    """Nobody waits for it."""
+    """Ignore the outcome."""
 
 
 @define
 class BridgeCommandRecord:
-    """One element of `GET /bridge/activity` (spec "Bridge command record"), and the command that it is of."""
+    """An element of `GET /bridge/activity` (spec "Bridge command record"), with its command."""
 
     request_id: str
     socket: int  # of its phone
     deadline: float  # monotonic seconds
-    on_outcome: Callable[[CommandOutcome], object]  # what came of it
+    on_outcome: Callable[[CommandOutcome], object]  # called with the outcome
     method: str
     path: str
     params: object  # redacted
-    carries_typed_text: bool  # they hold a text that is hidden
-    sent_at: float  # epoch milliseconds, unlike everything else here (wire bridge 4.2)
+    carries_typed_text: bool  # they contain a text that is hidden
+    sent_at: float  # epoch milliseconds, unlike all other times here (wire bridge 4.2)
     device_id: str | None
     device_name: str | None
     alias_used: str | None
     asked_by: str | None
-    session: str  # its token's prefix
+    session: str  # prefix of the session's token
     response_status: int | None = field(default=None, init=False)
     result_summary: str | None = field(default=None, init=False)
     error: str | None = field(default=None, init=False)
@@ -164,23 +165,23 @@ class BridgeCommandRecord:
 
 
 class BridgeCommands:
-    """The commands that phones have yet to answer, and the ring of records of what became of the others.
+    """Pending commands to phones, and the ring of records.
 
-    A record has its parameters as they were sent, but for `SECRET_KEYS`. With `hide_text` typed texts stay out of the
-    ring: of a command that carries one, what the phone says is not kept either, since phones repeat it.
+    A record has its parameters as they were sent, except for `SECRET_KEYS`. With `hide_text` typed texts stay out of
+    the ring. The phone's answer to a command with such a text is hidden as well, since phones repeat the text.
     """
 
     def __init__(self, *, hide_text: bool = False, cap: int = MAX_PENDING) -> None:
         self._hide_text = hide_text
         self._cap = cap
-        self._pending: dict[str, BridgeCommandRecord] = {}  # in order of deadline: all have as long
+        self._pending: dict[str, BridgeCommandRecord] = {}  # in order of deadline, since the timeout is constant
         self._ring: deque[BridgeCommandRecord] = deque(maxlen=MAX_RECORDS)
-        self.settled = dict.fromkeys(BridgeTrigger, 0)  # how often each came
-        self.took = Histogram()  # the phone, where it answered
+        self.settled = dict.fromkeys(BridgeTrigger, 0)  # count by trigger
+        self.took = Histogram()  # time until the phone's answer
 
     @property
     def pending_count(self) -> int:
-        """How many commands wait for an answer."""
+        """Number of commands that wait for an answer."""
         return len(self._pending)
 
     def begin(
@@ -200,10 +201,10 @@ class BridgeCommands:
         tell: Callable[[CommandOutcome], object] = _ignore_outcome,
         text: str = "",
     ) -> BridgeCommandRecord:
-        """A command is about to be sent to a socket; `tell` hears what came of it, once.
+        """Register a command that is about to be sent to a socket; `tell` is called with its outcome, once.
 
-        `text` is the JSON of all that `params` and `body` say, where somebody has written that already.
-        `Refused` 503 `too_many_commands` at the cap.
+        `text` is the JSON text of `params` and `body`, if the caller has it. Raise `Refused` 503 `too_many_commands` at
+        the cap.
         """
         if request_id in self._pending:
             raise LocalProtocolError("request_id is in use")
@@ -213,7 +214,7 @@ class BridgeCommands:
         harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
         shown = sent if harmless else self._summarize_params(sent)
         typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
-        # In their order, as in `engine.server`.
+        # Positional, as in `engine.server_channel`.
         command = self._pending[request_id] = BridgeCommandRecord(
             request_id,
             socket,
@@ -236,18 +237,19 @@ class BridgeCommands:
     def answer(
         self, request_id: object, socket: int, payload: Mapping[str, object], now: Moment, size: int = LARGE
     ) -> CommandOutcome | None:
-        """A `bridge.response` came in, of so many characters; None, and nothing has changed, when it answers no
-        command of this socket."""
+        """Complete a command with a `bridge.response` of `size` characters and return its outcome.
+
+        Return None, without a change, if the response belongs to no command of this socket.
+        """
         command = self._pending.get(as_text(request_id) or "")
         if command is None or command.socket != socket or command.deadline <= now.mono:
             return None
         self.took.observe(now.mono - command.deadline + RESPONSE_TIMEOUT)
         result = as_object(payload.get("result"))
-        text = (
-            "" if result is None else unredacted_text(result, MAX_SUMMARY, size)
-        )  # once, for the record and for the caller
+        # Serialized once, for the record and for the caller.
+        text = "" if result is None else unredacted_text(result, MAX_SUMMARY, size)
         plain = text and payload.get("status") is _OK and _ASIDE.isdisjoint(payload)
-        if plain and result is not None and _SIGNS.isdisjoint(result):  # as mostly
+        if plain and result is not None and _SIGNS.isdisjoint(result):  # fast path of most answers
             command.response_status, command.result_summary = 200, HIDDEN_TEXT if command.carries_typed_text else text
             outcome, trigger = CommandOutcome(200, result, (), text), _SUCCESS
         else:
@@ -266,7 +268,7 @@ class BridgeCommands:
         return outcome
 
     def timeout(self, request_id: str) -> CommandOutcome | None:
-        """Give up waiting for one command; None when it does not wait."""
+        """Complete one command with a timeout; None if it is not pending."""
         command = self._pending.get(request_id)
         if command is None:
             return None
@@ -274,29 +276,29 @@ class BridgeCommands:
         return outcome
 
     def send_failed(self, request_id: str) -> CommandOutcome:
-        """The frame of a command that has just begun could not be written. Nobody is told but who says so."""
+        """Complete a command whose frame could not be written; only the caller gets the outcome."""
         command = self._pending[request_id]
         command.on_outcome = _ignore_outcome
         self._give_up([command], BridgeTrigger.SEND_FAILED, "send_failed")
         return relay_outcome("send_failed")
 
     def socket_lost(self, socket: int) -> list[tuple[str, CommandOutcome]]:
-        """A phone's socket is gone: its commands, and only those, fail."""
+        """Fail the commands of a phone's closed socket, and only those."""
         lost = [command for command in self._pending.values() if command.socket == socket]
         return self._give_up(lost, BridgeTrigger.PHONE_LOST, "phone_disconnected")
 
     def expire_due(self, now: Moment) -> list[tuple[str, CommandOutcome]]:
-        """The commands whose 30 seconds are over, in order of deadline."""
+        """Complete the commands whose 30 seconds have passed, in order of deadline."""
         due = list(takewhile(lambda command: command.deadline <= now.mono, self._pending.values()))
         return self._give_up(due, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
 
     def next_deadline(self) -> float | None:
-        """When (monotonic seconds) the next command times out."""
+        """Return the time (monotonic s) at which the next command times out."""
         first = next(iter(self._pending.values()), None)
         return None if first is None else first.deadline
 
     def records(self, limit: int = MAX_RECORDS, *, by: str | None = None) -> list[dict[str, object]]:
-        """The newest `limit` records, of one session if it is named, newest first, in the form of wire bridge 4.2."""
+        """Return the newest `limit` records, of one session if given, newest first, in the form of wire bridge 4.2."""
         newest_first = [command for command in reversed(self._ring) if by in (None, command.session)]
         return [command.to_record() for command in newest_first[: max(0, limit)]]
 
@@ -307,7 +309,7 @@ class BridgeCommands:
         for command in commands:
             command.error = _RELAY_MADE[code][1]
             self._resolve(command, trigger)
-        for command in commands:  # who is told may begin another, or end one
+        for command in commands:  # a callback may begin or complete another command
             command.on_outcome(outcome)
         return [(command.request_id, outcome) for command in commands]
 
@@ -322,21 +324,21 @@ class BridgeCommands:
 
 
 def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:
-    """The HTTP answer made of a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
+    """Return the HTTP response for a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
-    What cannot be the status of a final response (below 200, above 599) becomes a 502.
+    A status that cannot be final (below 200, above 599) becomes 502.
     """
     return _PhoneReply(JsonObject.of(payload)).outcome()
 
 
 def relay_outcome(code: str) -> CommandOutcome:
-    """An answer made by the relay itself: `phone_timeout`, `phone_disconnected`, `send_failed`, …"""
+    """Return a response of the relay itself: `phone_timeout`, `phone_disconnected`, `send_failed` and others."""
     status, message = _RELAY_MADE[code]
     return CommandOutcome(status, {"ok": False, "error": message, "code": code})
 
 
 def parse_limit(value: str | None) -> int:
-    """The `limit` of `/bridge/activity`: 100 for nonsense and anything below 1; never more than the ring holds."""
+    """Parse the `limit` of `/bridge/activity`: 100 for invalid values and below 1; at most the size of the ring."""
     try:
         limit = int(value or "")
     except ValueError:
@@ -345,19 +347,19 @@ def parse_limit(value: str | None) -> int:
 
 
 class _PhoneReply:
-    """What a phone's answer says."""
+    """Parsed answer of a phone."""
 
     __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
 
     def __init__(self, payload: JsonObject, text: str = "") -> None:
         self.status = payload.integer("status")
-        # An interim status cannot end an HTTP exchange, so 1xx is as impossible as 600.
+        # An interim status cannot end an HTTP exchange, so 1xx is as invalid as 600.
         self.impossible = self.status is not None and not 200 <= self.status <= 599
         self.error = payload.string("error")
         self.result = payload.get("result")
         self.members = payload.get_object("result")
         self.blocked = payload.get("blocked") is True or self.members.get("blocked") is True
-        self.text = text  # of the result, if it was written
+        self.text = text  # JSON text of the result, if serialized
 
     def outcome(self) -> CommandOutcome:
         if self.impossible:

@@ -1,14 +1,14 @@
-"""Which of several routes to a host a client uses (SPEC.md "Multi-route pairing", wire core 3.3).
+"""Selection of one of several candidates of a host (SPEC.md "Multi-route pairing", wire core 3.3).
 
-Candidates are tried tier by tier in strict priority; a worse tier is tried only when no route of the better ones
-answers. Within a tier all are probed at once and the first that answers wins; the other probes are given up. A probe
-has 4 s. A route that answered counts as reachable for 60 s. A network change forgets all that and starts anew.
+Candidates are tried tier by tier in strict priority; a tier is tried only if no candidate of the better ones answers.
+All candidates of a tier are probed at once: the first answer wins and cancels the other probes. A probe has 4 s. A
+candidate that answered counts as reachable for 60 s. A network change discards these results and starts again.
 
 | state   | trigger   | next    |                                               |
 |---------|-----------|---------|-----------------------------------------------|
 | IDLE    | START     | PROBING |                                               |
 | PROBING | ANSWERED  | CHOSEN  | the first of its tier                          |
-| PROBING | EXHAUSTED | NONE    | no route of any tier answers                   |
+| PROBING | EXHAUSTED | NONE    | no candidate of any tier answers               |
 | any     | START     | PROBING | a network change, or another try               |
 """
 
@@ -40,7 +40,7 @@ REACHABLE_TTL = 60.0  # s, spec "Limits"
 
 
 class SelectionState(Enum):
-    """Where the choice stands."""
+    """State of the selection."""
 
     IDLE = "idle"
     PROBING = "probing"
@@ -49,7 +49,7 @@ class SelectionState(Enum):
 
 
 class SelectionTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     START = "start"
     ANSWERED = "answered"
@@ -68,7 +68,7 @@ SELECTION_TABLE: Table[SelectionState, SelectionTrigger] = {
 
 @frozen
 class Candidate:
-    """One route: its role (`lan`, `mesh`, `public`, …), its tier (0 is best) and the address to probe."""
+    """A candidate: its role (`lan`, `mesh`, `public`, …), its tier (0 is best) and the address to probe."""
 
     role: str
     priority: int
@@ -77,21 +77,21 @@ class Candidate:
 
 @frozen
 class Probe:
-    """Ask this candidate whether it is there; say `answered` or `failed`."""
+    """Action: probe this candidate, then call `answered` or `failed`."""
 
     candidate: Candidate
 
 
 @frozen
 class CancelProbe:
-    """Stop asking a route whose answer does not matter any more."""
+    """Action: cancel a probe whose result is no longer needed."""
 
     candidate: Candidate
 
 
 @frozen
 class Chosen:
-    """Use this route; None: there is none for now."""
+    """Action: use this candidate; None: there is none for now."""
 
     candidate: Candidate | None
 
@@ -100,20 +100,20 @@ SelectionAction: TypeAlias = Probe | CancelProbe | Chosen
 
 
 class CandidateSelector:
-    """The choice among the candidates of one pairing. Each call returns what to do next, in order."""
+    """Selector among the candidates of one pairing. Each call returns the next actions, in order."""
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._tiers: dict[int, list[Candidate]] = {}
         for candidate in sorted(candidates, key=lambda each: each.priority):
             self._tiers.setdefault(candidate.priority, []).append(candidate)
         self._left: list[int] = []  # tiers still to try
-        self._probing: dict[Candidate, float] = {}  # and when each probe is given up
-        self._reachable: dict[Candidate, float] = {}  # until when
+        self._probing: dict[Candidate, float] = {}  # deadline of each probe
+        self._reachable: dict[Candidate, float] = {}  # end of validity of each result
         self.state = SelectionState.IDLE
         self.chosen: Candidate | None = None
 
     def start(self, now: float) -> list[SelectionAction]:
-        """Choose. What was found reachable less than 60 s ago is believed."""
+        """Start the selection. Results less than 60 s old are used."""
         actions: list[SelectionAction] = [CancelProbe(candidate) for candidate in self._probing]
         self._probing.clear()
         self._step(SelectionTrigger.START)
@@ -122,12 +122,12 @@ class CandidateSelector:
         return actions + self._next_tier(now)
 
     def network_changed(self, now: float) -> list[SelectionAction]:
-        """Forget what was reachable and choose anew."""
+        """Discard all results and start again."""
         self._reachable.clear()
         return self.start(now)
 
     def answered(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """A probe succeeded."""
+        """Handle a successful probe."""
         if candidate not in self._probing:
             return []
         del self._probing[candidate]
@@ -135,13 +135,13 @@ class CandidateSelector:
         return self._choose(candidate)
 
     def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """A probe failed."""
+        """Handle a failed probe."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)
 
     def advance(self, now: float) -> list[SelectionAction]:
-        """Give up the probes whose 4 s are over."""
+        """Cancel the probes whose 4 s have passed."""
         late = [candidate for candidate, deadline in self._probing.items() if deadline <= now]
         actions: list[SelectionAction] = []
         for candidate in late:
@@ -150,7 +150,7 @@ class CandidateSelector:
         return actions
 
     def next_deadline(self) -> float | None:
-        """When `advance` is due (monotonic seconds)."""
+        """Return the time (monotonic s) at which `advance` is due."""
         return min(self._probing.values(), default=None)
 
     def _next_tier(self, now: float) -> list[SelectionAction]:

@@ -1,6 +1,6 @@
-"""Questions of a chat run to the person who speaks: shown one at a time, and the one that is shown may be answered.
+"""Confirmations of a chat run for the person who speaks: shown one at a time, and only the one shown can be answered.
 
-The answer names its call, but an API server that does not know such names answers its oldest (wire api 6.5).
+The answer names its call, but an API server that ignores the name applies it to its oldest call (wire api 6.5).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from attrs import frozen
 
 __all__ = ["DENY", "PendingConfirmations", "Confirmation", "choice_for"]
 
-MAX_OPEN = 32  # questions of one run; a further one is not shown, and denied by its own deadline
+MAX_OPEN = 32  # confirmations of one run; a further one is not shown, and denied by its own deadline
 DENY = "deny"
 _CHOICES = {
     "once": ("allow", "allow_once", "allowed", "approve", "approved", "confirm", "ok", "okay", "once", "yes", "y"),
@@ -21,33 +21,33 @@ _CHOICE_BY_WORD = {word: choice for choice, words in _CHOICES.items() for word i
 
 @frozen
 class Confirmation:
-    """What may be allowed; `id` is the client's name for it."""
+    """A confirmation request; `id` is the client's name for it."""
 
     id: str
     message: str
 
 
 class PendingConfirmations:
-    """The open questions of a run."""
+    """Open confirmations of a run."""
 
     def __init__(self) -> None:
         self._open: dict[str, Confirmation] = {}
-        self._taken = False  # an answer to the head is on its way
+        self._taken = False  # an answer to the head is pending
 
     @property
     def head(self) -> Confirmation | None:
-        """The one to be answered now."""
+        """Confirmation to be answered now."""
         return next(iter(self._open.values()), None)
 
     def add(self, question: Confirmation) -> bool:
-        """There is a question; whether it is the one to be shown now."""
+        """Add a confirmation; return whether it is to be shown now."""
         if question.id in self._open or len(self._open) >= MAX_OPEN:
             return False
         self._open[question.id] = question
         return len(self._open) == 1
 
     def resolve(self, question_id: str) -> bool:
-        """It needs no answer any more; whether `head` has changed, so that the next is to be shown."""
+        """Remove a confirmation; return whether `head` has changed, so that the next one is to be shown."""
         was = self.head
         self._open.pop(question_id, None)
         if was is self.head:
@@ -56,9 +56,9 @@ class PendingConfirmations:
         return True
 
     def pop(self, question_id: str | None) -> Confirmation | None:
-        """The question that an answer is for: the head, by its name or by none; `resolve` follows.
+        """Return the confirmation that an answer is for: the head, by its id or without one; `resolve` follows.
 
-        None when there is none such, or when it has an answer already.
+        Return None if there is none, or if it has been answered.
         """
         head = self.head
         if head is None or self._taken or question_id not in (None, "", head.id):
@@ -68,5 +68,5 @@ class PendingConfirmations:
 
 
 def choice_for(answer: str) -> str:
-    """The API server's word for what a person said; whatever is not clearly a yes is a no."""
+    """Return the API server's choice for a person's answer; anything but a clear yes is a denial."""
     return _CHOICE_BY_WORD.get(answer.strip().lower().replace(" ", "_").replace("-", "_"), DENY)

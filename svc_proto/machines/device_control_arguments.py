@@ -1,8 +1,8 @@
-"""What the arguments of a Device Control call must be, so that nonsense is refused before it reaches a phone.
+"""Rules for the arguments of Device Control calls, so that invalid ones are refused before they reach a phone.
 
-One row a route (wire bridge 3.3 to 3.7). Only what every phone refuses is refused here, with 400 and the field's name;
-bodies are passed on untouched, members that are not listed included. Phones read numbers and booleans through text, so
-`12` and `"12"` are the same, and so are `true` and `"true"`.
+One row for each route (wire bridge 3.3 to 3.7). Only arguments that every phone refuses are refused here, with 400 and
+the field's name. Bodies are passed on unchanged, with members that are not listed. Phones parse numbers and booleans
+from text, so `12` and `"12"` are equivalent, and so are `true` and `"true"`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,23 @@ Check: TypeAlias = Callable[[Arguments], None]
 
 @fast_frozen
 class ArgumentRule:
-    """What is checked, and for the documents which members it is about: of what kind they are, and whether all of them
-    have to be there; `words` say what else there is to say.
-    """
+    """Check of arguments; for the documents also the types of its members, whether all are required, and a remark."""
 
     check: Check
-    types: Mapping[
-        str, str
-    ]  # word (a text that is not blank), text, name, whole, place (not below 0), flag, array, any
+    # By member: word (a text that is not blank), text, name, whole, place (not below 0), flag, array, any.
+    types: Mapping[str, str]
     required: bool = True
     words: str = ""
 
 
 def check_arguments(method: str, path: str, arguments: Arguments) -> None:
-    """Refuse arguments that the route cannot use: `Refused` 400 `invalid_field` naming the field."""
+    """Raise `Refused` 400 `invalid_field` that names the field for arguments that the route cannot use."""
     for rule in ARGUMENT_RULES.get((method, path), ()):
         rule.check(arguments)
 
 
 def _text(*names: str, blank: bool = False) -> ArgumentRule:
-    """One of these members must be text, and not blank."""
+    """Return the rule that one of these members is text, and not blank unless `blank` is set."""
 
     def check(arguments: Arguments) -> None:
         for name in names:
@@ -65,14 +62,14 @@ def _text(*names: str, blank: bool = False) -> ArgumentRule:
 
 
 def _whole(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
-    """Each of these members must be a whole number, or text that reads as one."""
+    """Return the rule that each of these members is a whole number, or text that reads as one."""
 
     def check(arguments: Arguments) -> None:
         for name in names:
             value = arguments.get(name)
             if value is None and not required:
                 continue
-            number = coercion.coerce_integer(value)  # 3.0 is none to a phone
+            number = coercion.coerce_integer(value)  # 3.0 is invalid for a phone
             if number is None:
                 raise invalid(name, "a whole number")
             if least is not None and number < least:
@@ -82,7 +79,7 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Argu
 
 
 def _flag(name: str, *, required: bool = False) -> ArgumentRule:
-    """The member must be `true` or `false`."""
+    """Return the rule that the member is `true` or `false`."""
 
     def check(arguments: Arguments) -> None:
         value = arguments.get(name)
@@ -93,7 +90,7 @@ def _flag(name: str, *, required: bool = False) -> ArgumentRule:
 
 
 def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
-    """The member must be one of a few words, in any case."""
+    """Return the rule that the member is one of a few words, in any case."""
 
     def check(arguments: Arguments) -> None:
         if (as_text(arguments.get(name)) or "").strip().lower() not in allowed:
@@ -103,7 +100,7 @@ def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
 
 
 def _either(field: str, *rules: ArgumentRule) -> ArgumentRule:
-    """One of the rules must hold; `field` is named when none does."""
+    """Return the rule that one of the rules holds; the refusal names `field`."""
 
     def check(arguments: Arguments) -> None:
         for rule in rules:
@@ -119,7 +116,7 @@ def _either(field: str, *rules: ArgumentRule) -> ArgumentRule:
 
 
 def _handover(arguments: Arguments) -> None:
-    """Something to share: an attachment, or text."""
+    """Check that there is something to share: an attachment, or text."""
     for name in ("attachments", "media_tokens", "paths"):
         optional(arguments, name, array)
     media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")
@@ -170,4 +167,4 @@ ARGUMENT_RULES: dict[tuple[str, str], tuple[ArgumentRule, ...]] = {
     ("POST", "/share_media"): (_HANDOVER,),
     ("POST", "/send_mms"): (_text("to"), _HANDOVER),
 }
-"""The routes that take arguments; the others take none."""
+"""The routes with arguments; the others have none."""

@@ -1,22 +1,22 @@
-"""Where a request and its answer are: a body may still come while the answer goes out, and an answer is given once.
+"""Lifecycle of an HTTP exchange: a body may still arrive while the response is sent, and there is one response.
 
 | state     | trigger  | next      |
 |-----------|----------|-----------|
-| READING   | ASK      | ADMITTING | the policy has to ask somebody: until then nothing more of the request is taken
-| ADMITTING | ADMIT    | READING   | it has decided; a refusal is answered from there
+| READING   | `ASK`    | ADMITTING | the access policy needs a lookup: until then no more of the request is processed
+| ADMITTING | ADMIT    | READING   | the policy has decided; a refusal is answered from READING
 | READING   | BODY_END | RUNNING   | the handler runs, as a plain function or as a flow
-| READING   | STREAM   | STREAMING | the handler runs, and reads the body while it comes
-| READING   | ANSWER   | DRAINING  | refused early: the rest of the body is read and thrown away
-| STREAMING | BODY_END | RUNNING   | the handler's next read tells it
-| STREAMING | ANSWER   | DRAINING  | the same as refused early
-| STREAMING | SEND     | DUPLEX    | the head is out while the body still comes; whoever writes may go on reading
+| READING   | STREAM   | STREAMING | the handler runs, and reads the body as it arrives
+| READING   | ANSWER   | DRAINING  | refused early: the rest of the body is read and discarded
+| STREAMING | BODY_END | RUNNING   | the handler's next read returns the end
+| STREAMING | ANSWER   | DRAINING  | as refused early
+| STREAMING | SEND     | DUPLEX    | the head is sent while the body still arrives; the handler may read on
 | DUPLEX    | BODY_END | SENDING   |
-| DUPLEX    | ANSWER   | DRAINING  | the answer is out; what is left of the body is thrown away
-| RUNNING   | SEND     | SENDING   | the head is out; the body is a file, or written by a flow
+| DUPLEX    | ANSWER   | DRAINING  | the response is complete; the rest of the body is discarded
+| RUNNING   | SEND     | SENDING   | the head is sent; the body is a file, or written by a flow
 | RUNNING   | ANSWER   | DONE      |
-| SENDING   | ANSWER   | DONE      | the body is out. One that cannot be completed cuts the connection
+| SENDING   | ANSWER   | DONE      | the body is sent. One that cannot be completed aborts the connection
 | DRAINING  | BODY_END | DONE      |
-| any       | LOST     | DONE      | the connection went away, or became a WebSocket
+| any       | LOST     | DONE      | the connection was lost, or became a WebSocket
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class ExchangeState(IntEnum):
-    """Where an exchange is."""
+    """State of an HTTP exchange."""
 
     READING = auto()
     STREAMING = auto()
@@ -50,7 +50,7 @@ class ExchangeState(IntEnum):
 
 
 class ExchangeTrigger(IntEnum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     BODY_END = auto()
     STREAM = auto()
@@ -82,4 +82,4 @@ EXCHANGE_TABLE: Table[ExchangeState, ExchangeTrigger] = {
 UNANSWERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING)
 BODY_EXPECTED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.DUPLEX, ExchangeState.DRAINING)
 BODY_BUFFERED = (ExchangeState.READING, ExchangeState.STREAMING, ExchangeState.RUNNING, ExchangeState.DUPLEX)
-RESPONSE_STARTED = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # nothing but a cut can say that something went wrong
+RESPONSE_STARTED = (ExchangeState.DUPLEX, ExchangeState.SENDING)  # an error can only be shown by aborting

@@ -1,8 +1,8 @@
-"""Grants: what a session may do, per channel, each with its own expiry (spec "Grants", wire core 4.1).
+"""Grants: permissions of a session by channel, each with its own expiry (spec "Grants", wire core 4.1).
 
-An expiry is wall time in epoch seconds, or None for never. A channel without an entry is not held: it was withheld, or
-taken back. A preset has seconds from now, 0 for never, and None for a channel that is withheld: `false` on the wire.
-A grant never outlives its session: every grant made here is clamped to the session's expiry.
+An expiry is wall time in epoch seconds, or None for never. A channel without an entry is not granted: it was withheld,
+or withdrawn. A preset has seconds from now, 0 for never, and None for a withheld channel: `false` on the wire. A grant
+never outlives its session: every grant made here is clamped to the session's expiry.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ CHANNELS = ("chat", "terminal", "bridge", "tui", *VOICE_CHANNELS)  # spec "Grant
 Preset = Mapping[str, float | None]
 
 _DAY = 86_400.0  # s
-_DEFAULT_SPANS: dict[str, float] = {  # s, wire core 4.1; the others last as long as the session
+# Seconds, wire core 4.1; the others last as long as the session.
+_DEFAULT_SPANS: dict[str, float] = {
     "terminal": 30 * _DAY,
     "tui": 30 * _DAY,
     "bridge": 7 * _DAY,
 }
-_SHOWN = 64  # characters of what is no channel's name, in the refusal
+_SHOWN = 64  # characters of an unknown channel in the refusal
 
 
 def default_grants(now: float, expires_at: float | None) -> dict[str, float | None]:
-    """What a session gets when nothing is preset. A session that never expires has grants that never expire."""
+    """Return the grants without a preset. A session that never expires has grants that never expire."""
     if expires_at is None:
         return dict.fromkeys(CHANNELS)
     return {
@@ -53,7 +54,7 @@ def default_grants(now: float, expires_at: float | None) -> dict[str, float | No
 
 
 def build_grants(now: float, expires_at: float | None, preset: Preset | None) -> dict[str, float | None]:
-    """The grants of a new session: the defaults, with the channels of `preset` put in their place or left out."""
+    """Return the grants of a new session: the defaults, with the channels of `preset` replaced or left out."""
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
         if span is None:
@@ -64,45 +65,45 @@ def build_grants(now: float, expires_at: float | None, preset: Preset | None) ->
 
 
 def clamp(expiry: float | None, session_expiry: float | None) -> float | None:
-    """The earlier of two expiries; None is later than any."""
+    """Return the earlier of two expiries; None is later than any."""
     if expiry is None:
         return session_expiry
     return expiry if session_expiry is None else min(expiry, session_expiry)
 
 
 def later_expiry(one: float | None, other: float | None) -> float | None:
-    """The later of two expiries."""
+    """Return the later of two expiries."""
     return None if one is None or other is None else max(one, other)
 
 
 def clamp_all(grants: Mapping[str, float | None], session_expiry: float | None) -> dict[str, float | None]:
-    """Each grant clamped to the session's expiry."""
+    """Return each grant clamped to the session's expiry."""
     return {channel: clamp(expiry, session_expiry) for channel, expiry in grants.items()}
 
 
 def expiry_after(now: float, span: float) -> float | None:
-    """The expiry `span` seconds from now; 0 means never, on the wire and here (wire core 0.1)."""
+    """Return the expiry `span` seconds from now; 0 means never, on the wire and here (wire core 0.1)."""
     return None if span == 0 else now + span
 
 
 def is_live(expiry: float | None, now: float) -> bool:
-    """Whether an expiry lies ahead."""
+    """Report whether an expiry is in the future."""
     return expiry is None or now < expiry
 
 
 def is_granted(grants: Mapping[str, float | None], channel: str, now: float) -> bool:
-    """Whether the channel is granted now."""
+    """Report whether the channel is granted now."""
     return channel in grants and is_live(grants[channel], now)
 
 
 def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] = ()) -> dict[str, float | None]:
-    """The preset of a request: seconds, or `false`, for names of `CHANNELS` or `more`. Raises `Refused` 400."""
+    """Parse the preset of a request: seconds, or `false`, for names of `CHANNELS` or `more`. Raises `Refused` 400."""
     known = (*CHANNELS, *more)
     return {channel: _span(channel, span, field, known) for channel, span in object_(value, field).items()}
 
 
 def parse_requested_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
-    """The good entries of what a phone asked for; None when nothing is left (wire core 1.3)."""
+    """Return the valid entries of a phone's request; None if there are none (wire core 1.3)."""
     asked, kept = JsonObject.of(value), dict[str, float | None]()
     for channel in CHANNELS:
         try:

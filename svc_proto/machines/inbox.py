@@ -1,4 +1,4 @@
-"""What phones and remote clients leave on the host: notifications, and pasted images (wire core 7)."""
+"""Inbox of the host: notifications of phones, and pasted images of clients (wire core 7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_NOTIFICATION = 16 * 1024  # characters of one as JSON; a longer one is dropp
 DEFAULT_LIMIT = 20  # wire core 7.3
 IMAGE_LIMIT = 25 * 1024 * 1024  # bytes of a pasted image
 INBOX_FOLDER = "images/inbox"  # in the service home
-STALE_AFTER = 300.0  # s after which a pasted image is swept away
+STALE_AFTER = 300.0  # s after which a pasted image is deleted
 MAX_HINT = 40  # characters
 FORMATS = ("png", "jpg", "jpeg", "webp", "gif")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -38,19 +38,19 @@ class NotificationBuffer:
         self._ring: deque[Mapping[str, object]] = deque(maxlen=MAX_NOTIFICATIONS)
 
     def post(self, payload: Mapping[str, object]) -> bool:
-        """Keep one as it came; False for one that is too large."""
+        """Store a notification unchanged; return False if it is too large."""
         if len(dumps(payload)) > MAX_NOTIFICATION:
             return False
         self._ring.append(dict(payload))
         return True
 
     def recent(self, limit: int) -> list[Mapping[str, object]]:
-        """The newest first."""
+        """Return the newest notifications first."""
         return list(reversed(self._ring))[:limit]
 
     @staticmethod
     def parse_limit(text: str | None) -> int:
-        """`limit` of the route: 20 when absent, at most 100; `Refused` 400 below 1 or for what is no number."""
+        """Parse `limit` of the route: 20 if absent, at most 100; raise `Refused` 400 below 1 or for no number."""
         if text is None:
             return DEFAULT_LIMIT
         number = text.strip()
@@ -60,13 +60,13 @@ class NotificationBuffer:
 
 
 def parse_format(value: object) -> str:
-    """The image format of a paste, `jpg` as `jpeg`."""
+    """Parse the image format of a paste; `jpg` becomes `jpeg`."""
     found = choice(text(value, "format").lower(), "format", FORMATS)
     return "jpeg" if found == "jpg" else found
 
 
 def image_type(data: bytes) -> str | None:
-    """The format that the leading bytes tell: png, jpeg, gif or webp."""
+    """Return the format by the leading bytes: png, jpeg, gif or webp."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -79,7 +79,7 @@ def image_type(data: bytes) -> str | None:
 
 
 def inbox_name(wall: float, hint: object, extension: str, nonce: str) -> str:
-    """The name of a pasted image under the service home; never the same twice, whatever the hint."""
+    """Return the name of a pasted image under the service home; unique, whatever the hint."""
     word = _FOREIGN.sub("", "" if hint is None else text(hint, "filename_hint"))[:MAX_HINT]
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d_%H%M%S}"
     return f"{INBOX_FOLDER}/clip_{stamp}_{nonce}{'_' + word if word else ''}.{extension}"

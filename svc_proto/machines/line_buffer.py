@@ -1,4 +1,4 @@
-"""Lines out of a byte stream, with a limit: the framing of a child that speaks one JSON object a line."""
+"""Line framing of a byte stream with a limit, for a child that writes one JSON object per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_LINE = 32 * 1024 * 1024  # bytes, wire terminal 2.3: a resumed transcript or
 
 
 class LineBuffer:
-    """Feed bytes, take whole lines without their end. A line over the limit is an error."""
+    """Splits bytes into whole lines without their end. A line over the limit is an error."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
@@ -18,7 +18,7 @@ class LineBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete now. Raises `RemoteProtocolError` when one gets too long."""
+        """Return the lines that are complete now. Raises `RemoteProtocolError` if one gets too long."""
         *ends, rest = data.split(b"\n")
         lines: list[bytes] = []
         for end in ends:

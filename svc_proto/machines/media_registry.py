@@ -6,8 +6,8 @@
 | REGISTERED | TTL      | EXPIRED    | `RELAY_MEDIA_TTL_SECONDS` after registration          |
 | REGISTERED | EVICT    | EVICTED    | over `RELAY_MEDIA_LRU_CAP`: the least recently used   |
 
-In memory: a restart empties it. Files are not copied; those that an upload made are the registry's own and are handed
-back for deletion when their entry goes.
+The registry is in memory: a restart empties it. Files are not copied. Files of uploads belong to the registry, which
+returns them for deletion with their entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["MEDIA_TABLE", "MediaEntry", "MediaRegistry", "MediaState", "MediaTri
 
 
 class MediaState(Enum):
-    """Where a registered file is in its life."""
+    """State of a registered file."""
 
     NONE = "(none)"
     REGISTERED = "Registered"
@@ -34,7 +34,7 @@ class MediaState(Enum):
 
 
 class MediaTrigger(Enum):
-    """What happens to it."""
+    """Trigger of a state change."""
 
     REGISTER = "register"
     TTL = "ttl"
@@ -50,7 +50,7 @@ MEDIA_TABLE: Table[MediaState, MediaTrigger] = {
 
 @define(kw_only=True)
 class MediaEntry:
-    """One registered file. Times are wall seconds but for `deadline`, which is monotonic."""
+    """A registered file. Times are wall seconds, except for `deadline`, which is monotonic."""
 
     token: str = field(repr=False)
     path: str  # absolute; never leaves the host
@@ -62,15 +62,15 @@ class MediaEntry:
     last_accessed: float
     deadline: float
     sensitive: bool = False
-    owned: bool = False  # the file was made by an upload: delete it with the entry
+    owned: bool = False  # the file is from an upload: delete it with the entry
     state: MediaState = field(default=MediaState.NONE, init=False)
 
     def step(self, trigger: MediaTrigger) -> None:
-        """Follow the table."""
+        """Apply a trigger to the transition table."""
         self.state = step(MEDIA_TABLE, self.state, trigger)
 
     def record(self, now: Moment) -> dict[str, object]:
-        """The form of `GET /media/inspect` (wire core 6.6): no path."""
+        """Return the form of `GET /media/inspect` (wire core 6.6), without the path."""
         return {
             "token": self.token,
             "file_name": base_name(self.file_name or self.path),
@@ -84,7 +84,7 @@ class MediaEntry:
 
 
 class MediaRegistry:
-    """All files that can be fetched by a token, least recently used first. `ttl` in seconds."""
+    """Registered files by token, least recently used first. `ttl` in seconds."""
 
     def __init__(self, *, ttl: float, cap: int) -> None:
         self._ttl = ttl
@@ -105,7 +105,7 @@ class MediaRegistry:
         sensitive: bool = False,
         owned: bool = False,
     ) -> tuple[MediaEntry, list[MediaEntry]]:
-        """Make an entry. Also returns those that had to go: whose time is over, or the least recently used one."""
+        """Create an entry; also return the entries removed for it: expired, or the least recently used one."""
         gone = self.expire_due(now)
         entry = MediaEntry(
             token=new_media_token(entropy),
@@ -123,7 +123,7 @@ class MediaRegistry:
         return entry, gone + self._put(entry)
 
     def adopt(self, entry: MediaEntry, now: Moment) -> list[MediaEntry]:
-        """Take over an entry that was made elsewhere; those that had to go, as above."""
+        """Add an entry of another node; return the entries that were removed for it."""
         return self.expire_due(now) + self._put(entry)
 
     def _put(self, entry: MediaEntry) -> list[MediaEntry]:
@@ -135,11 +135,11 @@ class MediaRegistry:
         return [dropped[1]]
 
     def peek(self, token: str) -> MediaEntry | None:
-        """The file of a token, whether its time is over or not, without counting as a look."""
+        """Return the entry of a token, expired or not, without counting as a use."""
         return self._entries.peek(token)
 
     def lookup(self, token: str, now: Moment) -> MediaEntry | None:
-        """The live entry of a token; reading makes it the most recently used, but does not extend its life."""
+        """Return the live entry of a token and mark it as most recently used, without a longer life."""
         entry = self._entries.get(token, now.mono)
         if entry is None:
             return None
@@ -148,30 +148,30 @@ class MediaRegistry:
         return entry
 
     def evict(self, token: str) -> MediaEntry:
-        """Take out an entry that is there before its time."""
+        """Remove an entry before its expiry."""
         entry = self._entries.peek(token)
-        assert entry is not None  # whoever keeps its file is told of its end
+        assert entry is not None  # the caller's own table drops a token with its entry
         self._entries.discard(token)
         entry.step(MediaTrigger.EVICT)
         return entry
 
     def expire_due(self, now: Moment) -> list[MediaEntry]:
-        """Take out the entries whose time is over, in order."""
+        """Remove and return the expired entries, in order."""
         gone = [entry for _, entry in self._entries.purge(now.mono)]
         for entry in gone:
             entry.step(MediaTrigger.TTL)
         return gone
 
     def next_expiry(self) -> float | None:
-        """When (monotonic seconds) the next entry expires."""
+        """Return the time (monotonic s) at which the next entry expires."""
         return self._entries.next_expiry()
 
     def records(self, now: Moment, *, include_expired: bool = False) -> list[dict[str, object]]:
-        """All entries for the inspector, newest first."""
+        """Return all entries for the inspector, newest first."""
         entries = sorted(self._entries.values(), key=lambda entry: entry.created_at, reverse=True)
         return [entry.record(now) for entry in entries if include_expired or now.mono < entry.deadline]
 
 
 def base_name(path: str) -> str:
-    """The last component of a path of either platform."""
+    """Return the last component of a path of either platform."""
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]

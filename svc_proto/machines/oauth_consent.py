@@ -1,17 +1,17 @@
-"""Questions of OAuth clients to the owner, from the request to the code that was traded for tokens (decision 154).
+"""Consent requests of OAuth clients, from the authorization request to the exchange of the code (decision 154).
 
-Who asks sees a word (`code`) on a page and says it to the owner, who finds the question by it: strangers cannot ring at
-his door. The page comes back by its ticket until there is an answer; the authorisation code is made when it is led on.
+A page shows the user a word (`code`). The owner finds the request by that word only, so that strangers cannot
+disturb the owner. The page polls with its ticket until there is an answer; then the authorization code is created.
 
 | state   | trigger  | next    |
 |---------|----------|---------|
-| ASKED   | ALLOW    | ALLOWED | by the owner, within ten minutes
-| ASKED   | REFUSE   | REFUSED |
-| ALLOWED | COLLECT  | ISSUED  | the browser is sent to the client with a code, good for a minute
+| `ASKED` | ALLOW    | ALLOWED | by the owner, within ten minutes
+| `ASKED` | REFUSE   | REFUSED |
+| ALLOWED | COLLECT  | ISSUED  | the browser is sent to the client with a code, valid for a minute
 | REFUSED | COLLECT  | ENDED   | or with the refusal
 | ISSUED  | TRADE    | TRADED  | the client has shown the code and its verifier
-| ISSUED  | FAIL     | ENDED   | somebody has shown the code without what belongs to it
-| TRADED  | FAIL     | ENDED   | the code was shown again: what it gave is taken back (RFC 6749 section 4.1.2)
+| ISSUED  | FAIL     | ENDED   | the code was shown with another client, redirect URI or verifier
+| TRADED  | FAIL     | ENDED   | the code was shown again: its tokens are revoked (RFC 6749 section 4.1.2)
 | each of these | ELAPSE | ENDED |
 """
 
@@ -41,15 +41,15 @@ __all__ = [
     "parse_consent",
 ]
 
-MAX_CONSENTS = 256  # a further one takes the place of the oldest
-MAX_OF_ADDRESS = 8  # that wait for the owner
-ANSWER_TIMEOUT = 600.0  # s for the owner, and again for the browser to come back
-CODE_LIFETIME = 60.0  # s of an authorisation code; RFC 6749 section 4.1.2: ten minutes at most
-ENDED_TTL = 600.0  # s for which a code that was traded is known when it comes again
+MAX_CONSENTS = 256  # a further one replaces the oldest
+MAX_OF_ADDRESS = 8  # of those that wait for the owner
+ANSWER_TIMEOUT = 600.0  # s for the owner's answer, and again for the browser's return
+CODE_LIFETIME = 60.0  # s of an authorization code; RFC 6749 section 4.1.2: ten minutes at most
+ENDED_TTL = 600.0  # s for which a used code is kept, to detect its reuse
 
 
 class ConsentState(Enum):
-    """Where a question is."""
+    """State of a consent request."""
 
     REQUESTED = "asked"
     ALLOWED = "allowed"
@@ -60,7 +60,7 @@ class ConsentState(Enum):
 
 
 class ConsentTrigger(Enum):
-    """What happens to it."""
+    """Trigger of a state change."""
 
     ALLOW = "allow"
     REFUSE = "refuse"
@@ -89,7 +89,7 @@ CONSENT_TABLE: Table[ConsentState, ConsentTrigger] = {
 
 @frozen
 class GrantedConsent:
-    """What the owner gives: one of the scopes, for so many seconds."""
+    """Grant by the owner: one of the scopes, for `ttl` seconds."""
 
     scope: str
     ttl: float
@@ -97,25 +97,25 @@ class GrantedConsent:
 
 @define(kw_only=True)
 class AuthorizationConsent:
-    """One question. Made and changed by `ConsentRegistry` alone; who trades it names the session."""
+    """A consent request. Only `ConsentRegistry` creates and changes it; the token exchange sets `session`."""
 
     question: AuthorizationRequest
     address: str  # of the browser
-    ticket: str  # by which the browser comes back
-    code: str  # that the owner types
-    form_token: str  # that whoever answers has to show, and got with the question
+    ticket: str  # identifies the browser's page
+    code: str  # word that the owner types
+    form_token: str  # part of the form that the owner's answer has to contain
     until: float  # monotonic
     allowed: GrantedConsent | None = None
-    secret: str = ""  # SHA-256 of the authorisation code
-    session: PairedSession | None = None  # that it was traded for
+    secret: str = ""  # SHA-256 of the authorization code
+    session: PairedSession | None = None  # created by the exchange
     state: ConsentState = ConsentState.REQUESTED
 
     def step(self, trigger: ConsentTrigger) -> None:
-        """Follow the table; for `ConsentRegistry` alone."""
+        """Apply a trigger; for `ConsentRegistry` alone."""
         self.state = step(CONSENT_TABLE, self.state, trigger)
 
     def to_record(self, now: Moment) -> dict[str, object]:
-        """All of it, for another node of the service; `parse_consent` gives it back there."""
+        """Return the whole request for another node, which parses it with `parse_consent`."""
         asked, allowed = self.question, self.allowed
         return {
             "client": asked.client.identity,
@@ -135,7 +135,7 @@ class AuthorizationConsent:
 
 
 def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | None:
-    """A question that another node has given away; None for what is none."""
+    """Parse a request that another node has released; None for an invalid one."""
     client, allowed = decode_client_id(record.text("client")), record.get_object("allowed")
     stage = next((state for state in ConsentState if state.value == record.text("stage")), None)
     if client is None or stage is None or not record.text("ticket"):
@@ -161,7 +161,7 @@ def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | Non
 
 
 class ConsentRegistry:
-    """All of them. What has ended is forgotten."""
+    """All consent requests. Ended ones are removed."""
 
     def __init__(self) -> None:
         self._consents: ExpiringMap[str, AuthorizationConsent] = ExpiringMap(MAX_CONSENTS)  # by ticket
@@ -172,7 +172,7 @@ class ConsentRegistry:
     def request(
         self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy
     ) -> AuthorizationConsent:
-        """A new question. `Refused` 429 where this address has asked too many that nobody has answered."""
+        """Create a request. Raise `Refused` 429 if too many of this address wait for the owner."""
         self.expire(now)
         key = address_key(address)
         waiting = [each for each in self._consents.values() if each.state is ConsentState.REQUESTED]
@@ -190,23 +190,23 @@ class ConsentRegistry:
         return consent
 
     def find_by_ticket(self, ticket: str, now: Moment) -> AuthorizationConsent | None:
-        """The question that a page asks after."""
+        """Return the request of a page's ticket."""
         return self._consents.get(ticket, now.mono)
 
     def find_by_code(self, code: str, now: Moment) -> AuthorizationConsent | None:
-        """The question that the owner means, if it waits for an answer."""
+        """Return the request that waits for the owner with this word."""
         self.expire(now)
         word = code.strip().upper()
         found = (each for each in self._consents.values() if each.state is ConsentState.REQUESTED)
         return next((each for each in found if secrets_equal(each.code, word)), None)
 
     def find_by_authorization_code(self, secret: str, now: Moment) -> AuthorizationConsent | None:
-        """The question that an authorisation code answers, by the code's SHA-256."""
+        """Return the request of an authorization code, by the code's SHA-256."""
         self.expire(now)
         return next((each for each in self._consents.values() if secrets_equal(each.secret, secret)), None)
 
     def find(self, by: str, value: str, now: Moment) -> AuthorizationConsent | None:
-        """That of a `ticket`, of a `code` that the owner types, or of the SHA-256 of a `secret`."""
+        """Return the request by its `ticket`, by the owner's word (`code`), or by the SHA-256 of its `secret`."""
         match by:
             case "ticket":
                 return self.find_by_ticket(value, now)
@@ -218,27 +218,27 @@ class ConsentRegistry:
                 return None
 
     def release_to_node(self, consent: AuthorizationConsent) -> None:
-        """It is somebody else's now."""
+        """Remove a request that another node has taken over."""
         self._consents.discard(consent.ticket)
 
     def mark_code_reused(self, consent: AuthorizationConsent) -> None:
-        """A code that was traded is shown again, elsewhere."""
+        """End a request whose code was used already and is shown again at another node."""
         consent.step(ConsentTrigger.FAIL)
         self._consents.discard(consent.ticket)
 
     def adopt_from_node(self, consent: AuthorizationConsent) -> None:
-        """It was somebody else's."""
+        """Add a request that another node has released."""
         self._store(consent)
 
     def answer(self, consent: AuthorizationConsent, allowed: GrantedConsent | None, now: Moment) -> None:
-        """The owner has decided; None is no."""
+        """Store the owner's answer; None refuses."""
         consent.step(ConsentTrigger.REFUSE if allowed is None else ConsentTrigger.ALLOW)
         consent.allowed = allowed
         consent.until = now.mono + ANSWER_TIMEOUT
         self._store(consent)
 
     def issue_code(self, consent: AuthorizationConsent, now: Moment, entropy: Entropy) -> str:
-        """The browser has come back to an answer: the authorisation code that it takes along; empty for a no."""
+        """Return the authorization code for the returning browser; empty after a refusal."""
         consent.step(ConsentTrigger.ISSUE_CODE)
         if consent.state is ConsentState.ENDED:
             self._consents.discard(consent.ticket)
@@ -251,7 +251,7 @@ class ConsentRegistry:
     def exchange_code(
         self, secret: str, client: str, redirect: str | None, verifier: str, now: Moment
     ) -> tuple[AuthorizationConsent | None, bool]:
-        """A code is shown: the question that it answers, and whether it is good for tokens. It is shown once."""
+        """Use a code: return its request, and whether the client may get tokens. A code is accepted once."""
         consent = self.find_by_authorization_code(sha256_hex(secret), now)
         if consent is None:
             return None, False
@@ -271,12 +271,12 @@ class ConsentRegistry:
         return consent, good
 
     def expire(self, now: Moment) -> None:
-        """Forget what nobody has answered, collected or traded in time."""
+        """Remove the requests whose deadline has passed."""
         for _, consent in self._consents.purge(now.mono):
             consent.step(ConsentTrigger.EXPIRE)
 
     def next_expiry(self) -> float | None:
-        """When (monotonic seconds) the next one ends."""
+        """Return the time (monotonic s) at which the next request expires."""
         return self._consents.next_expiry()
 
     def _store(self, consent: AuthorizationConsent) -> None:

@@ -1,7 +1,7 @@
-"""A paired session: one phone's long-lived permission, with its lifecycle and its written forms.
+"""A paired session: the durable permission of one device, its lifecycle and its serialized forms.
 
-Times are wall time in epoch seconds, since they outlive the process. Only the SHA-256 of the token is kept, with the
-first eight characters for people (spec "Paired-device record").
+Times are wall time in epoch seconds, since they outlive the process. Only the SHA-256 of the token is stored, and its
+first eight characters for display (spec "Paired-device record").
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ __all__ = [
 ]
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
-MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …: the rest is cut
-TEXT_DEFAULTS = {  # of the stored form, and what they are where it is an older one
+MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …; the rest is cut
+# Text fields of the stored form, with their values in older records.
+TEXT_DEFAULTS = {
     "device_name": "Unknown device",
     "device_id": "unknown",
     "device_model": "unknown",
@@ -45,17 +46,18 @@ TEXT_DEFAULTS = {  # of the stored form, and what they are where it is an older 
     "device_form_factor": "unknown",
     "transport_hint": "unknown",
 }
-PUBLIC_FIELDS = (  # in the order of wire core 4.2
+# In the order of wire core 4.2.
+PUBLIC_FIELDS = (
     *("token_prefix", "device_name", "device_id", "created_at", "first_seen", "last_seen", "expires_at", "grants"),
     *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
 )
-NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not read as "forever"
+NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not mean "forever"
 
-MAX_SHARED = 64  # `PairingTerms`s that are shared
+MAX_SHARED = 64  # instances of `PairingTerms` that sessions share
 
 
 class SessionState(Enum):
-    """Where a session is in its life."""
+    """State of a paired session."""
 
     ACTIVE = "Active"
     REVOKED = "Revoked"
@@ -63,7 +65,7 @@ class SessionState(Enum):
 
 
 class SessionTrigger(Enum):
-    """What happens to a session."""
+    """Trigger of a state change."""
 
     REVOKE = "revoke"  # DELETE /sessions/{token_prefix}, from a phone or through the dashboard proxy
     PATCH = "patch"  # PATCH /sessions/{token_prefix}
@@ -75,12 +77,12 @@ SESSION_TABLE: Table[SessionState, SessionTrigger] = {
     (SessionState.ACTIVE, SessionTrigger.PATCH): SessionState.ACTIVE,
     (SessionState.ACTIVE, SessionTrigger.LIFETIME_ELAPSED): SessionState.EXPIRED,
 }
-_ACTIVE = SessionState.ACTIVE  # a member of an Enum takes Python 3.11 long to find, and each message asks
+_ACTIVE = SessionState.ACTIVE  # looking up a member of an Enum is slow in Python 3.11, and happens for each message
 
 
 @fast_frozen(kw_only=True)
 class DeviceInfo:
-    """What a device says about itself (wire core 1.3)."""
+    """Description of a device by itself (wire core 1.3)."""
 
     name: str = "Unknown device"
     id: str = "unknown"
@@ -90,7 +92,8 @@ class DeviceInfo:
     form_factor: str = "unknown"  # phone, desktop, xr
 
 
-DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says something counts
+# Members of the payload of `system/auth`; the first non-empty one counts.
+DEVICE_MEMBERS = {
     "name": ("device_name", "device_hostname"),
     "id": ("device_id",),
     "model": ("device_model",),
@@ -102,17 +105,17 @@ DEVICE_MEMBERS = {  # of the payload of `system/auth`; the first that says somet
 
 @fast_frozen
 class PairingTerms:
-    """What the pairing gave: the lifetime, and the span of each channel that it did not withhold; in s, 0 for never."""
+    """Terms of the pairing: lifetime, and duration of each granted channel, in s; 0 for never."""
 
     ttl: float
     grants: Mapping[str, float]
 
     @classmethod
     def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> PairingTerms:
-        """What was given at that time, if this is until when. An end that had come by then is a second away."""
+        """Return the terms that lead to these expiries. An expiry that has passed becomes one second."""
 
         def span(expiry: float | None) -> float:
-            # 0 would be never; and what a sum of floating-point numbers has lost is no less time to renew.
+            # 0 would mean never; and a floating-point error must not reduce the time to renew.
             return 0.0 if expiry is None else max(round(expiry - since, 3), 1.0)
 
         return cls.of(span(expires_at), tuple((channel, span(expiry)) for channel, expiry in grants.items()))
@@ -120,22 +123,22 @@ class PairingTerms:
     @classmethod
     @lru_cache(maxsize=MAX_SHARED)
     def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> PairingTerms:
-        """One that all sessions share that were given the same, as nearly all are."""
+        """Return a shared instance: nearly all sessions have equal terms."""
         return cls(ttl, dict(grants))
 
 
 @fast_frozen(kw_only=True)
 class OAuthTokens:
-    """What an OAuth client shows instead of the session's own token, by their SHA-256 (decision 153)."""
+    """Tokens of an OAuth client, which replace the session's own token, by their SHA-256 (decision 153)."""
 
     client: str  # its `client_id`
     access: str
     access_until: float
-    refresh: str  # the part that is another with each use
+    refresh: str  # the part that changes with each use
 
     @classmethod
     def read(cls, value: object, field_name: str) -> OAuthTokens:
-        """The stored form. `Refused` 400 for a bad one."""
+        """Parse the stored form. Raise `Refused` 400 for an invalid one."""
         members = object_(value, field_name)
         return cls(
             client=text(members.get("client"), f"{field_name}.client"),
@@ -147,8 +150,7 @@ class OAuthTokens:
 
 @define(kw_only=True)
 class PairedSession:
-    """One paired device. Made and changed by `PairedSessionRegistry` alone; `preset` names the channels set
-    explicitly."""
+    """Session of a paired device, changed by `PairedSessionRegistry` only; `preset` has the explicitly set channels."""
 
     token_hash: str
     token_prefix: str
@@ -167,37 +169,37 @@ class PairedSession:
     given: PairingTerms
     preset: tuple[str, ...] = ()
     knows_key: bool = False  # its QR held the API's main key
-    key_hash: str = ""  # SHA-256 of the key of its own that its QR held instead
-    tokens: OAuthTokens | None = None  # of an OAuth client: its own token opens nothing then
+    key_hash: str = ""  # SHA-256 of the pairing's own key, if its QR held one instead
+    tokens: OAuthTokens | None = None  # of an OAuth client; the session's own token is not accepted then
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     @property
     def credential_ids(self) -> tuple[str, ...]:
-        """What names whoever shows the token, or the key of its own: requests and sockets end by it."""
+        """Ids of the session's credentials: token hash and own key. Requests and sockets are revoked by them."""
         return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
 
     def step(self, trigger: SessionTrigger) -> None:
-        """Follow the table; for `PairedSessionRegistry` alone."""
+        """Apply a trigger; for `PairedSessionRegistry` alone."""
         self.state = step(SESSION_TABLE, self.state, trigger)
 
     def is_active(self, wall: float) -> bool:
-        """Whether the token is accepted at that time."""
-        until = self.expires_at  # `is_live` without a call, here and below: every message asks
+        """Report whether the token is accepted at that time."""
+        until = self.expires_at  # `is_live`, inlined here and below for each message
         return (until is None or wall < until) and self.state is _ACTIVE
 
     def holds(self, channel: str, wall: float) -> bool:
-        """Whether the session is active and holds a live grant for the channel."""
+        """Report whether the session is active and holds a live grant for the channel."""
         until, end = self.grants.get(channel, 0.0), self.expires_at
         if (until is None or wall < until) and (end is None or wall < end):
             return self.state is _ACTIVE
         return False
 
     def grants_until(self, channel: str) -> float | None:
-        """When the grant for a channel ends; None for never, and long ago for a channel that has none."""
+        """Return the expiry of a channel's grant; None for never, 0 without a grant."""
         return self.grants.get(channel, 0.0)
 
     def to_record(self) -> dict[str, object]:
-        """The stored form: plain JSON types, "never" for what does not expire."""
+        """Return the stored form: plain JSON types, "never" without an expiry."""
         more = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
         return {
             **more,
@@ -214,12 +216,11 @@ class PairedSession:
 
     @classmethod
     def from_record(cls, record: object) -> PairedSession:
-        """Read a stored session; `Refused` 400 for a bad record, which the caller skips.
+        """Parse a stored session; raise `Refused` 400 for an invalid record, which the caller skips.
 
-        A record of older files has the `token` itself in place of its hash, and may lack `voice:*` grants: those
-        come from `chat`, else from the session (wire core 4.1). It does not say what the pairing gave: what the session
-        held when it was stored counts; nor what its QR held: as a rule that was the API's main key. Whatever is stored,
-        no grant outlives the session.
+        An older record has the `token` itself in place of its hash. Missing `voice:*` grants are taken from `chat`,
+        else from the session (wire core 4.1). It has no pairing terms: the grants at the time of storing count. It has
+        no `knows_key`: usually the QR held the API's main key. In any case, no grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)
@@ -253,7 +254,10 @@ class PairedSession:
 
 
 def session_record(session: PairedSession, is_current: bool, *, online: bool = False) -> dict[str, object]:
-    """A session in `GET /sessions` (wire core 4.2); null for what never expires. `online`, with a socket, is ours."""
+    """Return a session's entry in `GET /sessions` (wire core 4.2), with null for never.
+
+    `online`, whether it has a socket, is an extension.
+    """
     return {
         **{name: getattr(session, name) for name in PUBLIC_FIELDS},
         "grants": dict(session.grants),
@@ -263,9 +267,9 @@ def session_record(session: PairedSession, is_current: bool, *, online: bool = F
 
 
 def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
-    """The device fields of a `system/auth` payload; what is missing, empty or no text gets its default."""
+    """Parse the device fields of a `system/auth` payload; missing, empty or other values get the default."""
     members = JsonObject.of(payload)
-    # Lone surrogates can be written neither to a store nor to a terminal.
+    # Lone surrogates cannot be written to a store or a terminal.
     found = {
         name: members.first_text(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
         for name, names in DEVICE_MEMBERS.items()
@@ -274,7 +278,7 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:
-    """The body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
+    """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
     members = object_(body, "body")
     ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
     if ttl is None and grants is None:

@@ -1,9 +1,9 @@
 """The registry of paired sessions (spec "Paired session", wire core 4).
 
-A session leaves the registry by being revoked, or through `expire_due`, which hands every expired one out once so
-that its sockets and stored record can go too. Between its expiry and that call it is there but dead. One whose stored
-record could not be erased is a tombstone until it is: it would be alive again after a restart.
-Whatever is called in whatever order, no grant outlives its session.
+A session leaves the registry when it is revoked, or through `expire_due`. That returns each expired session once, so
+that its sockets and stored record can be removed. Between its expiry and that call it is present but not accepted. An
+ended session whose stored record could not be erased is a tombstone: after a restart it would be valid again. In any
+order of calls, no grant outlives its session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from svc_proto.machines.paired_session import (
 )
 from svc_proto.relay_config import SessionPolicy
 
-# Whoever works with the registry needs the session's own names too.
+# Users of the registry need the names of the session module, too.
 __all__ = [
     "ACCESS_LIFETIME",
     "DEFAULT_TTL",
@@ -55,11 +55,11 @@ __all__ = [
 
 DEFAULT_TTL = 2_592_000.0  # s, spec "Limits": 30 days
 MAX_SESSIONS = 10_000  # a further one is refused with 503
-MAX_CLUSTER_SESSIONS = 300_000  # the same of several nodes, each of which knows all
+MAX_CLUSTER_SESSIONS = 300_000  # the limit with several nodes, each of which has all sessions
 MIN_PREFIX = 4  # characters, spec "Limits"
 ACCESS_LIFETIME = 3_600.0  # s, of an access token
 TOKEN_LENGTH = 36  # characters of a UUID, wire core 0.1
-_TOKEN_TRIES = 8  # to find a token whose prefix no other session has
+_TOKEN_TRIES = 8  # attempts to create a token with an unused prefix
 
 
 class PairedSessionRegistry:
@@ -67,13 +67,12 @@ class PairedSessionRegistry:
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
-        self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(
-            max(cap, MAX_CLUSTER_SESSIONS)
-        )  # on the wall clock
-        self.hashed = self._sessions.peek  # the session whose token has this hash, alive or due
+        # On the wall clock.
+        self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(max(cap, MAX_CLUSTER_SESSIONS))
+        self.hashed = self._sessions.peek  # returns the session whose token has this hash, alive or due
         self._prefixes: Counter[str] = Counter()
-        self._keyed: dict[str, PairedSession] = {}  # those with a key of their own, by its SHA-256
-        self._accessed: dict[str, PairedSession] = {}  # those of OAuth clients, by the SHA-256 of the access token
+        self._keyed: dict[str, PairedSession] = {}  # sessions with a key of their own, by its SHA-256
+        self._accessed: dict[str, PairedSession] = {}  # sessions of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, PairedSession] = {}  # they count towards the cap
 
     def __len__(self) -> int:
@@ -92,10 +91,10 @@ class PairedSessionRegistry:
         knows_key: bool = False,
         key_hash: str = "",
     ) -> tuple[str, PairedSession]:
-        """A new session and its token, which exists nowhere else.
+        """Create a session and return it with its token, which is stored nowhere.
 
-        `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set
-        none. `Refused` 503 `too_many_sessions` at the cap.
+        `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set none.
+        Raise `Refused` 503 `too_many_sessions` at the cap.
         """
         self._check_room()
         token = self._new_token(entropy)
@@ -126,11 +125,11 @@ class PairedSessionRegistry:
         return token, session
 
     def lookup(self, token: str, now: Moment) -> PairedSession | None:
-        """The session of a token, if it is accepted now; moves `last_seen`."""
+        """Return the session of a token, if it is accepted now; update `last_seen`."""
         return self.find_by_token_hash(sha256_hex(token), now)
 
     def find_by_token_hash(self, token_hash: str, now: Moment) -> PairedSession | None:
-        """The session whose token has this hash, if it is accepted now; moves `last_seen`."""
+        """Return the session whose token has this hash, if it is accepted now; update `last_seen`."""
         session = self._sessions.peek(token_hash)
         if session is None or session.tokens is not None or not self._is_alive(session, now):
             return None
@@ -140,9 +139,9 @@ class PairedSessionRegistry:
     # --- OAuth clients (RFC 6749 section 5 and 6) ---
 
     def issue(self, session: PairedSession, client: str, now: Moment, entropy: Entropy) -> tuple[str, str, float]:
-        """New tokens for an OAuth client: for access, and the part of the refresh token that changes.
+        """Issue new tokens for an OAuth client: the access token, and the changing part of the refresh token.
 
-        The number is the seconds for which the former is accepted. Those that it had are accepted no more.
+        The number is the lifetime of the access token in seconds. The previous tokens become invalid.
         """
         access, refresh = new_secret(entropy), new_secret(entropy)
         end = session.expires_at
@@ -158,7 +157,7 @@ class PairedSessionRegistry:
         return access, refresh, lasts
 
     def find_by_access_token(self, token: str, now: Moment) -> PairedSession | None:
-        """The session of an access token, if it is accepted now; moves `last_seen`."""
+        """Return the session of an access token, if it is accepted now; update `last_seen`."""
         session = self._accessed.get(sha256_hex(token))
         tokens = None if session is None else session.tokens
         if session is None or tokens is None or now.wall >= tokens.access_until or not self._is_alive(session, now):
@@ -167,7 +166,7 @@ class PairedSessionRegistry:
         return session
 
     def find_by_refresh_token(self, token: str, now: Moment) -> tuple[PairedSession | None, bool]:
-        """The session that a refresh token is of, and whether it is the newest: an older one was used before."""
+        """Return the session of a refresh token, and whether the token is the newest: an older one was used before."""
         family, _, part = token.partition(".")
         session = self._sessions.peek(sha256_hex(family))
         if session is None or session.tokens is None or not self._is_alive(session, now):
@@ -175,14 +174,14 @@ class PairedSessionRegistry:
         return session, secrets_equal(session.tokens.refresh, sha256_hex(part))
 
     def find_by_api_key(self, key_hash: str) -> PairedSession | None:
-        """The session whose own key has this hash; None once it was revoked or has left by `expire_due`."""
+        """Return the session whose own key has this hash; None after it was revoked or removed by `expire_due`."""
         return self._keyed.get(key_hash)
 
     def find(self, prefix: str, now: Moment) -> list[PairedSession]:
-        """The active sessions whose token begins with `prefix`; case counts.
+        """Return the active sessions whose token begins with `prefix`; case-sensitive.
 
-        Only a hash and eight characters of a token are known. So of a prefix of 9 to 35 characters the first
-        eight are compared, and one of 36, a whole token, is compared by hash. `Refused` 400 under 4 characters.
+        Only a hash and eight characters of a token are stored. So of a prefix of 9 to 35 characters the first eight are
+        compared, and one of 36, a whole token, by its hash. Raise `Refused` 400 under 4 characters.
         """
         if len(prefix.strip()) < MIN_PREFIX:
             raise Refused(
@@ -194,12 +193,12 @@ class PairedSessionRegistry:
         return [session for session in _named(self._sessions.values(), prefix) if self._is_alive(session, now)]
 
     def active(self, now: Moment) -> list[PairedSession]:
-        """The active sessions, last seen newest first."""
+        """Return the active sessions, most recently seen first."""
         alive = [session for session in self._sessions.values() if self._is_alive(session, now)]
         return sorted(alive, key=lambda session: session.last_seen, reverse=True)
 
     def revoke(self, session: PairedSession, now: Moment) -> None:
-        """Accept the token no more. `LocalProtocolError` unless the session is active."""
+        """Revoke an active session: its token is no longer accepted. Raise `LocalProtocolError` if not active."""
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
@@ -208,15 +207,15 @@ class PairedSessionRegistry:
         self._forget_tokens(session)
 
     def remember_revoked(self, session: PairedSession) -> None:
-        """The stored record of a session that is over could not be erased."""
+        """Add a tombstone: the stored record of an ended session could not be erased."""
         self._tombstones[session.token_hash] = session
 
     def forget_revoked(self, session: PairedSession) -> None:
-        """The stored record is gone."""
+        """Remove a tombstone: the stored record is erased."""
         self._tombstones.pop(session.token_hash, None)
 
     def tombstones(self, prefix: str = "") -> list[PairedSession]:
-        """The sessions that are over and whose records are still to be erased, those that `find` would have found."""
+        """Return the ended sessions whose records are still to be erased, by prefix as in `find`."""
         return _named(list(self._tombstones.values()), prefix)
 
     def patch(
@@ -231,11 +230,11 @@ class PairedSessionRegistry:
     ) -> None:
         """Change lifetime and grants in place (spec: clock restarts from now, grants re-clamped; wire core 4.4 [R]).
 
-        `ttl` sets the expiry to that many seconds from now (0: never), at most `max_ttl`; None leaves it. Channels
-        in `grants` are set from now, or taken back. Of the others, those once set explicitly keep the earlier of their
-        own expiry and the session's; the rest of what the pairing gave gets the defaults anew, and under `REDUCE_ONLY`
-        is clamped like them. `Refused` 403 for what the policy does not allow. It is None for the operator, who may do
-        anything; what the operator takes back counts as withheld.
+        `ttl` sets the expiry to that many seconds from now (0: never), at most `max_ttl`; None leaves it unchanged.
+        Channels in `grants` are set from now, or withdrawn. Of the others, those once set explicitly keep the earlier
+        of their own expiry and the session's. The rest of the pairing's grants get the defaults anew, or are only
+        clamped under `REDUCE_ONLY`. Raise `Refused` 403 for a change that the policy forbids. The policy is None for
+        the operator, without restriction; channels that the operator withdraws count as withheld.
         """
         self._is_alive(session, now)
         expires_at = session.expires_at if ttl is None else session_expiry(now.wall, ttl, max_ttl)
@@ -270,7 +269,7 @@ class PairedSessionRegistry:
         self._file(session)
 
     def expire_due(self, now: Moment) -> list[PairedSession]:
-        """Take out the sessions whose lifetime has elapsed: those seen to be over first, the others as they expire."""
+        """Remove and return the expired sessions: first those marked as expired, then the others in order of expiry."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
             self._unfile(session)
@@ -281,11 +280,11 @@ class PairedSessionRegistry:
         return gone
 
     def next_expiry(self) -> float | None:
-        """When (wall) the next session expires."""
+        """Return the time (wall) at which the next session expires."""
         return self._sessions.next_expiry()
 
     def restore(self, record: object, now: Moment) -> PairedSession | None:
-        """Take a stored session in; None when it has expired meanwhile. `Refused` for a bad record or at the cap."""
+        """Load a stored session; return None if it has expired. Raise `Refused` for an invalid record or at the cap."""
         session = PairedSession.from_record(record)
         if not session.is_active(now.wall):
             return None
@@ -295,9 +294,9 @@ class PairedSessionRegistry:
         return session
 
     def apply_record(self, record: object, now: Moment) -> PairedSession | None:
-        """Take in what another node has stored: a session, or what is different of one that is here.
+        """Apply a record that another node has stored: add the session, or update the one that is here.
 
-        None when it has expired, or was seen to have. `Refused` like `restore`.
+        Return None if it has expired, here or there. Raise `Refused` as `restore` does.
         """
         heard = PairedSession.from_record(record)
         session = self._sessions.peek(heard.token_hash)
@@ -313,13 +312,13 @@ class PairedSessionRegistry:
         return session
 
     def all(self) -> list[PairedSession]:
-        """Every session that is here, alive or due."""
+        """Return all sessions that are here, alive or due."""
         return self._sessions.values()
 
     def _is_alive(self, session: PairedSession, now: Moment) -> bool:
         alive = session.is_active(now.wall)
         if not alive and session.state is SessionState.ACTIVE:
-            # One way, even if the operator sets the clock back: from now on it is due at any time.
+            # Final, even if the operator sets the clock back: the session is due from now on.
             session.step(SessionTrigger.LIFETIME_ELAPSED)
             self._sessions.put(session.token_hash, session, -inf)
         return alive
@@ -331,7 +330,7 @@ class PairedSessionRegistry:
     def _new_token(self, entropy: Entropy) -> str:
         for _ in range(_TOKEN_TRIES):
             token = new_uuid(entropy)
-            # People and clients name a session by these eight characters.
+            # Users and clients name a session by these eight characters.
             if token[:PREFIX_LENGTH] not in self._prefixes:
                 return token
         raise LocalProtocolError("the entropy source repeats itself")
@@ -356,7 +355,7 @@ class PairedSessionRegistry:
 
 
 def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:
-    """When a session ends that is given `ttl` seconds now, None for the default, and `max_ttl` at most."""
+    """Return the expiry of a session for `ttl` seconds from now, None for the default, and at most `max_ttl`."""
     span = DEFAULT_TTL if ttl is None else ttl
     if max_ttl:
         span = min(span, max_ttl) if span else max_ttl
@@ -371,7 +370,7 @@ def _named(sessions: list[PairedSession], prefix: str) -> list[PairedSession]:
 
 
 def _limit(policy: SessionPolicy | None, wall: float, held: float | None, given: float | None) -> float | None:
-    """How late something may end that ends at `held` now. `given`: by the pairing, in s; None if that withheld it."""
+    """Return the latest permitted expiry in place of `held`; `given`: pairing's duration in s, None if withheld."""
     match policy:
         case None:
             return None

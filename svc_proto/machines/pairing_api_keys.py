@@ -1,8 +1,7 @@
-"""Keys of the API that belong to one pairing each: good from the mint of its code until its session is over.
+"""API keys that belong to one pairing each: valid from the creation of its code until its session ends.
 
-The relay of a process makes them and the API beside it takes them; both look at the same codes and sessions, so that
-nothing has to be told and nothing can be forgotten. Only the SHA-256 of a key is kept, beside the code and later in
-the session's record, with the device's name.
+The relay creates them and the API beside it in the process accepts them. Both use the same codes and sessions, so that
+no synchronisation is needed. Only the SHA-256 of a key is stored, beside the code and later in the session's record.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ __all__ = ["PairingApiKeys"]
 
 @define(kw_only=True)
 class PairingApiKeys:
-    """What a relay has given out. The SHA-256 of a key is the holder of the requests that it lets in.
+    """Issued pairing keys. The SHA-256 of a key is the credential id of its requests.
 
-    `replaced` is how often the API has been given another main key, which ends what the relay has let in by the last.
+    `replaced` counts the replacements of the API's main key, which revoke all that the previous one has opened.
     """
 
     codes: PairingCodes = field(factory=PairingCodes)
@@ -29,17 +28,17 @@ class PairingApiKeys:
     replaced: int = 0
 
     def new_key(self, entropy: Entropy) -> tuple[str, str]:
-        """A new key, which exists nowhere else, and its hash, which goes into the `PairingMeta` of a code."""
+        """Create a key, which is stored nowhere, and its hash, which goes into the `PairingMeta` of a code."""
         key = new_api_key(entropy)
         return key, sha256_hex(key)
 
     def accepts(self, key: str, now: Moment) -> str | None:
-        """The holder of a key that is good now."""
+        """Return the credential id of a key that is valid now."""
         holder = sha256_hex(key)
         return holder if self.is_valid(holder, now) else None
 
     def is_valid(self, holder: str, now: Moment) -> bool:
-        """Whether its code may still be used, or its session is active and holds chat: a key is as good as chat."""
+        """Report whether the key's code is live, or its session is active and holds chat: a key permits chat."""
         session = self.sessions.find_by_api_key(holder)
         if session is not None:
             return session.holds("chat", now.wall)

@@ -1,7 +1,7 @@
-"""Pairing codes: one-time words that a phone trades for a session (spec "Pairing code", wire core 2).
+"""Pairing codes: one-time codes that a phone exchanges for a session (spec "Pairing code", wire core 2).
 
-Codes live in memory. Registering a code that stands replaces it: a new code with a fresh timer that happens to
-read the same. A look-up removes the code, also when it turns out to be too old.
+Codes are kept in memory. Registering a live code again replaces it by a new one with a fresh timer. A lookup removes
+the code, also an expired one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CODE = re.compile(f"[A-Z0-9]{{{CODE_LENGTH}}}")
 
 
 class CodeState(Enum):
-    """Where a code is in its life."""
+    """State of a pairing code."""
 
     NONE = "(none)"
     REGISTERED = "Registered"
@@ -57,7 +57,7 @@ class CodeState(Enum):
 
 
 class CodeTrigger(Enum):
-    """What happens to a code."""
+    """Trigger of a state change."""
 
     REGISTER = "register"  # POST /pairing/register, the pair command, POST /pairing/mint
     CONSUME = "consume"  # the first system/auth envelope carries it
@@ -73,11 +73,11 @@ CODE_TABLE: Table[CodeState, CodeTrigger] = {
 
 @fast_frozen(kw_only=True)
 class PairingMeta:
-    """What the operator attached to a code; None where nothing was preset. Spans in seconds, 0 for never.
+    """Terms that the operator attached to a code; None where nothing was preset. Durations in seconds, 0 for never.
 
-    In `grants` a channel with None in place of its span is withheld. `carries_key`: the QR holds the API's main key,
-    which outlives the session; `own_key`: it is to hold one of the pairing's own if there are such; `key_hash`: it does
-    (`PairingApiKeys`), which no request says.
+    In `grants` a channel with None instead of a duration is withheld. `carries_key`: the QR holds the API's main key,
+    which outlives the session. `own_key`: it is to hold a key of the pairing's own if possible. `key_hash`: it does
+    (`PairingApiKeys`); no request sets this.
     """
 
     ttl_seconds: float | None = None
@@ -90,7 +90,7 @@ class PairingMeta:
 
     @property
     def grants_chat(self) -> bool:
-        """Whether chat is granted; if not, the QR holds no key, which is as good as chat."""
+        """Report whether chat is granted; if not, the QR holds no key, which would permit chat."""
         return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
 
@@ -104,23 +104,23 @@ class _Code:
 
 
 class PairingCodes:
-    """The codes that phones may use now."""
+    """Codes that phones may use now."""
 
     def __init__(self, cap: int = MAX_CODES) -> None:
         self._codes: ExpiringMap[str, _Code] = ExpiringMap(cap)
-        self.refused = 0  # that somebody has shown
+        self.refused = 0  # number of wrong codes so far
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def register(self, code: str, now: Moment, meta: PairingMeta) -> None:
-        """Make a code usable for ten minutes. `Refused` 400 for what is not a code."""
+        """Register a code for ten minutes. Raise `Refused` 400 for an invalid code."""
         entry = _Code(meta)
         entry.step(CodeTrigger.REGISTER)
         self._codes.put(normalize_code(code), entry, now.mono + CODE_LIFETIME)
 
     def consume(self, code: str, now: Moment) -> PairingMeta | None:
-        """Use a code up: what was attached to it, or None for one that is unknown, used or too old."""
+        """Consume a code and return its terms; None if unknown, used or expired."""
         try:
             word = normalize_code(code)
         except Refused:
@@ -133,26 +133,26 @@ class PairingCodes:
         return entry.meta if live else None
 
     def issues_key(self, key_hash: str, now: Moment) -> bool:
-        """Whether the key of this hash came with a code that may be used now."""
+        """Report whether the key of this hash belongs to a live code."""
         return any(
             secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
             for word, entry in self._codes.items()
         )
 
     def purge(self, now: Moment) -> list[str]:
-        """Drop the codes whose ten minutes are over, and name them, oldest first."""
+        """Remove the expired codes and return them, oldest first."""
         due = self._codes.purge(now.mono)
         for _, entry in due:
             entry.step(CodeTrigger.TEN_MINUTES)
         return [word for word, _ in due]
 
     def next_expiry(self) -> float | None:
-        """When (monotonic seconds) the next code is too old."""
+        """Return the time (monotonic s) at which the next code expires."""
         return self._codes.next_expiry()
 
 
 def normalize_code(code: str) -> str:
-    """The one spelling of a code: trimmed, upper case. `Refused` 400 unless it is six of A-Z and 0-9."""
+    """Return the canonical spelling of a code. Raise `Refused` 400 unless it is six of A-Z and 0-9."""
     trimmed = code.strip()
     # ASCII first: upper-casing may change the length of other letters, and "ss" must not come from a sharp s.
     if not trimmed.isascii() or not _CODE.fullmatch(word := trimmed.upper()):
@@ -161,7 +161,7 @@ def normalize_code(code: str) -> str:
 
 
 def parse_registration(body: object, *, with_endpoints: bool) -> tuple[str, PairingMeta]:
-    """The body of `/pairing/register` (with endpoints) or `/pairing/approve` (without): the code and its values.
+    """Parse the body of `/pairing/register` (with endpoints) or `/pairing/approve` (without): the code and its terms.
 
     Checked in the order of wire core 2.2: object, code present, ttl, grants, hint, endpoints, code format.
     """
@@ -174,7 +174,7 @@ def parse_registration(body: object, *, with_endpoints: bool) -> tuple[str, Pair
 
 
 def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> PairingMeta:
-    """The values that may be attached to a code; null counts as absent. `Refused` 400 names the field."""
+    """Parse the terms of a code; null counts as absent. Raise `Refused` 400 that names the field."""
     return PairingMeta(
         ttl_seconds=optional(members, "ttl_seconds", seconds),
         grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ,))),
@@ -186,7 +186,7 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
 
 
 def parse_requested_terms(payload: Mapping[str, object]) -> PairingMeta:
-    """The lifetime and grants that a phone asks for in `system/auth`; what is malformed counts as absent."""
+    """Parse the lifetime and grants that a phone requests in `system/auth`; invalid ones count as absent."""
     try:
         wished = optional(payload, "ttl_seconds", seconds)
     except Refused:
@@ -195,7 +195,7 @@ def parse_requested_terms(payload: Mapping[str, object]) -> PairingMeta:
 
 
 def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
-    """Item by item the operator's value, else the phone's (spec: operator policy overrides phone-sent values)."""
+    """Return per term the operator's value, else the phone's (spec: operator policy overrides phone-sent values)."""
     return PairingMeta(
         ttl_seconds=phone.ttl_seconds if operator.ttl_seconds is None else operator.ttl_seconds,
         grants=phone.grants if operator.grants is None else operator.grants,

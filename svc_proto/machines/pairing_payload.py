@@ -1,4 +1,4 @@
-"""The pairing QR payload: made, signed, written as an invite URL, and read back in every form (wire core 3).
+"""The pairing QR payload: built, signed, encoded as an invite URL, and parsed in every form (wire core 3).
 
 The text holds an API key and a pairing code: it is a secret.
 """
@@ -37,7 +37,7 @@ __all__ = [
     "verify_payload",
 ]
 
-MIN_SECRET = 16  # bytes; a shorter signing key is made anew (wire core 3.4)
+MIN_SECRET = 16  # bytes; a shorter signing key is replaced (wire core 3.4)
 MAX_INVITE = 65_536  # characters of a pasted invite
 _ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
@@ -49,7 +49,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
 
 @fast_frozen(kw_only=True)
 class RelayBlock:
-    """The `relay` member: where the relay is, the code, and what the operator preset. Spans in seconds, 0 never."""
+    """The `relay` member: URL of the relay, code, and preset terms. Durations in seconds, 0 for never."""
 
     url: str
     code: str
@@ -59,9 +59,10 @@ class RelayBlock:
 
 
 def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
-    """The `relay` member of an invite, for a code that was registered with these values.
+    """Return the `relay` member of an invite, for a code that was registered with these terms.
 
-    What is withheld is left out: clients declare these grants as numbers (wire core 2.6), and learn of it by `auth.ok`.
+    Withheld channels are left out: clients declare these grants as numbers (wire core 2.6). They are absent in
+    `auth.ok`.
     """
     spans = {channel: span for channel, span in (meta.grants or {}).items() if span is not None}
     return RelayBlock(
@@ -84,7 +85,7 @@ def build_payload(
     endpoints: Sequence[object] | None = None,
     dashboard_url: str | None = None,
 ) -> dict[str, object]:
-    """The payload of an invite, its members in the order of wire core 3.1; what is None is left out.
+    """Return the payload of an invite, its members in the order of wire core 3.1, without those that are None.
 
     Under the `hermes` brand both version members are written, `svc` first (wire core 3.6).
     """
@@ -106,25 +107,25 @@ def build_payload(
 
 
 def payload_signature(payload: Mapping[str, object], secret: bytes) -> str:
-    """The signature over everything but `sig`: HMAC-SHA256 of the canonical text, padded base64 (wire core 3.4)."""
+    """Return the signature over all members but `sig`: HMAC-SHA256 of the canonical text, in base64 (wire core 3.4)."""
     unsigned = {name: value for name, value in payload.items() if name != "sig"}
     digest = hmac.new(secret, canonical(unsigned).encode("ascii"), hashlib.sha256).digest()
     return base64.b64encode(digest).decode("ascii")
 
 
 def sign_payload(payload: Mapping[str, object], secret: bytes) -> dict[str, object]:
-    """The payload of an invite with its signature as the last member."""
+    """Return the payload of an invite with its signature as the last member."""
     return {**_without_sig(payload), "sig": payload_signature(payload, secret)}
 
 
 def verify_payload(payload: Mapping[str, object], secret: bytes) -> bool:
-    """Whether the payload of an invite carries the signature that this secret gives."""
+    """Report whether the payload of an invite has the signature of this secret."""
     sig = as_text(payload.get("sig"))
     return sig is not None and secrets_equal(sig, payload_signature(payload, secret))
 
 
 def encode_payload(payload: Mapping[str, object]) -> str:
-    """The text of a QR code: compact ASCII JSON, `sig` last if there is one."""
+    """Return the text of a QR code: compact ASCII JSON, `sig` last if there is one."""
     ordered = _without_sig(payload)
     if "sig" in payload:
         ordered["sig"] = payload["sig"]
@@ -132,17 +133,17 @@ def encode_payload(payload: Mapping[str, object]) -> str:
 
 
 def pairing_url(brand: Brand, text: str) -> str:
-    """The invite URL that carries the text of a QR code (wire core 3.5)."""
+    """Return the invite URL that contains the text of a QR code (wire core 3.5)."""
     value = base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")
     return f"{brand.scheme}://pair?payload={value}"
 
 
 def parse_invite(text: str) -> JsonObject:
-    """The payload of what a person scanned or pasted; `Refused` 400 `invalid_invite` if there is none in it.
+    """Parse the payload of a scanned or pasted invite; raise `Refused` 400 `invalid_invite` if there is none.
 
-    Accepted, under either brand: the invite URL, alone or within other text, with the value as `payload`, as `p`
-    or as the path after `pair/`; or the value alone. The value is JSON text (percent-encoded or not), or that in
-    base64 of either alphabet, padded or not.
+    Accepted, under either brand, is the invite URL, alone or within other text, or its value alone. In the URL the
+    value is the member `payload` or `p`, or the path after `pair/`. The value is JSON text (percent-encoded or not), or
+    that in base64 of either alphabet, padded or not.
     """
     if len(text) > MAX_INVITE:
         raise _refusal("the invite is too long")
@@ -166,7 +167,7 @@ def _relay_member(relay: RelayBlock) -> dict[str, object]:
 
 
 def _whole(span: float) -> int:
-    """Clients declare these members as integers and fail on `604800.0`; up, since 0 would mean never."""
+    """Round up: clients declare these members as integers and fail on `604800.0`; 0 would mean never."""
     return math.ceil(span)
 
 
@@ -175,7 +176,7 @@ def _without_sig(payload: Mapping[str, object]) -> dict[str, object]:
 
 
 def _value_of_url(rest: str) -> str:
-    """The value in what follows `…://pair`."""
+    """Return the value in the text after `…://pair`."""
     if rest.startswith("/?"):
         rest = rest[1:]
     if rest.startswith("/"):
@@ -189,7 +190,7 @@ def _value_of_url(rest: str) -> str:
 
 
 def _up_to_the_end(value: str) -> str:
-    """Bare JSON ends at its last brace (it may hold any character), anything else where a URL's value ends."""
+    """Return the value up to its end: the last brace of bare JSON, otherwise the end of a URL's value."""
     if value.startswith("{"):
         return value[: value.rfind("}") + 1]
     word = _WORD.match(value)

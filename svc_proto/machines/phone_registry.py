@@ -1,7 +1,7 @@
-"""The phones that can be driven now, how one is chosen, and what each last said about itself.
+"""Registry of connected phones: selection of a phone, and the last status of each.
 
-A phone is known by its device id, or by its socket if it has no usable id; the same device on a new socket takes the
-place of the old one. Their number is bounded by that of the connections (wire bridge 1.3, 1.4, 2.4, 4.1).
+A phone is identified by its device id, or by its socket without a usable id. The same device on a new socket replaces
+the old one. The number of phones is bounded by that of the connections (wire bridge 1.3, 1.4, 2.4, 4.1).
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from svc_proto.schema.redact import redact, summary
 __all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "ConnectedPhone", "PhoneRegistry", "split_selector"]
 
 SELECTOR_KEYS = ("device", "device_id", "deviceId")  # wire bridge 2.4
-ASKS_ITS_USER = "asks_its_user"  # true in a call: only for a phone that asks by itself; of ours alone, never sent on
+# A member of a call for a phone that asks its user by itself; an extension, never sent to the phone.
+ASKS_ITS_USER = "asks_its_user"
 _SELECTORS = frozenset(SELECTOR_KEYS)
 MAX_STATUS = 65_536  # characters of a status as JSON; a longer one is ignored
 _GROUPS = ("device", "bridge", "safety")  # spec "Bridge status": the three members
-_NO_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids that stand for no device
+_NO_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids without meaning
 _REDUCED = re.compile(r"[^a-z0-9]+")
 _ALIASES_BY_WORD = (  # wire bridge 2.4
     (("boox", "onyx", "notemax"), ("boox", "notemax", "note", "tablet")),
@@ -35,7 +36,7 @@ _ALIASES_BY_FORM = {"phone": "phone", "tablet": "tablet", "eink": "tablet", "boo
 
 @define(kw_only=True)
 class ConnectedPhone:
-    """A connected phone. `status` is the last payload it reported, `reported_at` when (monotonic)."""
+    """A connected phone. `status` is the last payload it reported, `reported_at` the time (monotonic)."""
 
     socket: int
     device_id: str
@@ -49,11 +50,11 @@ class ConnectedPhone:
 
     @property
     def asks_its_user(self) -> bool:
-        """Whether it has gates of its own, and so asks its user about calls and messages (wire bridge 1.3, 5.5)."""
+        """Report whether the phone has gates and asks its user about calls and messages (wire bridge 1.3, 5.5)."""
         return bool(JsonObject.of((self.status or {}).get("safety")))
 
     def matches_selector(self, selector: str) -> bool:
-        """Whether a selector means this phone: one of its aliases, literally or without case and punctuation."""
+        """Report whether the selector is one of the phone's aliases, literally or without case and punctuation."""
         return selector in self.aliases or _reduce(selector) in self.aliases
 
 
@@ -65,7 +66,7 @@ class PhoneRegistry:
         self._device_ids: dict[int, str] = {}  # by socket
         self._active: str | None = None
         self._most_recent: str | None = None
-        self._last_left: ConnectedPhone | None = None  # the last one that left after it had reported
+        self._last_left: ConnectedPhone | None = None  # the last phone that disconnected after a report
 
     def __len__(self) -> int:
         return len(self._phones)
@@ -80,7 +81,7 @@ class PhoneRegistry:
         form_factor: str = "unknown",
         session_prefix: str | None = None,
     ) -> int | None:
-        """A phone is ready for commands. Returns the socket of the same device whose place it takes, if any."""
+        """Register a phone; return the socket that it replaces for the same device, if any."""
         self.remove(socket)
         key = f"socket-{socket}" if device_id.strip().lower() in _NO_ID else device_id
         before = self._phones.pop(key, None)
@@ -106,7 +107,7 @@ class PhoneRegistry:
         return None if before is None else before.socket
 
     def remove(self, socket: int) -> ConnectedPhone | None:
-        """The phone of a socket cannot be driven any more; its last status is kept for reports."""
+        """Remove the phone of a socket; its last status is kept for reports."""
         device_id = self._device_ids.pop(socket, None)
         if device_id is None:
             return None
@@ -120,37 +121,37 @@ class PhoneRegistry:
         return phone
 
     def find_by_socket(self, socket: int) -> ConnectedPhone | None:
-        """The phone behind a socket."""
+        """Return the phone of a socket."""
         device_id = self._device_ids.get(socket)
         return None if device_id is None else self._phones[device_id]
 
     @property
     def active(self) -> str | None:
-        """The device id of the phone that is driven unless another is named; None: see `choose`."""
+        """Device id of the default phone; None: see `choose`."""
         return self._active
 
     @property
     def most_recent(self) -> str | None:
-        """The device id of the phone that was registered last, unless that one has left."""
+        """Device id of the phone that was registered last, unless it has disconnected."""
         return self._most_recent
 
     def set_preferred(self, *, active: str | None, most_recent: str | None) -> None:
-        """Have these two be what others have found them to be; one that is not connected is nobody."""
+        """Set the default and the most recent phone, by agreement of all nodes; an unconnected one becomes None."""
         self._active = active if active in self._phones else None
         self._most_recent = most_recent if most_recent in self._phones else None
 
     def connected(self) -> list[ConnectedPhone]:
-        """All of them, in the order of their registration."""
+        """Return all phones, in order of registration."""
         return list(self._phones.values())
 
     def find_by_device_id(self, device_id: str) -> ConnectedPhone | None:
-        """The phone of a device id."""
+        """Return the phone of a device id."""
         return self._phones.get(device_id)
 
     def status(self, socket: int, payload: object, now: Moment) -> bool:
-        """Keep a copy of a `bridge.status` payload, whole, in place of the last; False when it was ignored.
+        """Store a copy of a `bridge.status` payload in place of the last; return False if it was ignored.
 
-        Ignored: a socket that is no phone, what is no object, and what is too long.
+        Ignored are a socket without a phone, a payload that is no object, and one that is too long.
         """
         phone, said = self.find_by_socket(socket), as_object(payload)
         if phone is None or said is None or len(summary(said, MAX_STATUS)) >= MAX_STATUS:
@@ -160,11 +161,11 @@ class PhoneRegistry:
         return True
 
     def choose(self, selector: str | None) -> ConnectedPhone:
-        """The phone to drive.
+        """Return the phone for a command.
 
-        With a selector: 404 `unknown_device` or 409 `ambiguous_device` unless it means exactly one; a device id
-        beats an alias. Without: the active one, else the most recently registered, else the one with the newest
-        status; 503 `phone_not_connected` when there is none.
+        With a selector: raise 404 `unknown_device` or 409 `ambiguous_device` unless it matches exactly one; a device id
+        precedes an alias. Without: the active one, else the most recently registered, else the one with the newest
+        status. Raise 503 `phone_not_connected` if there is none.
         """
         if selector is not None:
             return self._called(selector)
@@ -176,7 +177,7 @@ class PhoneRegistry:
         return self._newest_first()[0]
 
     def select_active(self, selector: str) -> dict[str, object]:
-        """Make a phone the one that is driven by default; the answer of `/bridge/select-active`."""
+        """Make a phone the default; return the answer of `/bridge/select-active`."""
         phone = self._called(selector)
         self._active = phone.device_id
         return {
@@ -189,16 +190,16 @@ class PhoneRegistry:
         }
 
     def status_report(self, selector: str | None, now: Moment) -> dict[str, object]:
-        """The body of `GET /bridge/status` (wire bridge 4.1); `Refused` like `choose`.
+        """Return the body of `GET /bridge/status` (wire bridge 4.1); raise `Refused` as `choose` does.
 
-        When every phone has left, the last cached status is shown, with `phone_connected` false.
+        When every phone has disconnected, it has the last cached status, with `phone_connected` false.
         """
         if selector is None and not self._phones:
             return self._absent_report(now)
         return self._report(self.choose(selector), now)
 
     def devices_report(self, now: Moment) -> dict[str, object]:
-        """The body of `GET /bridge/devices`, the newest status first."""
+        """Return the body of `GET /bridge/devices`, the newest status first."""
         devices = [self._report(phone, now) for phone in self._newest_first()]
         return {
             "active_device_id": self._active,
@@ -255,9 +256,9 @@ class PhoneRegistry:
 def split_selector(
     params: Mapping[str, object], body: Mapping[str, object]
 ) -> tuple[str | None, dict[str, object], dict[str, object]]:
-    """The device selector of a request, and its parameters without it: selectors never reach a phone.
+    """Return the device selector of a request, and its parameters without it: selectors never reach a phone.
 
-    The first non-empty one counts, the query before the body. `Refused` 400 when it is not text.
+    The first non-empty one counts, the query before the body. Raise `Refused` 400 if it is not text.
     """
     if _SELECTORS.isdisjoint(params) and _SELECTORS.isdisjoint(body):
         return None, dict(params), dict(body)
@@ -275,14 +276,14 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
 
 
 def _groups(phone: ConnectedPhone) -> dict[str, object]:
-    """A copy of the last status in which the three members exist, as objects."""
+    """Return a copy of the last status in which the three members exist, as objects."""
     report = _copy(phone.status or {})
     report.update({group: JsonObject.of(report.get(group)) for group in _GROUPS})
     return report
 
 
 def _copy(payload: Mapping[str, object]) -> dict[str, object]:
-    return JsonObject.of(redact(payload))  # a status has no secrets; if one had, it would not be for inspectors
+    return JsonObject.of(redact(payload))  # a status should have no secrets; if it has, inspectors must not see them
 
 
 def _age(phone: ConnectedPhone, now: Moment) -> int | None:

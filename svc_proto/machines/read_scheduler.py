@@ -1,14 +1,14 @@
-"""Whose bytes are read next, of all peers that nobody knows yet: each in turn, and no more at once than a moment takes.
+"""Fair read scheduling for unauthenticated connections: a shared token bucket, then round robin in 2 KiB slices.
 
-A loop serves everybody who has sent something before it looks again. A thousand strangers, each with the dearest bytes
-that it may send, would make that one round of many seconds, and who is known would wait for its end. So strangers have
-`at_once` bytes together, which come back at `rate`. Whoever comes while nothing is left, or while somebody waits, gets
-in line; from its head one goes on at a time, with `SLICE_SIZE` bytes, and back to its end. Asked for the `next` once in
-a round, as many go on as `rate` has room for by then, up to `BURST_SIZE` bytes.
+The loop serves all connections with input before it polls again. A thousand unauthenticated connections with the most
+expensive bytes would make one round many seconds long, and delay authenticated ones. So unauthenticated connections
+share a bucket of `at_once` bytes, refilled at `rate`. When it is empty, or others are queued, a connection is queued,
+too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes; with more input it is queued again. In one round,
+`next` returns as many connections as `rate` permits by then, up to `BURST_SIZE` bytes.
 
-Nearly every read is small, and a look at the clock costs as much as to read it. So up to half of `at_once` is taken out
-beforehand, and is `at_hand`: who sends less takes it from there, and nobody is asked. While somebody waits it is empty.
-The other half is as much as may have come back unseen meanwhile: together they are no more than `at_once`.
+Most reads are small, and reading the clock costs as much as such a read. So up to half of `at_once` is taken from the
+bucket in advance as `fast_credit`, which is spent without a call. It is zero while connections are queued. The other
+half accounts for a refill in between: both together never exceed `at_once`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Generic, TypeVar
 
 __all__ = ["SLICE_SIZE", "ReadScheduler"]
 
-SLICE_SIZE = 2 * 1024  # bytes of one who had to wait that are read before it is somebody else's turn
-BURST_SIZE = 64 * 1024  # bytes that are read in one round of the loop of those who had to wait: 15 ms of the dearest
+SLICE_SIZE = 2 * 1024  # bytes that a queued connection reads before the next one's turn
+BURST_SIZE = 64 * 1024  # bytes that queued connections read in one round of the loop: 15 ms of the most expensive ones
 
 T = TypeVar("T")
 
 
 class ReadScheduler(Generic[T]):
-    """A line of those who wait. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
+    """Queue of connections that wait to read. Times are monotonic seconds, sizes bytes, `rate` bytes a second."""
 
     __slots__ = ("_at", "_handful", "_left", "_line", "_most", "_rate", "fast_credit")
 
@@ -42,7 +42,7 @@ class ReadScheduler(Generic[T]):
         return len(self._line)
 
     def allowance_for(self, guest: T, size: int, now: float) -> int:
-        """It sent so much, more than is at hand. How much of it to read now; if that is not all, it is in line."""
+        """Return how many of `size` bytes to read now; if not all, the connection is queued."""
         taken = 0
         if not self._line:
             left = self._fill(now) + self.fast_credit
@@ -54,7 +54,7 @@ class ReadScheduler(Generic[T]):
         return taken
 
     def next(self, now: float) -> T | None:
-        """Who may go on with a part now, out of the line; None when nobody may, or nobody waits."""
+        """Dequeue the connection that may read a slice now; None if the bucket or the queue is empty."""
         if not self._line or self._fill(now) <= 0:
             return None
         guest = next(iter(self._line))
@@ -63,31 +63,31 @@ class ReadScheduler(Generic[T]):
         return guest
 
     def charge(self, size: int, now: float) -> None:
-        """What was read costs as much as so many bytes more."""
+        """Charge the bucket for a read that costs as much as `size` bytes more."""
         self._split_credit(self._fill(now) + self.fast_credit - size)
 
     def enqueue(self, guest: T) -> None:
-        """It has more, and goes to the end of the line."""
+        """Queue a connection that has more input."""
         self._left += self.fast_credit
         self.fast_credit = 0
         self._line[guest] = None
 
     def remove(self, guest: T) -> None:
-        """Take the guest out of the line, if it stands there."""
+        """Remove a connection from the queue, if it is queued."""
         self._line.pop(guest, None)
 
     @property
     def next_due(self) -> float | None:
-        """When the next one may go on; None when nobody waits."""
+        """Time at which the next connection may read; None with an empty queue."""
         return self._at + max(-self._left, SLICE_SIZE) / self._rate if self._line else None
 
     def _split_credit(self, left: float) -> None:
-        """So many bytes are left, some of them at hand."""
+        """Divide the remaining bytes into fast credit and bucket."""
         self.fast_credit = 0 if self._line else max(0, min(self._handful, int(left)))
         self._left = left - self.fast_credit
 
     def _fill(self, now: float) -> float:
-        """How many bytes may be read by now."""
+        """Refill the bucket and return its content."""
         most = BURST_SIZE if self._line else self._most
         self._left = min(most, self._left + (now - self._at) * self._rate)
         self._at = now

@@ -1,12 +1,12 @@
-"""A limiter of wrong guesses that the nodes of a service have in common: each hears what the others count.
+"""Authentication rate limiter that the nodes of a service share: each node counts the failures at all nodes.
 
-A block of one node is so a block of all, some milliseconds later. While a node reaches nobody it counts by itself.
+A block of one node becomes a block of all within milliseconds. While a node is disconnected it counts alone.
 
-| word        | to  |                                  |
+| message     | to  |                                  |
 |-------------|-----|----------------------------------|
-| `failed`    | all | an address has failed to sign in |
-| `succeeded` | all | one that had failed has signed in |
-| `cleared`   | all | every block is lifted            |
+| `failed`    | all | failed authentication of an address |
+| `succeeded` | all | success of an address that had failed |
+| `cleared`   | all | all blocks are cleared           |
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ __all__ = ["ReplicatedAuthRateLimiter"]
 
 
 class ReplicatedAuthRateLimiter(AuthRateLimiter):
-    """See the module. `tell_all` tells every other node."""
+    """Authentication rate limiter that broadcasts its changes with `tell_all`."""
 
     def __init__(self, tell_all: Callable[[str, Mapping[str, object]], object]) -> None:
         super().__init__()
         self._tell_all = tell_all
 
     def failure(self, address: str, now: Moment) -> bool:
-        """Here and elsewhere."""
+        """Count a failed attempt here and at the other nodes."""
         self._tell_all("failed", {"address": address})
         return super().failure(address, now)
 
     def success(self, address: str, now: Moment) -> None:
-        """The same, where there is something to forget."""
+        """Clear the failures of an address here and at the other nodes; send nothing without failures."""
         if self.state(address, now) is not LimiterState.CLEAR:
             self._tell_all("succeeded", {"address": address})
         super().success(address, now)
 
     def clear(self) -> None:
-        """The same."""
+        """Clear all counts and blocks, here and at the other nodes."""
         self._tell_all("cleared", {})
         super().clear()
 
     def apply_remote(self, word: str, address: str, now: Moment) -> None:
-        """As the limiter of another node did; this tells nobody."""
+        """Apply a change of another node, without a broadcast."""
         match word:
             case "failed":
                 super().failure(address, now)

@@ -1,30 +1,29 @@
-"""Chat runs: the life of one, and the rules by which they share a server (wire api 2.3, 4.6, 6.2 to 6.4).
+"""Scheduling of chat runs: their lifecycle, and the rules for slots and sessions (wire api 2.3, 4.6, 6.2 to 6.4).
 
-- Turns on one session run one after the other, in the order in which they came.
-- At most `cap` runs have a slot. A run that may not wait is refused at the cap; one that may wait gets its slot later.
-- A slot that is free goes to the run that has waited longest among those whose session is not busy.
-- A run that is over is remembered for an hour.
+- Turns of one session run one after the other, in order of arrival.
+- At most `cap` runs have a slot. A run that may not wait is refused at the cap; one that may wait gets a slot later.
+- A free slot goes to the run that has waited longest among those whose session is not busy.
+- A run that has ended is kept for an hour.
 
-Life of a run:
+Lifecycle of a run:
 
 | state                | trigger | next                 |
-|----------------------|---------|----------------------|
-| queued               | START   | running              | it has a slot, and its session to itself
+| queued               | START   | running              | it has a slot, and no other run of its session runs
 | queued               | STOP    | stopping             |
 | queued               | FAIL    | failed               | it could not begin
-| running              | ASK     | waiting_for_approval |
+| running              | `ASK`   | waiting_for_approval |
 | running              | STOP    | stopping             |
 | running              | FINISH  | completed            |
 | running              | FAIL    | failed               |
-| waiting_for_approval | ASK     | waiting_for_approval | a second call, beside the first
-| waiting_for_approval | RESUME  | running              | the last question is answered
+| waiting_for_approval | `ASK`   | waiting_for_approval | a second call, beside the first
+| waiting_for_approval | RESUME  | running              | the last approval is answered
 | waiting_for_approval | STOP    | stopping             |
 | waiting_for_approval | FINISH  | completed            |
 | waiting_for_approval | FAIL    | failed               |
-| stopping             | STOP    | stopping             | asked twice
+| stopping             | STOP    | stopping             | a second stop
 | stopping             | CANCEL  | cancelled            |
-| stopping             | FINISH  | completed            | it had finished when the stop came
-| stopping             | FAIL    | failed               | the same
+| stopping             | FINISH  | completed            | it had finished before the stop
+| stopping             | FAIL    | failed               | it had failed before the stop
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ __all__ = [
 ]
 
 KEEP_ENDED = 3600.0  # s, wire api 6.2: terminal records
-MAX_ENDED = 1_000  # terminal records; at the cap the oldest is forgotten
+MAX_ENDED = 1_000  # ended runs; the oldest is dropped
 MAX_QUEUED = 1_000  # runs that wait; a further one is refused with 429
 RETRY = ((b"retry-after", b"1"),)  # s, wire api 2.1
 
 
 class RunState(Enum):
-    """Where a run is, in the words of wire api 6.2."""
+    """State of a run, in the words of wire api 6.2."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -71,7 +70,7 @@ class RunState(Enum):
 
 
 class RunTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     START = "start"
     ASK = "ask"
@@ -105,7 +104,7 @@ ENDED = (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED)
 
 @define(eq=False, kw_only=True)
 class RunRecord:
-    """One run as the registry sees it. Times are Unix seconds."""
+    """A run in the scheduler. Times are Unix seconds."""
 
     id: str
     session_id: str
@@ -116,73 +115,73 @@ class RunRecord:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Report whether the run has ended."""
         return self.state in ENDED
 
     def step(self, trigger: RunTrigger, now: Moment) -> None:
-        """Move along the table."""
+        """Apply a trigger to the transition table."""
         self.state = step(RUN_TABLE, self.state, trigger)
         self.updated_at = now.wall
 
 
 class RunScheduler:
-    """All runs of a server. `add` and `finish` say which runs are to start because of it.
+    """All runs of a server. After `add` and `finish`, `startable` returns the runs to start.
 
-    Who shares the `cap` with others sets it to what it has of that.
+    An owner that shares the `cap` with other nodes sets it to its own part.
     """
 
     def __init__(self, cap: int, *, max_queued: int = MAX_QUEUED, max_ended: int = MAX_ENDED) -> None:
         self.cap: float = cap or inf  # 0: no limit
         self._max_queued = max_queued
-        self._slots = 0  # taken
+        self._slots = 0  # in use
         self._live: dict[str, RunRecord] = {}
-        self._queues: dict[str, list[RunRecord]] = {}  # by session, in order; the first has it, or waits for a slot
+        self._queues: dict[str, list[RunRecord]] = {}  # by session, in order; only the first may run
         self._waiting: dict[str, RunRecord] = {}  # not started, in order
         self._ended: ExpiringMap[str, RunRecord] = ExpiringMap(max_ended)
 
     def __len__(self) -> int:
         return len(self._live)
 
-    # --- looking ---
+    # --- queries ---
 
     def get(self, run_id: str, now: Moment) -> RunRecord | None:
-        """A run that is live, or ended less than an hour ago."""
+        """Return a run that is live, or ended less than an hour ago."""
         return self._live.get(run_id) or self._ended.get(run_id, now.mono)
 
     def live(self) -> list[RunRecord]:
-        """The runs that are not over, in the order in which they came."""
+        """Return the live runs, in order of arrival."""
         return list(self._live.values())
 
     def busy(self, session_id: str) -> bool:
-        """Whether a turn of that session runs or waits."""
+        """Report whether the session has a live run."""
         return session_id in self._queues
 
     def check_capacity(self) -> None:
-        """`Refused` 429 at the cap, for a run that may not wait."""
+        """Raise `Refused` 429 at the cap, for a run that may not wait."""
         if self._slots >= self.cap:
             raise too_many_requests(f"{self._slots} runs are under way; the limit is {self.cap}")
 
     @property
     def slots(self) -> int:
-        """How many are taken."""
+        """Number of slots in use."""
         return self._slots
 
     @property
     def waiting(self) -> int:
-        """How many runs wait without one."""
+        """Number of runs that wait for a slot."""
         return sum(not run.has_slot for run in self._waiting.values())
 
     @property
     def waits_only_for_slot(self) -> bool:
-        """Whether a run waits for nothing but a slot."""
+        """Report whether a run waits for nothing but a slot."""
         return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
 
-    # --- coming and going ---
+    # --- changes ---
 
     def add(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> RunRecord:
-        """A new run, queued. One that may not wait takes its slot at once; `Refused` 429 when there is none.
+        """Add a queued run. One that may not wait takes its slot at once; raise `Refused` 429 without a free one.
 
-        Call `startable` next: it may be able to start right away.
+        Call `startable` next: the run may be able to start at once.
         """
         if run_id in self._live or run_id in self._ended:
             raise LocalProtocolError("run_id is in use")
@@ -198,7 +197,7 @@ class RunScheduler:
         return run
 
     def startable(self, now: Moment) -> list[RunRecord]:
-        """Start every run that can: its session is free, and it has a slot or there is one."""
+        """Start each run whose session is free and that has, or gets, a slot."""
         started = [run for run in self._waiting.values() if self._may_start(run)]
         for run in started:
             del self._waiting[run.id]
@@ -206,15 +205,15 @@ class RunScheduler:
         return started
 
     def stop(self, run: RunRecord, now: Moment) -> None:
-        """It is to end. One that had not started gives up its place at once."""
+        """Stop a run. One that had not started leaves its queue at once."""
         run.step(RunTrigger.STOP, now)
         if self._waiting.pop(run.id, None) is not None:
             self._free(run)
 
     def finish(self, run: RunRecord, trigger: RunTrigger, now: Moment) -> list[str]:
-        """It is over: FINISH, FAIL or CANCEL. Its place is free; call `startable` next.
+        """End a run with FINISH, FAIL or CANCEL and free its slot; call `startable` next.
 
-        Returned are the ids of the runs that are forgotten from now on.
+        Return the ids of ended runs that are dropped.
         """
         run.step(trigger, now)
         del self._live[run.id]
@@ -253,5 +252,5 @@ class RunScheduler:
 
 
 def too_many_requests(message: str) -> Refused:
-    """429, for a run that would be one too many."""
+    """Return the error 429 for a run above the limit."""
     return Refused(429, "rate_limit_exceeded", message, headers=RETRY)

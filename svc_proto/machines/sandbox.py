@@ -1,10 +1,9 @@
-"""Which files of the host a phone may fetch: decided on the real path of what was opened (wire core 6.4).
+"""Files of the host that a phone may fetch, decided by the real path of the opened file (wire core 6.4).
 
-The protected list is judged first, then the roots, so that a refusal does not tell whether a file exists.
-The service home is ours as a whole, under whatever root: keys, tokens, backups of them, and what a later version puts
-there. Given away of it are roots that lie in it, and pictures.
-Paths are absolute POSIX paths; containment is by component. What they are compared with is real, so roots and protected
-places are given by their real paths, too: a home behind a link is the same home.
+The protected list is checked first, then the roots, so that a refusal does not reveal whether a file exists. The
+service home is protected as a whole, under any root: keys, tokens, their backups, and files of later versions. Excepted
+are roots within it, and pictures. Paths are absolute POSIX paths; containment is by component. They are compared with
+real paths, so roots and protected paths must be real, too: a home behind a link is the same home.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ __all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal
 
 SYSTEM_TREES = ("/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/var/log", "/var/lib", "/var/run", "/run")
 CREDENTIAL_FOLDERS = (".ssh", ".aws", ".gnupg", ".kube", ".docker", ".config", ".azure", ".gcloud")
-SHARED_FOLDERS = ("images",)  # of the service home, where a root holds it
-SERVICE_FILES = (  # what is ours in the service home, under a root that was put into it
+SHARED_FOLDERS = ("images",)  # of the service home, when a root contains the home
+# Protected names in the service home, for a root that is within the home.
+SERVICE_FILES = (
     ".env",
     "config.yaml",
     "auth.json",
@@ -46,7 +46,7 @@ SERVICE_FILES = (  # what is ours in the service home, under a root that was put
 
 
 def normal_path(path: str) -> str:
-    """An absolute path without empty, `.` and `..` components. Symbolic links are not resolved here."""
+    """Return an absolute path without empty, `.` and `..` components. Symbolic links are not resolved."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
@@ -57,9 +57,9 @@ def normal_path(path: str) -> str:
 
 
 def protected_paths(*, home: str, service_home: str, ours: Iterable[str]) -> tuple[str, ...]:
-    """What no phone may fetch, by name: the system's, the running user's, and the relay's in its home and in `ours`."""
+    """Return the protected paths by name: of the system, of the user, and of the relay in its home and in `ours`."""
     home = normal_path(home)
-    # A system tree that is the user's own home (root's /root) is not foreign; its credential folders still are.
+    # A system tree that is the user's own home (root's /root) is permitted; its credential folders are not.
     trees = [tree for tree in SYSTEM_TREES if tree != home]
     trees += [f"{home}/{folder}" for folder in CREDENTIAL_FOLDERS]
     trees += [f"{service_home}/{name}" for name in SERVICE_FILES]
@@ -72,7 +72,7 @@ def _normal_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 @frozen(kw_only=True)
 class Sandbox:
-    """The roots under which files may be fetched, and what is protected even there."""
+    """Roots under which files may be fetched, and protected paths within them."""
 
     roots: tuple[str, ...] = field(converter=_normal_paths)
     protected: tuple[str, ...] = field(converter=_normal_paths)
@@ -85,7 +85,7 @@ class Sandbox:
         return (*inside, *(f"{home}/{name}" for home in self.homes for name in SHARED_FOLDERS))
 
     def allows(self, path: str) -> bool:
-        """Whether a file at this real path may be served."""
+        """Report whether a file at this real path may be served."""
         where = normal_path(path)
         if is_within(where, self.protected) or not is_within(where, self.roots):
             return False
@@ -93,5 +93,5 @@ class Sandbox:
 
 
 def is_within(path: str, trees: Iterable[str]) -> bool:
-    """Whether a path is one of the trees or lies in one; all in `normal_path` form."""
+    """Report whether a path is one of the trees or within one; all in `normal_path` form."""
     return any(path == tree or path.startswith(tree if tree == "/" else f"{tree}/") for tree in trees)

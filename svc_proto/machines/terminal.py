@@ -1,14 +1,14 @@
-"""Terminals of one client: their life, their names, and output in whole characters (wire terminal 1).
+"""Terminals of one client: lifecycle, names, and output in whole characters (wire terminal 1).
 
 | state  | trigger | next   |                                                                    |
 |--------|---------|--------|--------------------------------------------------------------------|
 | NONE   | ATTACH  | LIVE   | a shell, or a tmux client, runs in a pseudo-terminal                |
 | LIVE   | ATTACH  | LIVE   | the same name again: only the size changes                          |
-| LIVE   | DETACH  | ENDED  | by the client; the tmux session lives on, a bare shell is hung up   |
+| LIVE   | DETACH  | ENDED  | by the client; the tmux session continues, a bare shell gets SIGHUP |
 | LIVE   | KILL    | ENDED  | by the client                                                      |
-| LIVE   | EXIT    | ENDED  | the shell ended by itself                                          |
+| LIVE   | EXIT    | ENDED  | the shell exited by itself                                         |
 | LIVE   | LOST    | ENDED  | the client's socket closed, or the relay stops: like a detach       |
-| LIVE   | LAPSE   | ENDED  | the grant has run out or was taken back: like a detach              |
+| LIVE   | LAPSE   | ENDED  | the grant has expired or was revoked: like a detach                 |
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = [
 
 MAX_TERMINALS = 4  # of one socket, wire terminal 1.4
 FLUSH_AFTER = 0.016  # s after the first unflushed byte, wire terminal 1.5
-FLUSH_AT = 4096  # bytes that are flushed at once
+FLUSH_AT = 4096  # bytes that are flushed immediately
 MAX_REPLAY = 64 * 1024  # bytes of an earlier screen
 MAX_CELLS = 65_535  # of either side of a terminal
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class TerminalState(Enum):
-    """Where a terminal is in its life."""
+    """State of a terminal."""
 
     NONE = "none"
     LIVE = "live"
@@ -54,7 +54,7 @@ class TerminalState(Enum):
 
 
 class TerminalTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     ATTACH = "attach"
     DETACH = "detach"
@@ -74,7 +74,8 @@ TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {
     (TerminalState.LIVE, TerminalTrigger.GRANT_EXPIRED): TerminalState.ENDED,
 }
 
-REASONS = {  # as clients read them: the phone takes the first two for the user's own wish, the desktop exits 0 on three
+# Clients evaluate these texts: the phone takes the first two as the user's decision, the desktop exits 0 on three.
+REASONS = {
     TerminalTrigger.DETACH: "client detach",
     TerminalTrigger.KILL: "client kill",
     TerminalTrigger.EXIT: "eof",
@@ -84,21 +85,21 @@ REASONS = {  # as clients read them: the phone takes the first two for the user'
 
 
 class OutputBuffer:
-    """Bytes of a terminal, escaped, on their way to a client as text: batched, and never cut within a character.
+    """Output buffer of a terminal: escaped text for a client, batched, and never split within a character.
 
-    With `tmux` a piece of a character is passed over instead of becoming U+FFFD. What programs write tmux has mended
-    already; but when a client lags behind, it throws away what it had still to write, from the middle of a character
-    on, and paints the screen anew.
+    With `tmux` an incomplete character is skipped instead of becoming U+FFFD. tmux has repaired the output of programs
+    already. But when a client is too slow, tmux discards its pending output, perhaps within a character, and redraws
+    the screen.
     """
 
     def __init__(self, *, tmux: bool = False) -> None:
         self._errors = "ignore" if tmux else "replace"
-        self._pieces: list[bytes] = []  # the beginning of a character, perhaps, and what has come since
+        self._pieces: list[bytes] = []  # may begin with an incomplete character
         self._size = 0
         self._due = 0.0
 
     def feed(self, data: bytes, now: float) -> float:
-        """Take bytes; when to `drain` them, in monotonic seconds: `now` once there are enough."""
+        """Add bytes; return when to `drain` them (monotonic s): `now` once there are enough."""
         if not self._size:
             self._due = now + FLUSH_AFTER
         self._pieces.append(data)
@@ -106,7 +107,7 @@ class OutputBuffer:
         return now if self._size >= FLUSH_AT else self._due
 
     def drain(self, *, final: bool = False) -> bytes:
-        """All text so far, in UTF-8, but for a last character that is not complete; with `final`, that too."""
+        """Return all text so far, in UTF-8, without an incomplete last character unless `final` is set."""
         raw = b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
@@ -119,31 +120,31 @@ class OutputBuffer:
 
 
 def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
-    """`cols` and `rows`, 80 by 24 where absent, null or 0, at least 1. `Refused` 400 for what is no size."""
+    """Parse `cols` and `rows`, 80 by 24 if absent, null or 0, at least 1. Raise `Refused` 400 for other values."""
     return TerminalSize(_cells(payload, "cols", 80), _cells(payload, "rows", 24))
 
 
 def tmux_name(prefix: str, name: str) -> str:
-    """The tmux session that stands for a client's name: only letters, digits, `_` and `-` are left of it."""
+    """Return the tmux session name for a client's name: only letters, digits, `_` and `-` of it remain."""
     return prefix + (_FOREIGN.sub("_", name).strip("_") or "default")
 
 
 def shell_status(status: int | None) -> int | None:
-    """How a child ended as shells have it: 0 to 255, 128 and the signal that ended it; None if nobody knows."""
+    """Return the exit status as shells do: 0 to 255, or 128 plus the signal; None if unknown."""
     if status is None:
         return None
     return status if status >= 0 else 128 - status
 
 
 def replay_text(screen: bytes) -> str:
-    """The last 64 KiB of a captured screen as text; empty for a blank one."""
+    """Return the last 64 KiB of a captured screen as text; empty for a blank one."""
     if not screen.strip():
         return ""
     return screen[-MAX_REPLAY:].decode("utf-8", "ignore")
 
 
 def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:
-    """The rows of `list-sessions -F '#{session_name} #{session_attached} #{session_windows} #{session_created}'`."""
+    """Parse rows of `list-sessions -F '#{session_name} #{session_attached} #{session_windows} #{session_created}'`."""
     rows: list[dict[str, object]] = []
     for line in text.splitlines():
         words = line.split(" ")

@@ -1,4 +1,4 @@
-"""Lifecycles as data: a table from (state, trigger) to the next state, and the one function that follows it."""
+"""Lifecycles as data: a table from (state, trigger) to the next state, and the function that applies it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ State = TypeVar("State", bound=Enum)
 Trigger = TypeVar("Trigger", bound=Enum)
 
 Table: TypeAlias = Mapping[tuple[State, Trigger], State]
-"""Every transition there is. A pair that is missing cannot happen; whoever asks for it has a bug."""
+"""All transitions. A missing pair is impossible; a call with it is a bug."""
 
 
 def step(table: Table[State, Trigger], state: State, trigger: Trigger) -> State:
-    """The next state; `LocalProtocolError` when the table has no such row."""
+    """Return the next state; raise `LocalProtocolError` if the table has no such row."""
     try:
         return table[state, trigger]
     except KeyError:

@@ -1,20 +1,21 @@
-"""What all peers that nobody knows yet may hold of our memory: one budget, and a share of it for each address.
+"""Memory budget of unauthenticated connections: one total, and a share of it for each address.
 
-A guest is a connection whose peer has not said who it is. It tells after each read how much it holds, so everything
-here is a few additions. Who makes it too much waits, the newest first by nature: those who came earlier have their
-bytes already. Reading goes on where there is room again, address by address in turn. The owner of a guest gives it
-only so long to wait, and what it held is free then. Who is heard out at once, as every phone is, holds nothing in
-between and never waits, however full it is.
+Each connection reports after each read how many bytes it holds, so each operation is a few additions. A connection
+that exceeds the budget has to wait. That is mostly the newest, since earlier ones have their bytes already. Reading
+resumes where there is room, one address after the other. The owner of a connection limits the time to wait, and then
+its bytes are free. A connection whose input is consumed at once, as a phone's is, holds nothing between reads and
+never waits.
 
 | state   | trigger | next    |                                                                              |
 |---------|---------|---------|------------------------------------------------------------------------------|
 | READING | CROWD   | WAITING | the budget or the share of its address is spent: nothing is read from it     |
 | WAITING | CROWD   | WAITING |                                                                              |
 | WAITING | ROOM    | READING |                                                                              |
-| any     | LEAVE   | GONE    | its connection closed, or somebody vouched for it: it counts no more         |
+| any     | LEAVE   | GONE    | its connection closed, or is authenticated: it counts no more                |
 
-What was read when a guest had to wait is kept, so the budget may be passed by a quarter; then the newest goes at once.
-An address is what the limiter takes for one. Programs on this host have a share without a limit: a proxy may be one.
+Bytes that were read before a connection had to wait are kept, so the budget may be exceeded by a quarter. Above that
+the newest connection is closed. An address is the rate limiter's `address_key`. Programs on this host have an unlimited
+share: a proxy may be one.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from svc_proto.machines.transitions import Table, step
 
 __all__ = ["BUDGET_TABLE", "READ_SIZE", "BudgetedConnection", "BudgetState", "BudgetTrigger", "UnauthenticatedBudget"]
 
-READ_SIZE = 64 * 1024  # bytes: what one guest is given room for when it may go on
+READ_SIZE = 64 * 1024  # bytes: room that one connection needs to resume
 
 
 class BudgetState(Enum):
-    """Where a guest is."""
+    """State of an unauthenticated connection."""
 
     READING = "reading"
     WAITING = "waiting"
@@ -40,7 +41,7 @@ class BudgetState(Enum):
 
 
 class BudgetTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     BUDGET_EXCEEDED = "crowd"
     BUDGET_AVAILABLE = "room"
@@ -57,34 +58,34 @@ BUDGET_TABLE: Table[BudgetState, BudgetTrigger] = {
 
 @define(eq=False)
 class _AddressUsage:
-    key: str | None  # None: this host, or nobody knows yet
+    key: str | None  # None: this host, or not determined yet
     held: int = 0
     guests: int = 0
-    waiting: dict[BudgetedConnection, None] = field(factory=dict)  # the one that waits longest first
+    waiting: dict[BudgetedConnection, None] = field(factory=dict)  # the longest wait first
 
 
 class BudgetedConnection:
-    """One connection of a peer that nobody knows yet, and what is held for it."""
+    """An unauthenticated connection, and the bytes held for it."""
 
     __slots__ = ("address", "held", "state")
 
-    address: _AddressUsage  # from `UnauthenticatedBudget.admit` on
+    address: _AddressUsage  # set by `UnauthenticatedBudget.admit`
 
     def __init__(self) -> None:
         self.held = 0
         self.state = BudgetState.READING
 
     def resume(self) -> None:
-        """The guest had to wait, and may be read on."""
+        """Resume reading after a wait."""
 
     @property
     def waiting(self) -> bool:
-        """Whether the guest has to wait: nothing is read from it meanwhile."""
+        """Report whether reading is paused."""
         return self.state is BudgetState.WAITING
 
 
 class UnauthenticatedBudget:
-    """All `guests`. `budget` and `share` are in bytes, `most` is the number of guests of an address."""
+    """Budget of all unauthenticated connections: `budget` and `share` in bytes, `most` connections per address."""
 
     def __init__(self, *, budget: int, share: int, most: int) -> None:
         self.held = 0
@@ -94,10 +95,10 @@ class UnauthenticatedBudget:
         self._most = most
         self._here = _AddressUsage(None)
         self._addresses: dict[str, _AddressUsage] = {}
-        self._ready: dict[_AddressUsage, None] = {}  # have somebody who waits, and are within their share
+        self._ready: dict[_AddressUsage, None] = {}  # addresses within their share that have a waiting connection
 
     def admit(self, guest: BudgetedConnection, host: str | None) -> bool:
-        """Somebody came from there; False: too many have already. A host that is None has no share of its own."""
+        """Admit a connection; return False at the limit of its address. A host of None has no share of its own."""
         address = self._address_of(host)
         if self._is_full(address):
             return False
@@ -105,7 +106,7 @@ class UnauthenticatedBudget:
         return True
 
     def change_address(self, guest: BudgetedConnection, host: str) -> bool:
-        """A proxy said where it comes from; False: too many have already, and it has to go."""
+        """Change the address to the one that a proxy has forwarded; return False at its limit: close the connection."""
         address = self._address_of(host)
         if guest.state is BudgetState.GONE or address is guest.address:
             return True
@@ -117,7 +118,7 @@ class UnauthenticatedBudget:
         return True
 
     def update_usage(self, guest: BudgetedConnection, size: int) -> bool:
-        """A guest holds so many bytes now, and may have to wait; False: it has to go."""
+        """Set the bytes that a connection holds, and pause it if necessary; return False if it must be closed."""
         change = size - guest.held
         if not change or guest.state is BudgetState.GONE:
             return True
@@ -135,7 +136,7 @@ class UnauthenticatedBudget:
         return change < 0 or self.held <= self._budget + self._budget // 4
 
     def remove(self, guest: BudgetedConnection) -> None:
-        """The guest has gone, or is known now."""
+        """Remove a connection that is closed or authenticated."""
         if guest.state is not BudgetState.GONE:
             self._exit(guest)
             guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.LEAVE)
@@ -193,7 +194,7 @@ class UnauthenticatedBudget:
             del self._ready[address]
             guest = next(iter(address.waiting))
             del address.waiting[guest]
-            self._sort(address)  # at the end of the line, if somebody else waits there
+            self._sort(address)  # behind the other addresses, if another connection waits there
             guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_AVAILABLE)
             room -= READ_SIZE
             guest.resume()

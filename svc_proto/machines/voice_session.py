@@ -1,7 +1,7 @@
-"""The life of a voice session: who speaks for it, what was said, and what a socket that comes back has missed.
+"""Lifecycle of a voice session: ownership by a socket, event recording, resume and replay.
 
-Times are monotonic seconds. Ids begin with 1 and never repeat (wire terminal-voice 4.7). What was said is kept in a
-ring of so many events and so many bytes; a ring that is full forgets its oldest (4.8).
+Times are monotonic seconds. Ids begin with 1 and never repeat (wire terminal-voice 4.7). Events are kept in a ring with
+limits of events and bytes; a full ring drops its oldest events (4.8).
 """
 
 from __future__ import annotations
@@ -34,18 +34,16 @@ UNCLAIMED_TIMEOUT = 120.0  # s that a session waits for a socket, wire terminal-
 RESUME_WINDOW = 30.0  # s, default of RELAY_VOICE_RESUME_TTL_MS, wire terminal-voice 4.8
 RING_EVENTS = 2000  # wire terminal-voice 4.8
 RING_BYTES = 4 * 1024 * 1024  # about a minute of 24 kHz audio in base64
-ACKNOWLEDGED = (
-    "event_id",
-    "audio_event_id",
-    "played_audio_event_id",
-    "input_chunk_id",
-)  # a cursor's, in order
-DETACHED_MAX_EVENTS = RING_EVENTS // 2  # recorded while nobody listens, before whoever speaks has to wait: the other
-DETACHED_MAX_BYTES = RING_BYTES // 2  # half of the ring is for what was said right before, and may not have arrived
+# Acknowledged ids, in the order of the cursor's fields.
+ACKNOWLEDGED = ("event_id", "audio_event_id", "played_audio_event_id", "input_chunk_id")
+# Limits of events recorded without a client, before the producer must pause. The other half of the ring is for events
+# sent just before, which may not have arrived.
+DETACHED_MAX_EVENTS = RING_EVENTS // 2
+DETACHED_MAX_BYTES = RING_BYTES // 2
 
 
 class VoiceState(Enum):
-    """Where a voice session is in its life."""
+    """State of a voice session."""
 
     FRESH = "fresh"
     STARTING = "starting"
@@ -55,7 +53,7 @@ class VoiceState(Enum):
 
 
 class VoiceTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     ATTACH = "attach"
     READY = "ready"
@@ -69,21 +67,21 @@ class VoiceTrigger(Enum):
 _S, _T = VoiceState, VoiceTrigger
 VOICE_TABLE: Table[VoiceState, VoiceTrigger] = {
     (_S.FRESH, _T.ATTACH): _S.STARTING,  # the first socket owns the session
-    (_S.FRESH, _T.EXPIRE): _S.CLOSED,  # nobody came within 120 s
-    (_S.STARTING, _T.READY): _S.ATTACHED,  # whatever the session needs is there
-    (_S.STARTING, _T.RELEASE): _S.FRESH,  # it could not be had, or the socket has gone: somebody may try again
-    (_S.ATTACHED, _T.RESUME): _S.ATTACHED,  # another socket showed the token: the session is its own now
-    (_S.ATTACHED, _T.DETACH): _S.DETACHED,  # the socket was lost, and there is something to come back for
-    (_S.ATTACHED, _T.RELEASE): _S.FRESH,  # the socket has gone, and there is nothing to come back for but the session
+    (_S.FRESH, _T.EXPIRE): _S.CLOSED,  # no socket attached within 120 s
+    (_S.STARTING, _T.READY): _S.ATTACHED,  # the session's resources are ready
+    (_S.STARTING, _T.RELEASE): _S.FRESH,  # no resources, or the socket closed: another socket may attach
+    (_S.ATTACHED, _T.RESUME): _S.ATTACHED,  # another socket showed the token and owns the session now
+    (_S.ATTACHED, _T.DETACH): _S.DETACHED,  # the socket was lost, and there is something to resume
+    (_S.ATTACHED, _T.RELEASE): _S.FRESH,  # the socket was lost, and there is nothing to resume
     (_S.DETACHED, _T.RESUME): _S.ATTACHED,  # a socket showed the token within the window
-    (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # none did
+    (_S.DETACHED, _T.EXPIRE): _S.CLOSED,  # no socket showed the token in time
     **{(state, _T.CLOSE): _S.CLOSED for state in _S},
 }
 
 
 @frozen
 class ClaimDenied:
-    """A socket is not to have the session: a word for the client and the code to close with (wire 4.8, 6.3)."""
+    """Refusal of a socket: a reason for the client, and the close code (wire 4.8, 6.3)."""
 
     reason: str
     close_code: int
@@ -97,32 +95,32 @@ CLOSED = ClaimDenied("session_closed", 4008)
 
 
 class EventIds(NamedTuple):
-    """The numbers of one event; `audio` is 0 for one without audio."""
+    """Ids of one event; `audio` is 0 for an event without audio."""
 
     event: int
     audio: int = 0
 
 
 class Cursor(NamedTuple):
-    """How far a client has come, by ids; 0 for nothing."""
+    """Progress of a client, by ids; 0 for none."""
 
     event: int = 0
     audio: int = 0
-    played: int = 0  # audio events heard to the end
-    chunk: int = 0  # of its own microphone, that the server has taken
+    played: int = 0  # audio events played to the end
+    chunk: int = 0  # of the client's microphone, received by the server
 
     def up_to(self, other: Cursor) -> Cursor:
-        """The greater one of each."""
+        """Return the maximum of each field."""
         return Cursor(*map(max, self, other))
 
     @classmethod
     def from_ack(cls, message: Mapping[str, object]) -> Cursor:
-        """The fields of `client.ack`; `Refused` 400 for what is no whole number (wire 4.7)."""
+        """Parse the fields of `client.ack`; raise `Refused` 400 for a value that is not a whole number (wire 4.7)."""
         return cls(*(_cursor(message, name) or 0 for name in ACKNOWLEDGED))
 
     @classmethod
     def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
-        """The fields of `session.resume`; those that are missing are as acknowledged. `Refused` 400 as above."""
+        """Parse the fields of `session.resume`; missing ones are taken from `acked`. Raise `Refused` 400 as above."""
         given = [_cursor(message, f"last_{name}") for name in ACKNOWLEDGED]
         return cls(*(known if value is None else value for value, known in zip(given, acked, strict=True)))
 
@@ -132,7 +130,7 @@ NO_CURSOR = Cursor()
 
 @frozen
 class Replay:
-    """A socket has the session now: where it begins, and what it has missed."""
+    """Result of a resume: the cursor, and the events that the socket has missed."""
 
     cursor: Cursor
     events: tuple[str, ...]  # JSON texts, as they were sent
@@ -140,23 +138,26 @@ class Replay:
 
 @define(kw_only=True)
 class VoiceSessionLifecycle:
-    """One session's state. Whoever asks acts on the answer."""
+    """State of one voice session; the caller acts on the results."""
 
     token_hash: str  # SHA-256 of the resume token
     window: float = RESUME_WINDOW  # s
-    deadline: float | None  # when `expire` is due
+    deadline: float | None  # monotonic s at which `expire` is due
     state: VoiceState = field(default=_S.FRESH, init=False)
     acked: Cursor = field(default=NO_CURSOR, init=False)
-    last: EventIds = field(default=EventIds(0, 0), init=False)  # the numbers given last
+    last: EventIds = field(default=EventIds(0, 0), init=False)  # the last ids
     expired: bool = field(default=False, init=False)
     _ring: deque[tuple[EventIds, str]] = field(factory=deque, init=False, repr=False)
-    _size: int = field(default=0, init=False)  # bytes of that
+    _size: int = field(default=0, init=False)  # bytes of the ring
     _away: list[int] = field(factory=lambda: [0, 0], init=False)  # events and bytes recorded while detached
 
-    # --- who speaks for it ---
+    # --- ownership ---
 
     def attach(self) -> bool:
-        """A socket has come. The first one owns the session; `ready` or `release` follows. Others have to `resume`."""
+        """Attach the first socket, which then owns the session; False for later ones, which have to `resume`.
+
+        `ready` or `release` follows.
+        """
         if self.state is not _S.FRESH:
             return False
         self._step(_T.ATTACH)
@@ -164,69 +165,72 @@ class VoiceSessionLifecycle:
         return True
 
     def ready(self) -> None:
-        """Whatever the session needs is there."""
+        """Mark the session's resources as ready."""
         self._step(_T.READY)
 
     def release(self, now: float) -> None:
-        """The owner has gone, or gets nothing: as before it came."""
+        """Release the session from its socket, so that any socket may attach again."""
         self._step(_T.RELEASE)
         self.deadline = now + UNCLAIMED_TIMEOUT
 
     def detach(self, now: float) -> float:
-        """The owner was lost: keep everything for a while; until when."""
+        """Keep the session after the loss of its socket, and return the deadline for a resume."""
         self._step(_T.DETACH)
         self._away = [0, 0]
         self.deadline = now + self.window
         return self.deadline
 
     def extend(self, until: float) -> None:
-        """Wait longer, or less long, for somebody to come back; nothing when nobody is missing."""
+        """Set another deadline for a resume; do nothing unless detached."""
         if self.state is _S.DETACHED:
             self.deadline = until
 
     def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
-        """A socket asks for the session. `Refused` 400 for a cursor that is no whole number changes nothing."""
+        """Give the session to the socket that shows its token, or deny it.
+
+        `Refused` 400 for a cursor that is not a whole number changes nothing.
+        """
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()
         if not secrets_equal(sha256_hex(as_text(token) or ""), self.token_hash):
             return BAD_TOKEN
         if self.state is _S.FRESH:
-            return NOT_CLAIMED  # it comes from a socket that the session was released from
+            return NOT_CLAIMED  # the token is from a socket that the session was released from
         cursor = self._clamped(Cursor.from_resume(message, self.acked))
         self._step(_T.RESUME)
         self.deadline = None
         return Replay(cursor, self.missed(cursor))
 
     def denial(self) -> ClaimDenied:
-        """What a candidate gets that says anything else, or says nothing for too long."""
+        """Return the denial for a socket that sends anything but a resume, or nothing for too long."""
         if self.state is _S.STARTING:
             return INITIALIZING
         if self.state is _S.CLOSED:
             return EXPIRED if self.expired else CLOSED
         return NOT_CLAIMED
 
-    # --- how it ends ---
+    # --- end ---
 
     def expire(self) -> None:
-        """`deadline` has come: the end."""
+        """End the session, because `deadline` has passed."""
         self._step(_T.EXPIRE)
         self.expired = True
         self._end()
 
     def close(self) -> None:
-        """The end, for whatever other reason. Harmless the second time."""
+        """End the session for any other reason. A second call has no effect."""
         self._step(_T.CLOSE)
         self._end()
 
-    # --- what is said ---
+    # --- events ---
 
     def number(self, *, audio: bool = False) -> EventIds:
-        """The numbers of the next event."""
+        """Return the ids of the next event."""
         self.last = EventIds(self.last.event + 1, self.last.audio + audio)
         return self.last if audio else EventIds(self.last.event)
 
     def record(self, ids: EventIds, text: str) -> None:
-        """Keep an event for whoever comes back; the oldest go until there is room."""
+        """Store an event for replay; drop the oldest until there is room."""
         if self.state is _S.CLOSED:
             return
         self._ring.append((ids, text))
@@ -238,25 +242,25 @@ class VoiceSessionLifecycle:
             self._away[1] += len(text)
 
     def missed(self, cursor: Cursor) -> tuple[str, ...]:
-        """What a client that has come so far has missed, in order (wire 4.8)."""
+        """Return the events after the cursor, in order (wire 4.8)."""
         heard = max(cursor.audio, cursor.played)
         return tuple(text for ids, text in self._ring if (ids.audio > heard if ids.audio else ids.event > cursor.event))
 
     def ack(self, cursor: Cursor) -> None:
-        """The client has come so far."""
+        """Advance the client's acknowledged cursor."""
         self.acked = self.acked.up_to(self._clamped(cursor))
 
     @property
     def has_room(self) -> bool:
-        """False while nobody listens and so much was said that more would push out what somebody may have missed."""
+        """Report whether more events can be recorded; while detached, before they displace events for the replay."""
         if self.state is not _S.DETACHED:
             return True
         return self._away[0] < DETACHED_MAX_EVENTS and self._away[1] < DETACHED_MAX_BYTES
 
-    # --- below ---
+    # --- helpers ---
 
     def _clamped(self, cursor: Cursor) -> Cursor:
-        """Nobody has come further than we have."""
+        """Limit a cursor to the ids that were sent."""
         event, audio = self.last
         return Cursor(min(cursor.event, event), min(cursor.audio, audio), min(cursor.played, audio), cursor.chunk)
 

@@ -1,1 +1,1 @@
-"""`/metrics`, `/healthz`, `/readyz`."""
+"""Monitoring: `/metrics`, `/healthz` and `/readyz`."""

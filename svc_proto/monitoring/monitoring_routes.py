@@ -1,13 +1,13 @@
-"""What a monitor asks of every server: `/metrics`, `/healthz` and `/readyz`, and who may.
+"""Monitoring routes of every server: `/metrics`, `/healthz` and `/readyz`, and their access policy.
 
-| route    | for                                                                | says                             |
+| route    | for                                                                | answer                           |
 |----------|--------------------------------------------------------------------|----------------------------------|
-| /metrics | programs of this host; with a token whoever shows it, nobody else  | what was counted, as OpenMetrics |
-| /healthz | anybody                                                            | the process answers              |
-| /readyz  | anybody                                                            | 503 with reasons: send no work   |
+| /metrics | programs of this host; with a token set, only clients that show it | metrics in OpenMetrics format    |
+| /healthz | any client                                                         | the process answers              |
+| /readyz  | any client                                                         | 503 with reasons: send no work   |
 
-The core counts and the host writes the text (decision 139): values go out by `Compute`, and only what carries that out
-knows OpenMetrics.
+The core counts and the host formats (decision 139): values leave the core by `Compute`, and only its implementation
+depends on OpenMetrics.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = ["OPENMETRICS", "MonitoringRoutes"]
 OPENMETRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
 TEXT_TIMEOUT = 5.0  # s
 STORE_TIMEOUT = 2.0  # s
-KNOWN_TTL = 1.0  # s for which an answer of the store counts: whoever asks more often costs it nothing
+KNOWN_TTL = 1.0  # s for which the store's answer is cached, so that frequent requests do not load the store
 BEARER = ((b"www-authenticate", b"Bearer"),)
 NO_STORE = ((b"cache-control", b"no-store"),)
 
 
 class MonitoringRoutes:
-    """The routes and their policy."""
+    """Monitoring routes and their access policy."""
 
     def __init__(
         self,
@@ -56,8 +56,11 @@ class MonitoringRoutes:
         address: Callable[[Request], str] = lambda request: request.peer.host,
         store: bool = True,
     ) -> None:
-        """`guesses` is what else the service counts; `local` is the rule for programs of this host, and `address` says
-        who is counted for a wrong token, for itself. Without a `store` none has to answer."""
+        """Create the routes. `guesses` is the service's own limiter, whose blocks are counted as well.
+
+        `local` decides on programs of this host. `address` returns the address that wrong tokens are counted for, in a
+        limiter of this object. Without a `store` none is checked.
+        """
         self._token = token.encode("utf-8")
         self._guesses = guesses
         self._limiter = AuthRateLimiter()
@@ -68,13 +71,13 @@ class MonitoringRoutes:
         self._reasons: list[str] = []
 
     def bind(self, engine: Engine, door: AdmissionControl, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
-        """`more` gives what the service itself has to show."""
+        """Connect to the engine; `more` returns the service's own metrics."""
         self._engine = engine
         self._door = door
         self._more = more
 
     def routes(self, metrics: Enum, anybody: Enum) -> list[Route]:
-        """The rows, with the policies of a service: one that calls `check`, and one that lets everybody in."""
+        """Return the routes, with two policies of the service: one that calls `check`, and a public one."""
         return [
             Route(method="GET", pattern="/metrics", access=metrics, handler=self._metrics, body_limit=0),
             Route(method="GET", pattern="/healthz", access=anybody, handler=self._healthz, body_limit=0),
@@ -82,11 +85,11 @@ class MonitoringRoutes:
         ]
 
     def metric_families(self) -> tuple[MetricFamily, ...]:
-        """All that there is to show at the moment."""
+        """Return all metrics with their present values."""
         return (*self._engine.counts.metric_families(), *self._gauges(), *self._more())
 
     def check(self, request: Request) -> None:
-        """Raise `Refused` 401, 403 or 429 unless the caller may see what was counted."""
+        """Raise `Refused` 401, 403 or 429 unless the client may read the metrics."""
         if not self._token:
             if not self._local(request):
                 raise Refused(403, "loopback_only", "without SVC_METRICS_TOKEN metrics are for programs on this host")
@@ -125,7 +128,7 @@ class MonitoringRoutes:
         status, word = (503, "not ready") if reasons else (200, "ready")
         return json_response(status, {"status": word, "reasons": reasons}, NO_STORE)
 
-    # --- what is there at the moment ---
+    # --- present values ---
 
     def _gauges(self) -> list[MetricFamily]:
         engine, door = self._engine, self._door

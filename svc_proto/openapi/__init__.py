@@ -1,1 +1,1 @@
-"""What each server of ours says of itself, beside its own routes: what those are, as documents, and how it fares."""
+"""OpenAPI documents of the servers, built from their route tables."""

@@ -1,4 +1,4 @@
-"""A server's routes as an OpenAPI 3.1 document: the table of routes says what there is, the manual what it means."""
+"""OpenAPI 3.1 document of a server: the operations from its route table, the texts from its `ApiDoc`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LivenessJson(TypedDict):
 
 
 class ReadinessJson(TypedDict):
-    """Whether the server accepts work, with the reasons if not."""
+    """Readiness of the server, with the reasons if not ready."""
 
     status: Literal["ready", "not ready"]
     reasons: list[str]
@@ -60,12 +60,12 @@ _APART = re.compile(r"\W+")
 
 
 def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> bytes:
-    """The document as JSON. `prefix` is the path under which a proxy serves all of it."""
+    """Return the document as JSON. `prefix` is the path under which a proxy serves all of it."""
     return strict_json.dumps_bytes(build_document(routes, manual, prefix))
 
 
 def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> dict[str, object]:
-    """The document. Raises `KeyError` for a route of which the manual says nothing."""
+    """Return the document. Raises `KeyError` for a route without documentation."""
     themes = {label: theme for theme, rows in manual.says.items() for label in rows}
     says = {label: row for rows in manual.says.values() for label, row in rows.items()}
     writer = _DocumentBuilder(manual)
@@ -89,7 +89,7 @@ def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") ->
 
 @frozen
 class _DocumentBuilder:
-    """Writer of one document, which holds each shared schema and refusal once."""
+    """Builder of one document, which holds each shared schema and refusal once."""
 
     manual: ApiDoc
     parts: SchemaComponents = field(factory=SchemaComponents)
@@ -112,7 +112,7 @@ class _DocumentBuilder:
         return {**found, "responses": self._responses(route, says)}
 
     def _places(self, route: Route) -> list[dict[str, object]]:
-        """What stands in the braces of the path."""
+        """Return the path parameters."""
         text = {"type": "string", "minLength": 1}
         return [
             {
@@ -126,7 +126,7 @@ class _DocumentBuilder:
         ]
 
     def _members(self, kind: type | None, place: str) -> list[dict[str, object]]:
-        """The members of a class as parameters."""
+        """Return the members of a class as parameters."""
         if kind is None:
             return []
         whole = inline_schema_of(kind, self.parts)
@@ -147,7 +147,7 @@ class _DocumentBuilder:
         return content
 
     def _stream(self, events: Mapping[str, object]) -> dict[str, object]:
-        """A schema of a stream is that of each event; one without a name is a `message`."""
+        """Return the schema of each event of a stream; an event without a name is a `message`."""
         name = {"enum": [*events]} if events else {"type": "string"}
         told: dict[str, object] = {
             "type": "object",
@@ -187,5 +187,5 @@ class _DocumentBuilder:
 
 
 def _identity(route: Route) -> str:
-    """`get_sessions_by_token_prefix`."""
+    """Return the operation's id, such as `get_sessions_by_token_prefix`."""
     return _APART.sub("_", route.method.lower() + _BRACES.sub(r"by_\1", route.pattern)).strip("_")

@@ -1,8 +1,8 @@
-"""What a route says of itself, as data beside the routes: from it come the documents of a server (`openapi.openapi`).
+"""Documentation of routes as data beside the routes: the source of a server's OpenAPI document (`openapi.document`).
 
-    SAYS = {"Sessions": {"GET /sessions": Says("The paired devices", Sessions), ...}, ...}
+    OPERATIONS = {"Sessions": {"GET /sessions": OperationDoc("List the paired devices", Sessions), ...}, ...}
 
-Nothing of it is loaded before somebody asks for a document.
+The tables are loaded with the first request for a document.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ SchemaType: TypeAlias = object
 
 @frozen
 class OperationDoc:
-    """One route. `answer` has the status `status`, `other_responses` other answers that are no refusals, by status or
-    as `2XX`.
+    """Documentation of one route.
 
-    `body` is what it reads, `query` and `headers` are classes whose members are its parameters. `error_responses`:
-    refusals that are its own, and what they mean; those of the door and of the protocol need no word. `events`: of a
-    stream, the data of each event by its name. `client_messages` and `server_messages`: of a WebSocket, what the client
-    says in its messages, and the server.
+    `answer` has the status `status`; `other_responses` has further successes, by status or as `2XX`. `body` is the type
+    of the request body; `query` and `headers` are classes whose members are the parameters. `error_responses` has the
+    route's own refusals with their meaning; those of admission and protocol are common. `events`: data types of a
+    stream's events, by name. `client_messages` and `server_messages`: messages of a WebSocket, by direction.
     """
 
     summary: str
@@ -45,12 +44,12 @@ class OperationDoc:
 
 
 OperationTable: TypeAlias = Mapping[str, Mapping[str, OperationDoc]]
-"""Themes, and their routes by label: `"GET /sessions"`."""
+"""Topics, and their routes by label: `"GET /sessions"`."""
 
 
 @frozen
 class AccessDoc:
-    """A policy in words, and the names of the schemes of which one has to be shown; an empty one: none has to be."""
+    """Access policy in words, and the names of the schemes of which one is required; an empty name: none is."""
 
     words: str
     schemes: tuple[str, ...] = ()
@@ -58,12 +57,12 @@ class AccessDoc:
 
 @frozen(kw_only=True)
 class ApiDoc:
-    """All that a server says of itself. `refusal` names what a path answers where it refuses, and gives its shape."""
+    """Documentation of a server. `refusal` returns the name and the type of a path's refusals."""
 
     title: str
     description: str
     says: OperationTable
     access_docs: Mapping[Enum, AccessDoc]
     schemes: Mapping[str, Mapping[str, str]]
-    path_parameters: Mapping[str, str]  # what stands in the braces of paths
+    path_parameters: Mapping[str, str]  # by name in the braces of paths
     refusal: Callable[[str], tuple[str, SchemaType]]

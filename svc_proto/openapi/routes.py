@@ -1,6 +1,6 @@
-"""`/openapi.json`, which describes the routes of a server, and `/docs`, a page that shows it.
+"""Routes `/openapi.json`, which describes the routes of a server, and `/docs`, a page that displays it.
 
-They are made when somebody first asks for one, and are bytes from then on (decision 146).
+The document is built at the first request, and kept as bytes (decision 146).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OpenApiRoutes:
         self._written: StaticAsset | None = None
 
     def routes(self, access: Enum) -> list[Route]:
-        """The rows, with a policy of the service."""
+        """Return the two routes, with a policy of the service."""
         return [
             Route(method="GET", pattern="/openapi.json", access=access, handler=self._document, body_limit=0),
             Route(method="GET", pattern="/docs", access=access, handler=self._page, body_limit=0),
@@ -37,13 +37,13 @@ class OpenApiRoutes:
 
     def _document(self, request: Request) -> Response:
         if self._written is None:
-            from svc_proto.openapi.document import document_json  # noqa: PLC0415, RUF100 - few ask for it
+            from svc_proto.openapi.document import document_json  # noqa: PLC0415, RUF100 - rarely used
 
             body = document_json(self._router().routes, self._manual(), self._prefix)
             self._written = StaticAsset(b"application/json", body)
         return self._written.answer(request)
 
     def _page(self, request: Request) -> Response:
-        from svc_proto.openapi.viewer_page import PAGE  # noqa: PLC0415, RUF100 - few ask for it
+        from svc_proto.openapi.viewer_page import PAGE  # noqa: PLC0415, RUF100 - rarely used
 
         return PAGE.answer(request)

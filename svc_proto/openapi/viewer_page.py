@@ -1,6 +1,6 @@
-"""The page that shows a server's document: one file, whose policy lets its own script and style run and nothing else.
+"""Viewer page of a server's OpenAPI document: one file, whose policy permits only its own script and style.
 
-It asks its own server for `document.json` beside it, and nobody for anything else. Text is never made into markup.
+It loads only `openapi.json` beside it from its own server. Text is never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ HTML = f"""<!doctype html>
 
 
 def _hash(text: str) -> bytes:
-    """A source of Content Security Policy 3: a script or style of exactly this text."""
+    """Return a source of Content Security Policy 3: a script or style of exactly this text."""
     return b"'sha256-%s'" % b64encode(sha256(text.encode("utf-8")).digest())
 
 

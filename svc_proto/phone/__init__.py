@@ -1,6 +1,6 @@
-"""The phone side of the protocol: pair, stay connected, answer commands.
+"""Phone side of the protocol: pair, stay connected, execute bridge commands.
 
-The names that embedders may use: docs/reference/public-names.md.
+Public names for embedders: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
-"""Reading arguments from a JSON body the way phones do: through text (wire/bridge.md, "Types").
+"""Parsing of arguments in a JSON body as phones do: by way of text (wire/bridge.md, "Types").
 
 - int-ish: a number or a numeric string without fraction or exponent. `12` and `"12"` are equal; `12.0` and `"12.5"`
-  count as missing, and so does what does not fit the integer's width.
+  count as missing, and so does a number that exceeds the integer's width.
 - bool-ish: exactly `true` or `false`, lower case, bare or quoted.
 - A null counts as missing.
-- An array or object where a scalar is expected is refused with 400 and the name of the field.
-- Half of a surrogate pair becomes `?`: it has no UTF-8 form and could not be sent on.
+- An array or object in place of a scalar is refused with 400 and the name of the field.
+- A lone surrogate becomes `?`: it has no UTF-8 form and cannot be sent.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class CommandArguments:
-    """The body of one command. Names given together are spellings of one argument; the first that is there wins."""
+    """Body of one bridge command; of several names, spellings of one argument, the first present one counts."""
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = body
 
     def only(self, *names: str) -> None:
-        """Refuse any member but these, 400 with its name. A null is as good as missing."""
+        """Refuse other members than these: 400 with the name; a null counts as missing."""
         for name, value in self._body.items():
             if value is not None and name not in names:
                 raise CommandRefused(400, f"unknown argument: {replace_lone_surrogates(name[:MAX_NAME])}")
 
     def value(self, *names: str) -> object:
-        """The value as it came, or None."""
+        """Return the value unchanged, or None."""
         for name in names:
             value = self._body.get(name)
             if value is not None:
@@ -45,24 +45,24 @@ class CommandArguments:
         return None
 
     def text(self, *names: str) -> str | None:
-        """A scalar as text (numbers and booleans as JSON writes them), or None."""
+        """Return a scalar as text (numbers and booleans as JSON writes them), or None."""
         value = self.value(*names)
         return None if value is None else scalar_text(value, names[0])
 
     def non_blank_text(self, *names: str) -> str | None:
-        """Like `text`, with a blank one counted as missing."""
+        """Return a text like `text`, or None for a blank one."""
         value = self.text(*names)
         return value if value is not None and value.strip() else None
 
     def required(self, *names: str) -> str:
-        """A text that must be there and not blank, or 400."""
+        """Return a text that is not blank; raise `CommandRefused` 400 otherwise."""
         value = self.non_blank_text(*names)
         if value is None:
             raise CommandRefused(400, f"missing or empty argument: {names[0]}")
         return value
 
     def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
-        """An int-ish value of `bits` width, or None."""
+        """Return an int-ish value of `bits` width, or None."""
         value = self.text(*names)
         if value is None or _INTEGER.fullmatch(value) is None:
             return None
@@ -71,18 +71,18 @@ class CommandArguments:
         return number if -limit <= number < limit else None
 
     def required_integer(self, *names: str) -> int:
-        """An int-ish value that must be there, or 400."""
+        """Return an int-ish value; raise `CommandRefused` 400 otherwise."""
         value = self.integer(*names)
         if value is None:
             raise CommandRefused(400, f"missing or not an integer: {names[0]}")
         return value
 
     def boolean(self, *names: str) -> bool | None:
-        """A bool-ish value, or None."""
+        """Return a bool-ish value, or None."""
         return coercion.coerce_boolean(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:
-        """An object, empty when missing; 400 for anything else."""
+        """Return an object, empty when missing; raise `CommandRefused` 400 for another type."""
         value = self._body.get(name)
         found = {} if value is None else as_object(value)
         if found is None:
@@ -90,7 +90,7 @@ class CommandArguments:
         return found
 
     def array(self, name: str) -> list[object]:
-        """An array, empty when missing; 400 for anything else."""
+        """Return an array, empty when missing; raise `CommandRefused` 400 for another type."""
         value = self._body.get(name)
         found = [] if value is None else as_array(value)
         if found is None:
@@ -99,7 +99,7 @@ class CommandArguments:
 
 
 def scalar_text(value: object, name: str) -> str:
-    """A JSON scalar as text; 400 naming the field for an array or an object."""
+    """Return a JSON scalar as text; raise `CommandRefused` 400 with the field's name for an array or an object."""
     number = None if as_text(value) is not None else coercion.coerce_integer(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
         raise CommandRefused(400, f"{name} is out of range")
@@ -110,15 +110,15 @@ def scalar_text(value: object, name: str) -> str:
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """The text with each lone surrogate replaced by `?`."""
+    """Return the text with each lone surrogate replaced by `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def clamp(value: int, low: int, high: int) -> int:
-    """The nearest number in `low..high`."""
+    """Return the nearest number in `low..high`."""
     return max(low, min(high, value))
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 units, as phones count."""
+    """Return the length in UTF-16 units, as phones count."""
     return len(text.encode("utf-16-le")) // 2

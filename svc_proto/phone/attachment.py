@@ -1,17 +1,17 @@
-"""An attachment in a chat: a media marker, fetched from the relay, or a card that says why not.
+"""Attachment in a chat: a media marker whose file is fetched from the relay, or a card with the reason why not.
 
-SPEC.md "Client attachment fetch", with what its rows imply (a fetch that succeeds, a tap, another try):
+SPEC.md "Client attachment fetch", with the implied rows (a successful fetch, a tap, a retry):
 
-| state       | trigger     | next        |                                                              |
-|-------------|-------------|-------------|--------------------------------------------------------------|
-| LOADING     | HOLD        | LOADING     | on cellular with auto-fetch off: a tap-to-download affordance  |
-| LOADING     | TAP         | LOADING     | the person asked for it: fetch                                |
-| LOADING     | FETCHED     | READY       |                                                              |
-| LOADING     | TOO_LARGE   | FAILED      | "file too large"                                              |
-| LOADING     | UNREACHABLE | UNAVAILABLE | the card names the reason: relay offline                      |
-| LOADING     | FORBIDDEN   | UNAVAILABLE | sandbox violation                                             |
-| LOADING     | MISSING     | UNAVAILABLE | file not found                                                |
-| UNAVAILABLE | TAP         | LOADING     | try again                                                     |
+| state       | trigger      | next        |                                                              |
+|-------------|--------------|-------------|--------------------------------------------------------------|
+| LOADING     | WAIT_FOR_TAP | LOADING     | on cellular with auto-fetch off: a tap-to-download affordance |
+| LOADING     | TAP          | LOADING     | requested by the user: fetch                                 |
+| LOADING     | FETCHED      | READY       |                                                              |
+| LOADING     | TOO_LARGE    | FAILED      | "file too large"                                             |
+| LOADING     | UNREACHABLE  | UNAVAILABLE | the card names the reason: relay offline                     |
+| LOADING     | FORBIDDEN    | UNAVAILABLE | sandbox violation                                            |
+| LOADING     | MISSING      | UNAVAILABLE | file not found                                               |
+| UNAVAILABLE | TAP          | LOADING     | try again                                                    |
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _MARKER = re.compile(
     r"|(?P<quote>[\"'`])(?P<quoted>/[^\n]*?)(?P=quote)"
     r"|(?P<words>/(?:(?!MEDIA:)[^\n\"'<>`])+))"
 )
-MAX_PATH_WORDS = 8  # of a path that nobody quoted
+MAX_PATH_WORDS = 8  # of a path without quotes
 
 
 class AttachmentState(Enum):
-    """What the client shows."""
+    """State of an attachment, which decides its display."""
 
     LOADING = "LOADING"
     READY = "READY"
@@ -55,7 +55,7 @@ class AttachmentState(Enum):
 
 
 class AttachmentTrigger(Enum):
-    """What happens to it."""
+    """Trigger of a transition of `ATTACHMENT_TABLE`."""
 
     WAIT_FOR_TAP = "on cellular, auto-fetch off"
     TAP = "tap"
@@ -85,14 +85,14 @@ MESSAGES = {
     AttachmentTrigger.MISSING: "file not found",
 }
 
-NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # a path is judged before it is looked for
+NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # with these, a shorter path is tried
 
 
 @frozen
 class MediaMarker:
-    """A media marker in chat text: a token of the registry, or an absolute path of the host.
+    """Media marker in a chat text: a token of the media registry, or an absolute path of the host.
 
-    A path that nobody quoted may go on behind a blank, or be over: `shorter` are the others it may be, longest first.
+    A path without quotes may end at any blank: `shorter` has the other possible paths, longest first.
     """
 
     token: str | None = None
@@ -101,27 +101,27 @@ class MediaMarker:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The relay's paths that may serve it; the first that is there does."""
+        """The relay's paths to try in this order until one exists."""
         if self.token is not None:
             return (f"/media/{self.token}",)
         return tuple(f"/media/by-path?path={quote(path, safe='')}" for path in (self.path or "", *self.shorter))
 
 
 def find_markers(text: str) -> list[MediaMarker]:
-    """Every marker in a chat text, in order, under either brand (SPEC.md "Media marker in chat text")."""
+    """Return the markers in a chat text, in order, of either brand (SPEC.md "Media marker in chat text")."""
     return [_marker(match) for match in _MARKER.finditer(text)]
 
 
 @define
 class Attachment:
-    """One attachment. Ask `wants_fetch`, fetch `target`, say how it went."""
+    """Attachment of a chat: if `wants_fetch`, fetch `target` and report the result by `on_response`."""
 
     marker: MediaMarker
     preferences: Preferences
     on_cellular: bool = False
     state: AttachmentState = field(default=AttachmentState.LOADING, init=False)
     tapped: bool = field(default=False, init=False)
-    _tried: int = field(default=0, init=False)  # of the marker's targets
+    _tried: int = field(default=0, init=False)  # index in the marker's targets
     message: str = field(default="", init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -130,23 +130,23 @@ class Attachment:
 
     @property
     def wants_fetch(self) -> bool:
-        """Whether to fetch now."""
+        """Report whether to fetch now."""
         held = self.on_cellular and not self.preferences.auto_fetch_on_cellular and not self.tapped
         return self.state is AttachmentState.LOADING and not held
 
     @property
     def target(self) -> str:
-        """Where to fetch it."""
+        """The relay's path to fetch from."""
         return self.marker.targets[self._tried]
 
     @property
     def can_tap(self) -> bool:
-        """Whether to show a tap-to-download affordance: not fetched for now, or worth another try."""
+        """Report whether to show a tap-to-download affordance: a fetch waits for a tap, or the file is unavailable."""
         waiting = self.state is AttachmentState.LOADING and not self.wants_fetch
         return waiting or self.state is AttachmentState.UNAVAILABLE
 
     def tap(self) -> None:
-        """The person asks for it. Nothing where no tap is offered."""
+        """Fetch at the user's request; do nothing if `can_tap` is false."""
         if self.can_tap:
             self._step(AttachmentTrigger.TAP)
             self.tapped = True
@@ -154,11 +154,11 @@ class Attachment:
             self.message = ""
 
     def on_response(self, status: int | None, size: int) -> None:
-        """The relay answered with a status and a body of so many bytes (announced or received); None: no answer."""
-        if self.state is AttachmentState.LOADING:  # else a late answer to a fetch that was given up
+        """Handle the relay's response: status and body size in bytes (announced or received); None: none came."""
+        if self.state is AttachmentState.LOADING:  # else a late response to an abandoned fetch
             trigger = _trigger(status, size, self.preferences.max_inbound)
             if trigger in NOT_THERE and self._tried + 1 < len(self.marker.targets):
-                self._tried += 1  # the path may end earlier
+                self._tried += 1  # try a shorter path
                 return
             self.message = MESSAGES.get(trigger, "")
             self._step(trigger)
@@ -168,7 +168,7 @@ class Attachment:
 
 
 class MediaCache:
-    """What a client keeps of fetched media: the oldest by modification time go first (spec "Limits")."""
+    """Cache of fetched media; the oldest by modification time are deleted first (spec "Limits")."""
 
     def __init__(self, preferences: Preferences) -> None:
         self._cap = preferences.cache_cap
@@ -176,11 +176,11 @@ class MediaCache:
 
     @property
     def size(self) -> int:
-        """How many bytes of it are kept."""
+        """The size of the cached files in bytes."""
         return sum(size for _, size in self._files.values())
 
     def put(self, name: str, size: int, modified: float) -> list[str]:
-        """A file was stored; the names of those to delete so that the cap holds, oldest first."""
+        """Add a stored file; return the names of the files to delete so that the cap holds, oldest first."""
         self._files[name] = (modified, size)
         gone: list[str] = []
         excess = self.size - self._cap

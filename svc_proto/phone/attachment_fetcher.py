@@ -1,7 +1,7 @@
-"""The attachments of a chat, fetched: `Attachment` decides when and what it comes to, here it is carried out.
+"""Fetcher of a chat's attachments, whose state is in `Attachment`.
 
-At most four at once, in the order in which they were shown. What was fetched is kept in memory up to the cap of the
-preferences; the oldest goes first.
+At most four fetches run at once, in the order of display. Fetched files are kept in memory up to the cap of the
+preferences; the oldest is dropped first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AttachmentFetcher"]
 
-MAX_ATTACHMENTS = 100  # attachments that are remembered; the oldest is forgotten, with its fetch
+MAX_ATTACHMENTS = 100  # attachments that are kept; the oldest is dropped, with its fetch
 DOWNLOAD_TIMEOUT = 120.0  # s, for a whole file: 100 MB, the largest that may be allowed, at 7 Mbit/s
 MAX_CONCURRENT = 4  # fetches; the others wait
 
@@ -39,10 +39,10 @@ class _FetchedAttachment:
 
 
 class AttachmentFetcher:
-    """What a chat shows. `source` says where the relay is and what the session token is; None when there is none yet.
+    """Attachments of the displayed texts; `source` returns the relay client, None before the first sign-in.
 
-    Each change is told as `attachment`: `number`, `state`, `message`, `tap` (whether one is offered), `size` in bytes,
-    `content_type`.
+    Each change is reported as `attachment`: `number`, `state`, `message`, `tap` (whether one is offered), `size` in
+    bytes, `content_type`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class AttachmentFetcher:
         self._count = 0
 
     def show(self, text: str) -> list[int]:
-        """A chat text is shown: the numbers of the attachments in it."""
+        """Add the attachments of a displayed text; return their numbers."""
         numbers = []
         for marker in find_markers(text):
             self._count += 1
@@ -79,7 +79,7 @@ class AttachmentFetcher:
         return numbers
 
     def tap(self, number: int) -> bool:
-        """The person asks for one. False when there is nothing to ask for."""
+        """Fetch an attachment at the user's request; return False if it cannot be fetched."""
         shown = self._shown.get(number)
         if shown is None or not shown.attachment.can_tap:
             return False
@@ -89,18 +89,18 @@ class AttachmentFetcher:
         return True
 
     def on_network(self, *, cellular: bool) -> None:
-        """The network is another one: what waited for a better one need not wait."""
+        """Apply a change of the network; fetches that waited for another network may start."""
         self._on_cellular = cellular
         for shown in self._shown.values():
             shown.attachment.on_cellular = cellular
         self.go_on()
 
     def body(self, number: int) -> bytes | None:
-        """The bytes of an attachment, as long as the cache keeps them."""
+        """Return the bytes of an attachment, as long as they are cached."""
         return self._bodies.get(number)
 
     def go_on(self) -> None:
-        """Fetch what wants to be fetched, now that there may be a session, or room for one more."""
+        """Start pending fetches, as far as a session and the limit allow."""
         source = self._source()
         if source is None:
             return
@@ -110,7 +110,7 @@ class AttachmentFetcher:
             self._fetch(number, self._shown[number], source)
 
     def cancel_all(self) -> None:
-        """Give up every fetch."""
+        """Cancel all fetches."""
         for shown in self._shown.values():
             if shown.task is not None:
                 shown.task.cancel()
@@ -149,7 +149,7 @@ class AttachmentFetcher:
         _, shown = self._shown.popitem(last=False)
         if shown.task is not None:
             shown.task.cancel()
-        # Its bytes stay in the cache until their turn comes: that is the cap's business.
+        # The bytes stay in the cache, whose cap limits them.
 
     def _notify(self, number: int) -> None:
         shown = self._shown[number]

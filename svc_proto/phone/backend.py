@@ -1,4 +1,4 @@
-"""What stands behind the phone's side of the bridge: something that performs commands, real or simulated."""
+"""Interface of the phone backend, which performs bridge commands on a real or simulated phone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PhoneBackend", "PhoneCommand", "DelayedReply", "UploadReply", "Comma
 
 @frozen
 class PhoneCommand:
-    """One `bridge.command`: method and path of the route, and its arguments."""
+    """Bridge command: method and path of the route, and its arguments."""
 
     method: str
     path: str
@@ -24,7 +24,7 @@ class PhoneCommand:
 
 @frozen
 class CommandReply:
-    """The answer to a command: an HTTP-like status and a JSON object."""
+    """Answer to a command: an HTTP-like status and a JSON object."""
 
     status: int
     result: Mapping[str, object]
@@ -32,7 +32,7 @@ class CommandReply:
 
 @frozen
 class DelayedReply:
-    """The answer to a command comes after `seconds` (`/wait`)."""
+    """Answer to a command that is due after `seconds` (`/wait`)."""
 
     seconds: float
     reply: CommandReply
@@ -40,7 +40,7 @@ class DelayedReply:
 
 @frozen
 class UploadReply:
-    """The answer is a file: upload it to the relay, then ask `PhoneBackend.on_uploaded` for the reply."""
+    """Answer by a file: upload it to the relay, then call `PhoneBackend.on_uploaded` for the reply."""
 
     file_name: str
     content_type: str
@@ -51,16 +51,16 @@ CommandResponse: TypeAlias = CommandReply | DelayedReply | UploadReply
 
 
 class PhoneBackend(Protocol):
-    """A device. It has no clock and no socket: time is given, bytes are handed over."""
+    """Phone without clock and sockets: time and bytes are passed in."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        """Carry out a command. Never raises: bad arguments are a reply."""
+        """Execute a command; never raise: bad arguments result in a reply."""
         ...
 
     def on_uploaded(self, token: str, scheme: str) -> CommandReply:
-        """The reply to a command whose file is now in the relay's registry under `token`."""
+        """Return the reply to a command whose file is now in the relay's registry under `token`."""
         ...
 
     def status(self, now: Moment) -> Mapping[str, object]:
-        """The payload of a `bridge.status` (wire bridge 1.3)."""
+        """Return the payload of a `bridge.status` (wire bridge 1.3)."""
         ...

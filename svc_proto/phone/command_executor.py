@@ -1,13 +1,13 @@
-"""Commands on their way through the gates and the handset: at most one performance and one answer for each.
+"""Execution of bridge commands through the safety gates and the phone backend: at most once, with one answer.
 
-| what the gate says | what becomes of the command                                                              |
+| result of the gate | effect on the command                                                                    |
 |--------------------|------------------------------------------------------------------------------------------|
-| a reply            | it goes out at once                                                                      |
-| later, an upload   | it goes out when the time has passed, or the file has reached the relay (or has not)     |
-| awaiting           | it goes out when the person decides, or when the gate gives up: time-out, master off, …  |
+| a reply            | the reply is sent at once                                                                |
+| later, an upload   | the reply is sent after the delay, or after the upload has succeeded or failed           |
+| awaiting           | the reply is sent when the user decides, or when the gate gives up: time-out, master off |
 
-All of it belongs to one connection: when that is lost, what waits is never performed and what is under way is given
-up. A request id is taken once: a command that comes again under it is ignored, whatever became of the first.
+All commands belong to one connection: when it is lost, waiting commands are never executed and running ones are
+abandoned. A request id counts once: a repeated command is ignored, whatever the result of the first.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CommandExecutor"]
 
-MAX_COMMANDS = 64  # under way at once; a further one is answered with 503
-MAX_REMEMBERED_IDS = 1024  # request ids that were taken; the oldest is forgotten
+MAX_COMMANDS = 64  # executed at once; a further one is answered with 503
+MAX_REMEMBERED_IDS = 1024  # request ids that are kept; the oldest is dropped
 MAX_ID_CHARS = 200  # characters of a request id, which is a UUID (wire bridge 1.1); a longer one is malformed
 UPLOAD_TIMEOUT = 15.0  # s, wire bridge 3.4
 MAX_PATH_CHARS = 100  # characters of a path in a log record
@@ -43,7 +43,7 @@ MAX_PATH_CHARS = 100  # characters of a path in a log record
 
 @frozen
 class _AwaitingConfirmation:
-    """A command that the person was asked about."""
+    """Command that waits for the user's confirmation."""
 
     confirmation_id: str
     command: PhoneCommand
@@ -51,7 +51,7 @@ class _AwaitingConfirmation:
 
 
 class CommandExecutor:
-    """Carries out `bridge.command`s. `stop()` when there is nobody left to answer.
+    """Executor of `bridge.command`s; call `stop()` when the connection is lost.
 
     `on_change` is called whenever the gate may have changed: after a command, a decision, a switch, a deadline.
     """
@@ -68,7 +68,7 @@ class CommandExecutor:
         on_change: Callable[[], None],
     ) -> None:
         self.answers = answers
-        self.lapsed_at: float | None = None  # when a question last went away undecided, monotonic seconds
+        self.lapsed_at: float | None = None  # when a confirmation last lapsed without a decision, monotonic seconds
         self._engine = engine
         self._gate = gate
         self._scheme = scheme
@@ -82,10 +82,10 @@ class CommandExecutor:
         self._count = 0
 
     def execute(self, payload: JsonObject, relay: RelayClient) -> None:
-        """Take the payload of a `bridge.command`. A malformed one, and one that was taken before, is ignored."""
+        """Execute the command of a `bridge.command` payload; ignore a malformed or repeated one."""
         command = _parse(payload)
         if command is None:
-            return  # nobody could be answered (wire bridge 1.1)
+            return  # without a request id no answer is possible (wire bridge 1.1)
         if not self._remember_id(command.request_id):
             self._engine.log(Level.WARNING, "repeated command", path=command.path[:MAX_PATH_CHARS])
             return
@@ -94,7 +94,7 @@ class CommandExecutor:
             return
         try:
             outcome = self._gate.execute(command, self._engine.now)
-        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset is the answer to this command only
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend fails this command only
             outcome = self._apology(command, error)
         if isinstance(outcome, AwaitingConfirmation):
             self._request_confirmation(_AwaitingConfirmation(outcome.confirmation_id, command, relay))
@@ -103,8 +103,8 @@ class CommandExecutor:
         self.advance()
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
-        """The person's word on a question. False when it is not open any more; `remember` is "do not ask again"."""
-        self.advance()  # what is over by now is over, whatever the person says
+        """Apply the user's decision; return False if the confirmation is not open. `remember`: trust it later."""
+        self.advance()  # expire first, whatever the user decides
         asked = next((each for each in self._asked.values() if each.confirmation_id == confirmation_id), None)
         if asked is None:
             return False
@@ -114,7 +114,7 @@ class CommandExecutor:
         return True
 
     def advance(self) -> None:
-        """Let the gate's time pass: answer what it gave up, and set the timer for what it waits for."""
+        """Apply deadlines of the gate, answer the commands that it gave up, and set the timer."""
         for request_id, performed in self._gate.advance(self._engine.now):
             asked = self._asked.pop(request_id)
             self.lapsed_at = self._engine.now.mono
@@ -127,7 +127,7 @@ class CommandExecutor:
         self._on_change()
 
     def stop(self) -> None:
-        """Give up everything that is under way or waits for the person."""
+        """Abandon all commands that are running or wait for the user."""
         tasks, self._under_way = self._under_way, {}
         for task in tasks.values():
             task.cancel()
@@ -145,7 +145,7 @@ class CommandExecutor:
             self._taken.popitem(last=False)
         return True
 
-    # --- asking ---------------------------------------------------------------------------------------------------
+    # --- confirmations --------------------------------------------------------------------------------------------
 
     def _request_confirmation(self, asked: _AwaitingConfirmation) -> None:
         self._asked[asked.command.request_id] = asked
@@ -167,12 +167,12 @@ class CommandExecutor:
     def _decided(self, asked: _AwaitingConfirmation, *, allow: bool, remember: bool) -> CommandResponse:
         try:
             answer = self._gate.decide(asked.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
-        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset, as above
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend, as above
             return self._apology(asked.command, error)
-        assert answer is not None  # it was open: what had lapsed was settled before
+        assert answer is not None  # the confirmation was open: `advance` has removed lapsed ones
         return answer[1]
 
-    # --- answering ------------------------------------------------------------------------------------------------
+    # --- answers --------------------------------------------------------------------------------------------------
 
     def _answer(self, command: PhoneCommand, performed: CommandResponse, relay: RelayClient) -> None:
         if isinstance(performed, CommandReply):
@@ -215,7 +215,7 @@ class CommandExecutor:
     def _respond(self, command: PhoneCommand, reply: CommandReply) -> None:
         try:
             self._send("bridge", "bridge.response", _response(command, reply))
-        except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: the handset's bug
+        except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: a bug in the backend
             reply = self._apology(command, error)
             self._send("bridge", "bridge.response", _response(command, reply))
         self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
@@ -232,7 +232,7 @@ def _parse(payload: JsonObject) -> PhoneCommand | None:
         return None
     body = payload.object_or_none("body")
     if body is None:
-        body = payload.get_object("params")  # which count only where there is no body (wire bridge 1.1)
+        body = payload.get_object("params")  # used only without a body (wire bridge 1.1)
     return PhoneCommand(method, path, body, request_id)
 
 

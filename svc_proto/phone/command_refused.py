@@ -1,6 +1,6 @@
-"""How a route ends early (wire/bridge.md 3.1): `error` in words, `error_code` where the failure has a name.
+"""Exception that ends a route early with a reply (wire/bridge.md 3.1).
 
-On status 400 the same value comes again as `code`, as phones send it.
+On status 400 the value of `error_code` is repeated as `code`, as phones send it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["CommandRefused"]
 
 
 class CommandRefused(Exception):  # noqa: N818 - an answer, not a fault
-    """Ends a route of the phone early. `error` names the argument at fault, `more` goes with it (wire bridge 3.1)."""
+    """Refusal of a command: `error` names the argument at fault, `more` adds members (wire bridge 3.1)."""
 
     def __init__(self, status: int, error: str, error_code: str | None = None, /, **more: object) -> None:
         super().__init__(error)
@@ -21,7 +21,7 @@ class CommandRefused(Exception):  # noqa: N818 - an answer, not a fault
         self.more = more
 
     def to_reply(self) -> CommandReply:
-        """The refusal as the phone's answer."""
+        """Return the refusal as the phone's reply."""
         result: dict[str, object] = {"error": self.error}
         if self.error_code is not None:
             result["error_code"] = self.error_code

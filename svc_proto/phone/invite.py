@@ -1,6 +1,6 @@
-"""What a phone takes from a pairing QR or invite URL: the relay, the code, and the routes to choose from (wire core 3).
+"""Invite of a phone, from a pairing QR or invite URL: the relay, the code, and the candidates (wire core 3).
 
-Candidates that are malformed are left out, as clients do, and so are those that the person's preferences do not allow:
+Malformed candidates are left out, as clients do. The same applies to those that the user's preferences do not allow:
 "Plain ws:// and http:// routes require explicit user consent in the client" (spec "Client storage").
 """
 
@@ -20,7 +20,7 @@ __all__ = ["Invite", "parse_phone_invite"]
 
 @frozen(kw_only=True)
 class Invite:
-    """An invite: the relay's address, the code, and the routes, best first; without routes only the one address."""
+    """Parsed invite: the relay's address, the code, and the candidates, best first; without any, only the address."""
 
     remote: str
     code: str
@@ -28,7 +28,7 @@ class Invite:
 
 
 def parse_phone_invite(text: str, preferences: Preferences) -> Invite:
-    """Read an invite in any form. `Refused` 400: `invalid_invite`, or `plain_route` where consent is missing."""
+    """Parse an invite in any form; raise `Refused` 400: `invalid_invite`, or `plain_route` without consent."""
     payload = parse_invite(text)
     relay = payload.get_object("relay")
     url, code = relay.text("url"), relay.text("code")

@@ -1,24 +1,24 @@
-"""The person who holds the phone, at a keyboard: lines on one channel, each a decision, a switch or a wish.
+"""Keyboard control of a phone: each line of a channel is a decision, a switch or a text of the user.
 
-| line                        | what it does                                                          |
+| line                        | effect                                                                |
 |-----------------------------|-----------------------------------------------------------------------|
-| `y`, `yes`, `allow`         | allow what the open question asks about                               |
-| `a`, `always`               | allow it, and do not ask again about that verb or action              |
+| `y`, `yes`, `allow`         | allow the command of the open confirmation                            |
+| `a`, `always`               | allow it, and trust that verb or action from now on                   |
 | `n`, `no`, `deny`           | deny it                                                               |
-| `y c2`, `a c2`, `n c2`      | the same of a question by its name                                    |
+| `y c2`, `a c2`, `n c2`      | the same for a confirmation by its name                               |
 | `on`, `off`                 | the master toggle                                                     |
 | `unattended on`, …          | a switch by its name: see `Switch`                                    |
-| `show MEDIA:svc-relay://…`  | a chat text: fetch what is in it                                      |
-| `tap 2`                     | ask for an attachment by its number                                   |
-| `notify Ann: hi`            | a notification has come: the relay is told of it                      |
-| `say what is the time?`     | the agent hears it, and answers aloud                                 |
-| `say question.wav`          | the agent hears the speech in that file                               |
-| `chat what is the time?`    | the same as text, by the agent's line on the relay's host             |
-| `shell uname -a`            | a line for a terminal there                                           |
-| `leave`                     | lets go of both                                                       |
-| `wifi`, `cellular`          | the network is another one now                                        |
+| `show MEDIA:svc-relay://…`  | a chat text: fetch the attachments in it                              |
+| `tap 2`                     | fetch an attachment by its number                                     |
+| `notify Ann: hi`            | a notification arrives, and is sent to the relay                      |
+| `say what is the time?`     | a turn of the voice, which the agent answers aloud                    |
+| `say question.wav`          | the same with the speech in that file                                 |
+| `chat what is the time?`    | the same as text, by the `tui` channel of the relay                   |
+| `shell uname -a`            | a line for a terminal on the relay's host                             |
+| `leave`                     | detach from both channels                                             |
+| `wifi`, `cellular`          | the network has changed                                               |
 
-The core that hears the words decides what they come to; here they are only read.
+This module only parses the lines; `UserInputHandler` acts on them.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ __all__ = [
     "parse_user_input",
 ]
 
-KEYBOARD = Address("stdio", 0)  # from where the runtime accepts standard input
-MAX_DIGITS = 10  # of a number that is typed
-MAX_LINE_BYTES = 4096  # bytes; a longer one is no line of a person
-SOUND = ".wav"  # at the end of what is said: it is a file
+KEYBOARD = Address("stdio", 0)  # address of the channel of standard input
+MAX_DIGITS = 10  # of a number in a line
+MAX_LINE_BYTES = 4096  # bytes; a longer line ends the input
+SOUND = ".wav"  # a text with this suffix names a file
 HELP = (
     "y, a or n answer the open question (a: do not ask again; add its name if several are open); "
     f"on or off turn Device Control on or off; {', '.join(switch.value for switch in Switch)} on or off: that switch; "
@@ -64,6 +64,7 @@ HELP = (
     "say TEXT is heard by the agent, and so is the speech of say FILE.wav, chat TEXT is read by it; "
     "shell LINE is typed on the relay's host, leave ends both"
 )
+# Values: allow, and trust from now on.
 _ANSWERS = {
     "y": (True, False),
     "yes": (True, False),
@@ -73,13 +74,13 @@ _ANSWERS = {
     "n": (False, False),
     "no": (False, False),
     "deny": (False, False),
-}  # allow, remember
+}
 _SWITCHES = {switch.value: switch for switch in Switch}
 
 
 @frozen(kw_only=True)
 class ConfirmationAnswer:
-    """An answer to a question; `which` is its name, None for the one that is open."""
+    """Answer to a confirmation; `which` is its name, None for the only open one."""
 
     allow: bool
     remember: bool
@@ -87,19 +88,19 @@ class ConfirmationAnswer:
 
 
 class TextAction(Enum):
-    """What is to become of a text."""
+    """Use of a text."""
 
-    SHOW = "show"  # a chat text has come
-    NOTIFY = "notify"  # a notification has come
-    SAY = "say"  # the agent is to hear this
-    PLAY = "play"  # the agent is to hear the speech in this file
-    CHAT = "chat"  # the agent is to read this
+    SHOW = "show"  # a chat text is displayed
+    NOTIFY = "notify"  # a notification arrives
+    SAY = "say"  # a voice turn by text
+    PLAY = "play"  # a voice turn by the speech in this file
+    CHAT = "chat"  # a line for the agent
     SHELL = "shell"  # a line for a terminal on the relay's host
 
 
 @frozen
 class TextInput:
-    """A text, and what is to become of it."""
+    """Text with its use."""
 
     verb: TextAction
     text: str
@@ -107,7 +108,7 @@ class TextInput:
 
 @frozen
 class SetSwitch:
-    """A switch is turned on or off."""
+    """Change of a switch."""
 
     switch: Switch
     on: bool
@@ -115,28 +116,28 @@ class SetSwitch:
 
 @frozen
 class TapAttachment:
-    """An attachment is asked for."""
+    """Request for an attachment."""
 
     number: int
 
 
 @frozen
 class NetworkChanged:
-    """The phone is on another network."""
+    """Change of the phone's network."""
 
     cellular: bool
 
 
 @frozen
 class DetachChannels:
-    """Terminal and agent are let go of."""
+    """Request to detach from terminal and agent."""
 
 
 UserInput: TypeAlias = ConfirmationAnswer | SetSwitch | TapAttachment | NetworkChanged | TextInput | DetachChannels
 
 
 def parse_user_input(line: str) -> UserInput | None:
-    """What a line means; None for one that means nothing."""
+    """Parse a line; return None for an invalid one."""
     match line.lower().split():
         case [("on" | "off") as way]:
             return SetSwitch(Switch.MASTER, way == "on")
@@ -146,7 +147,7 @@ def parse_user_input(line: str) -> UserInput | None:
             allow, remember = _ANSWERS[answer]
             return ConfirmationAnswer(allow=allow, remember=remember, which=names[0] if names else None)
         case [("show" | "notify" | "say" | "chat" | "shell") as verb, _, *_]:
-            text = line.strip()[len(verb) :].strip()  # as it was typed: markers have capitals
+            text = line.strip()[len(verb) :].strip()  # in the original case: markers have capitals
             return TextInput(
                 TextAction.PLAY if verb == "say" and text.lower().endswith(SOUND) else TextAction(verb), text
             )
@@ -161,17 +162,17 @@ def parse_user_input(line: str) -> UserInput | None:
 
 
 class UserInputHandler(Protocol):
-    """Who hears the person."""
+    """Handler of the user's lines."""
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """A line came; None when it made no sense."""
+        """Handle a line; None for an invalid one."""
 
     def on_keyboard_closed(self) -> None:
-        """No word will come any more."""
+        """Handle the end of the input."""
 
 
 class KeyboardInputChannel(Channel):
-    """The keyboard. Nothing is written to it: what the person is shown goes to the program as news."""
+    """Channel of the keyboard; nothing is written to it, since texts for the user are `Notify` events."""
 
     __slots__ = ("_left", "_lines", "_listener")
 
@@ -182,7 +183,7 @@ class KeyboardInputChannel(Channel):
         self._left = False
 
     def received(self, data: bytes) -> None:
-        """Hear the lines that are whole."""
+        """Parse the complete lines."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
@@ -194,20 +195,20 @@ class KeyboardInputChannel(Channel):
                 self._listener.on_user_input(parse_user_input(text))
 
     def read_closed(self) -> None:
-        """The keyboard is at its end."""
+        """Handle the end of the input."""
         self.stop_reading()
 
     def closed(self, why: str) -> None:
-        """The person's keyboard is gone: nobody answers any more."""
+        """Handle the end of the channel."""
         super().closed(why)
         self._leave_once()
 
     def stop(self) -> None:
-        """The process ends."""
+        """Stop reading, because the process ends."""
         self.stop_reading()
 
     def stop_reading(self) -> None:
-        """Read no more."""
+        """Stop reading and report the end of the input once."""
         self.abort()
         self._leave_once()
 

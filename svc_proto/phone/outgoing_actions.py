@@ -1,10 +1,10 @@
-"""What would leave the phone on the four routes that always ask (wire bridge 3.7, 5.5), read once.
+"""Outgoing actions: data that would leave the phone by the four always-confirmed routes (wire bridge 3.7, 5.5).
 
-The question to the user and the handset both take the command from here, so that what is confirmed is what happens. A
-member that a route does not know is refused, not ignored: no phone may find something in it that nobody was shown.
+The confirmation and the phone backend both use this parsed form, so that the confirmed action is the executed one. An
+unknown member is refused, not ignored: the backend must not use a member that the user was not shown.
 
-A reference to media is checked for its form and not fetched: a bare token, `MEDIA:<token>`, `<scheme>://<token>`,
-`MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, or a `path`.
+A reference to media is checked for its form and not fetched. Forms: a bare token, `MEDIA:<token>`,
+`<scheme>://<token>`, `MEDIA:<scheme>://<token>` with the scheme of either brand, `MEDIA:/absolute/path`, a `path`.
 """
 
 from __future__ import annotations
@@ -57,32 +57,32 @@ _SHARED = ("attachments", *_ONE_ATTACHMENT, "media_tokens", "paths", "text", "bo
 
 @frozen
 class CallAction:
-    """A call that is about to be made: `/call`."""
+    """Phone call: `/call`."""
 
     number: str
 
     @property
     def question_text(self) -> str:
-        """The question's text."""
+        """The text of the confirmation."""
         return self.number
 
 
 @frozen(kw_only=True)
 class SmsAction:
-    """`/send_sms`. `to` is one line of digits and signs."""
+    """Text message: `/send_sms`; `to` is one line of digits and signs."""
 
     to: str
     body: str
 
     @property
     def question_text(self) -> str:
-        """The question's text: the recipient, then all of the message."""
+        """The text of the confirmation: the recipient, then all of the message."""
         return f"{self.to}\n{self.body}"
 
 
 @frozen
 class OutgoingFile:
-    """A file by its reference as it came, with its announced or guessed type."""
+    """File by its original reference, with its announced or guessed type."""
 
     reference: str
     content_type: str
@@ -99,7 +99,7 @@ class OutgoingFile:
 
 @frozen(kw_only=True)
 class ShareAction:
-    """`/share_media`, and with `to` `/send_mms`: what an app on the phone is opened with."""
+    """Content for an app on the phone: `/share_media`, or with `to` `/send_mms`."""
 
     to: str | None
     attachments: tuple[OutgoingFile, ...]
@@ -109,7 +109,7 @@ class ShareAction:
 
     @property
     def question_text(self) -> str:
-        """The question's text, a line for each thing; the text is last, since it may have lines of its own."""
+        """The text of the confirmation, a line for each member; `text` is last, since it may have several lines."""
         lines = [] if self.to is None else [_line("to", self.to)]
         lines += [] if self.package is None else [_line("app", self.package)]
         lines += [] if self.title is None else [_line("title", self.title)]
@@ -121,7 +121,7 @@ OutgoingAction: TypeAlias = CallAction | SmsAction | ShareAction
 
 
 def parse_call_action(args: CommandArguments) -> CallAction:
-    """The arguments of `/call`."""
+    """Parse the arguments of `/call`."""
     args.only("number")
     number = args.required("number").strip()
     if _DIALABLE.fullmatch(number) is None:
@@ -130,7 +130,7 @@ def parse_call_action(args: CommandArguments) -> CallAction:
 
 
 def parse_sms_action(args: CommandArguments) -> SmsAction:
-    """The arguments of `/send_sms`."""
+    """Parse the arguments of `/send_sms`."""
     try:
         args.only("to", "body")
         to, body = args.required("to"), args.text("body")
@@ -144,12 +144,12 @@ def parse_sms_action(args: CommandArguments) -> SmsAction:
 
 
 def parse_share_action(args: CommandArguments) -> ShareAction:
-    """The arguments of `/share_media`."""
+    """Parse the arguments of `/share_media`."""
     return _read(args, recipient=False)
 
 
 def parse_mms_action(args: CommandArguments) -> ShareAction:
-    """The arguments of `/send_mms`."""
+    """Parse the arguments of `/send_mms`."""
     return _read(args, recipient=True)
 
 
@@ -159,7 +159,7 @@ READERS: dict[str, Callable[[CommandArguments], OutgoingAction]] = {
     "/send_mms": parse_mms_action,
     "/share_media": parse_share_action,
 }
-"""By path: the column "always confirm" of wire bridge 5.2. Each raises `CommandRefused` 400 for what cannot be used."""
+"""Parsers by path: column "always confirm" of wire bridge 5.2. Each raises `CommandRefused` 400 for invalid input."""
 
 
 def _read(args: CommandArguments, *, recipient: bool) -> ShareAction:
@@ -218,7 +218,7 @@ def _typed(reference: str, content_type: str | None = None, file_name: str | Non
 
 
 def _line(label: str, value: str) -> str:
-    """One line, whatever is in the value: it must not look like the next one."""
+    """Return a label and a value on one line: other characters are escaped, so that a value cannot add a line."""
     return f"{label} {value if value.isprintable() else ascii(value)}"
 
 

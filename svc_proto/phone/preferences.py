@@ -1,4 +1,4 @@
-"""The client's preferences that have behaviour, with the ranges of SPEC.md "Client-side preferences"."""
+"""Client preferences with an effect, with the ranges of SPEC.md "Client-side preferences"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _cache(value: int) -> int:
 
 @frozen(kw_only=True)
 class Preferences:
-    """What the person prefers. Sizes in MB (of 1,048,576 bytes), clamped to their range as on a settings page."""
+    """Preferences of the user; sizes in MB (of 1,048,576 bytes), clamped to their range as on a settings page."""
 
     max_inbound_mb: int = field(default=25, converter=_inbound)  # 5 to 100
     auto_fetch_threshold_mb: int = field(default=2, converter=_threshold)  # 0 to 50; stored but not enforced
@@ -33,15 +33,15 @@ class Preferences:
 
     @property
     def max_inbound(self) -> int:
-        """The largest attachment that is fetched, bytes."""
+        """The largest attachment to fetch, in bytes."""
         return self.max_inbound_mb * MIB
 
     @property
     def cache_cap(self) -> int:
-        """The size that cached media may have together, bytes."""
+        """The total size of cached media, in bytes."""
         return self.cache_cap_mb * MIB
 
     def may_save(self, url: str) -> bool:
-        """Whether an address may be stored: encrypted ones always, plain ones with consent."""
+        """Report whether an address may be stored: encrypted ones always, plain ones with consent."""
         scheme = url.partition("://")[0].lower()
         return scheme in ("wss", "https") or (self.allow_plain and scheme in ("ws", "http"))

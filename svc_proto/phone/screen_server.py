@@ -1,15 +1,15 @@
-"""A phone whose screen a person can see and touch: on loopback, for the dashboard of this host.
+"""Phone with a screen that a user can see and touch: on loopback, for the dashboard of this host.
 
-| route          | what it does                                                                                        |
+| route          | effect                                                                                              |
 |----------------|-----------------------------------------------------------------------------------------------------|
-| `GET /screen`  | what the screen shows, the open questions, the toggle; with `seen=TAG` once that is something else  |
-| `POST /touch`  | the person's finger: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`        |
-| `POST /answer` | the person's word: `{"question": "c1", "allow": true, "remember": false}`                           |
+| `GET /screen`  | return the screen, the open confirmations and the toggle; with `seen=TAG` wait for a change         |
+| `POST /touch`  | touch of the user: `{"kind": "tap", "x": 1, "y": 2}`, see `TOUCHES`; or `{"kind": "wake"}`          |
+| `POST /answer` | decision of the user: `{"question": "c1", "allow": true, "remember": false}`                        |
 | `POST /toggle` | Device Control: `{"on": true}`                                                                      |
-| `POST /say`    | the person's word to the agent: `{"text": "hi", "aloud": false}`; aloud it is a turn of the voice   |
+| `POST /say`    | text of the user for the agent: `{"text": "hi", "aloud": false}`; if aloud, a turn of the voice     |
 
-The safety gates stand between the agent and the phone. A person's own finger goes to the handset, as on any phone.
-Callers show the bearer of `svc_proto.service_clients.phone_screen_endpoint`.
+The safety gates stand between the agent and the phone. Touches of the user go to the backend, as on any phone.
+Clients show the bearer of `svc_proto.service_clients.phone_screen_endpoint`.
 """
 
 from __future__ import annotations
@@ -53,28 +53,29 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 
 __all__ = ["PHONE_SESSION", "TOUCHES", "PhoneScreenServer"]
 
-PHONE_SESSION = "phone-session"  # in the state folder: the token of the last pairing, so that the next start needs none
+PHONE_SESSION = "phone-session"  # in the state folder: the token of the last pairing, for the next start
 LIMITS = evolve(DEFAULT_LIMITS, max_connections=64)
-LONG_POLL_TIMEOUT = 3.0  # s that a look waits for something new; a dashboard waits 5 for its answer
+LONG_POLL_TIMEOUT = 3.0  # s that a request waits for a change; the dashboard's timeout is 5 s
 LARGEST = 16_384  # bytes of a body
-SWITCHES = ("Switch", "CheckBox")  # ends of class names
+SWITCHES = ("Switch", "CheckBox")  # suffixes of class names
+# Routes by kind; the other members of the body are those of that route (wire bridge 3.5).
 TOUCHES = {
     "tap": "/tap",
     "long_press": "/long_press",
     "swipe": "/swipe",
     "type": "/type",
     "key": "/press_key",
-}  # the other members of the body are those of that route (wire bridge 3.5)
+}
 
 
 class ScreenAccess(Enum):
-    """The one policy of the route table."""
+    """Access policy of the routes."""
 
     DASHBOARD = "dashboard"
 
 
 class PhoneScreenServer:
-    """A phone and its screen, as one service; `url` is where it listens."""
+    """Service of a phone and its screen; `url` is its listening address."""
 
     engine: Engine
 
@@ -100,22 +101,22 @@ class PhoneScreenServer:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine, for the phone too."""
+        """Store the engine, for the phone too."""
         self.engine = engine
         self._looking = Condition(engine)
         self.phone.bind(engine)
         self._visits = AdmissionControl(engine, self, LIMITS)
 
     def on_started(self) -> None:
-        """Say where the screen is, and begin to connect."""
+        """Publish the address of the screen and start the phone."""
         self.engine.spawn(self._begin())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The person's keyboard, or a dashboard."""
+        """Accept the user's keyboard, or a dashboard."""
         return self.phone.on_accepted(fact) if fact.peer == KEYBOARD else self._visits.admit(fact)
 
     def on_stopping(self) -> None:
-        """Leave in good order."""
+        """Withdraw the address and stop the phone."""
         self._stopping = True
         self._wake()
         self.engine.spawn(withdraw_phone_screen(self.engine))
@@ -124,17 +125,17 @@ class PhoneScreenServer:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> None:
-        """A program of this host that shows the secret."""
+        """Admit a program of this host that shows the secret; raise `Refused` 403 otherwise."""
         shown = () if self._door is None else bearer_header(self._door.secret)
         if not is_local(request) or not shown or not has_secret(request.headers, shown[0][1], b"authorization"):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"error": …, "code": …}`."""
+        """Return `{"error": …, "code": …}`."""
         return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Nobody keeps a screen."""
+        """Return `no-store`: screens must not be cached."""
         return ((b"cache-control", b"no-store"),)
 
     # --- the screen ---
@@ -169,7 +170,7 @@ class PhoneScreenServer:
         return {**state, "tag": tag, "seconds_left": left}
 
     def _with_switches(self, screen: Mapping[str, object]) -> dict[str, object]:
-        """A screen whose switches say whether they are on: `/describe_node` alone tells (wire bridge 3.2, 3.4)."""
+        """Return the screen with the states of its switches, which only `/describe_node` has (wire bridge 3.2, 3.4)."""
         if "nodes" not in screen:
             return dict(screen)
         return {**screen, "nodes": [self._described(each) for each in cast("list[dict[str, object]]", screen["nodes"])]}
@@ -181,7 +182,7 @@ class PhoneScreenServer:
         told = self._handset.execute(asked, self.engine.now)
         return {**node, "checked": told.result.get("checked")} if isinstance(told, CommandReply) else node
 
-    # --- the person ---
+    # --- the user ---
 
     def _touch(self, request: Request) -> Response:
         body = request.json_object()
@@ -249,7 +250,7 @@ class PhoneScreenServer:
             self.engine.log(Level.WARNING, "the session is not kept", problem=kept.kind.value)
 
     def _wake(self) -> None:
-        """There may be something new to see."""
+        """Wake the requests that wait for a change."""
         self._looking.notify_all()
 
 

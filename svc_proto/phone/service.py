@@ -1,26 +1,26 @@
-"""A phone as a core: pair or reconnect, report its status, perform commands, come back after every loss.
+"""Phone as a core: pair or reconnect, report its status, execute commands, reconnect after every loss.
 
-| state      | trigger  | next       |                                                                |
-|------------|----------|------------|----------------------------------------------------------------|
-| CONNECTING | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                      |
-| CONNECTING | FAILED   | RESTING    | no socket: unreachable, or refused with a status               |
-| SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                      |
-| SIGNING_IN | REJECTED | GIVEN_UP   | `auth.fail`: the credential will not get better by retrying    |
-| SIGNING_IN | LOST     | RESTING    | the socket closed, or the answer took too long                 |
-| ONLINE     | LOST     | RESTING    |                                                                |
-| RESTING    | RETRY    | CONNECTING | after a pause that doubles from 1 to 30 s, or what a 429 asks  |
-| GIVEN_UP   | STOP     | GIVEN_UP   | the reason of the refusal stays the last word                  |
-| any other  | STOP     | STOPPED    | the process will end                                           |
+| state       | trigger  | next        |                                                                |
+|-------------|----------|-------------|----------------------------------------------------------------|
+| CONNECTING  | OPENED   | SIGNING_IN  | the socket is open; `system/auth` is sent                      |
+| CONNECTING  | FAILED   | BACKING_OFF | no socket: unreachable, or refused with a status               |
+| SIGNING_IN  | WELCOMED | ONLINE      | `auth.ok`                                                      |
+| SIGNING_IN  | REJECTED | GIVEN_UP    | `auth.fail`: a retry would show the same credential            |
+| SIGNING_IN  | LOST     | BACKING_OFF | the socket closed, or the answer took too long                 |
+| ONLINE      | LOST     | BACKING_OFF |                                                                |
+| BACKING_OFF | RETRY    | CONNECTING  | after a pause that doubles from 1 to 30 s, or a 429's pause    |
+| GIVEN_UP    | STOP     | GIVEN_UP    | the reason of the refusal is kept                              |
+| any other   | STOP     | STOPPED     | the process will end                                           |
 
-Over TLS the relay's key is pinned at the first connection, for as long as the process lives (`contexts.expect`,
-`contexts.seen`: host work that the program provides).
+Over TLS the relay's key is pinned at the first connection, for as long as the process runs (`tls.expect`, `tls.seen`:
+computations that the program provides).
 
-Credentials: the first `system/auth` carries all there are, and the relay takes the token before the code (wire
-core 1.3), so a token that is refused falls back to the code. With the first `auth.ok` the code is forgotten, since it
-works once; from then on there is the token that came with it.
+Credentials: the first `system/auth` carries token and code, if both are set. The relay tries the token first (wire
+core 1.3), so that a refused token falls back to the code. The first `auth.ok` discards the code, since it is valid
+once; afterwards the phone has the token that `auth.ok` brought.
 
-Every command passes the safety gates (`svc_proto.phone.safety`). They belong to the phone, not to a connection: the
-toggle and what the person trusts stay while the phone reconnects, what waits for the person does not.
+Every command passes the safety gates (`svc_proto.phone.safety`), which belong to the phone, not to a connection. The
+toggle and the user's trusted actions survive a reconnect; commands that wait for the user do not.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ STATUS_INTERVAL = 30.0  # s, wire bridge 1.3
 FIRST_PAUSE = 1.0  # s before the first retry; doubles
 MAX_PAUSE = 30.0  # s
 BLOCKED_PAUSE = 300.0  # s after a 429 that names no time, wire core 1.6
-MAX_RETRY_AFTER = 3600.0  # s: a Retry-After that asks for more is not believed
+MAX_RETRY_AFTER = 3600.0  # s: a longer Retry-After is cut to this
 OPEN_TIMEOUT = 15.0  # s for the connection and the handshake
 SIGN_IN_TIMEOUT = 15.0  # s from the open socket to `auth.ok`, wire core 1.6
-MAX_NOTIFICATIONS = 50  # notifications that wait for a relay; the oldest is forgotten (wire core 7.2)
+MAX_NOTIFICATIONS = 50  # notifications that wait for a relay; the oldest is dropped (wire core 7.2)
 MAX_REASON_CHARS = 200  # characters of a relay's text that are passed on
 
 
 class PhoneState(Enum):
-    """Where the phone's connection is."""
+    """State of the phone's connection."""
 
     CONNECTING = "connecting"
     SIGNING_IN = "signing in"
@@ -86,7 +86,7 @@ class PhoneState(Enum):
 
 
 class PhoneTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `PHONE_TABLE`."""
 
     OPENED = "opened"
     FAILED = "failed"
@@ -119,7 +119,7 @@ DEFAULTS = Preferences()
 
 @frozen(kw_only=True)
 class PhoneConfig:
-    """Where the relay is and who we are. Of `code` and `token` at least one.
+    """Addresses, credentials and description of a phone; at least one of `code` and `token` is set.
 
     `remote` is a ws:// or wss:// URL that `parse_url` accepts; without a path, /ws is used. With `routes` the phone
     chooses among their addresses instead. Uploads and downloads go to the same host and port.
@@ -127,18 +127,18 @@ class PhoneConfig:
 
     remote: str
     routes: tuple[Candidate, ...] = ()
-    probe: str = "/health"  # what a route is asked for before it is used
+    probe: str = "/health"  # the path that is requested of a candidate before its use
     pin: str | None = None  # of the relay's certificate at `remote`, from an earlier connection
     code: str | None = None
     token: str | None = field(default=None, repr=False)
     device_name: str = "Reference phone"
     device_id: str = "reference-phone"
-    ttl_seconds: int | None = None  # asked for when pairing; None: the default of the route
+    ttl_seconds: int | None = None  # requested when pairing; None: the default of the route
     scheme: str = "svc-relay"  # of media markers
     preferences: Preferences = DEFAULTS
     on_cellular: bool = False  # at the start
-    texts: tuple[str, ...] = ()  # of a chat, shown at the start: the media markers in them are fetched
-    notices: tuple[str, ...] = ()  # notifications that are there at the start: `TITLE: TEXT`
+    texts: tuple[str, ...] = ()  # chat texts displayed at the start: the media markers in them are fetched
+    notices: tuple[str, ...] = ()  # notifications present at the start: `TITLE: TEXT`
 
     @property
     def http_url(self) -> str:
@@ -147,14 +147,14 @@ class PhoneConfig:
 
 
 class Phone:
-    """The phone as a service of an engine.
+    """Phone as a service of an engine.
 
-    Its news are `Notify` commands, and go to `on_news` as well, for a service that a phone is part of:
+    Its events are `Notify` commands. They also go to `on_news`, for a service that contains the phone:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
-    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: a question
-    for `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the person), `route` (`role`, `url`: the
-    one it will use), `attachment` (see `AttachmentFetcher`), and with `watched`, `safety` (`view`, a `SafetyView`) when
-    that has changed. What `PhoneMessageChannels` and `PhoneVoiceClient` tell goes the same way.
+    `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: the input of
+    `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the user), `route` (`role`, `url` of the
+    chosen candidate), `attachment` (see `AttachmentFetcher`), and with `watched`, after a change, `safety` (`view`, a
+    `SafetyView`). Events of `PhoneMessageChannels` and `PhoneVoiceClient` are sent in the same way.
     """
 
     engine: Engine
@@ -187,26 +187,26 @@ class Phone:
         self._safety = safety
         self._on_news = on_news
         self._watched = watched
-        self._seen: SafetyView | None = None  # what the program was told last
-        self._reported = (False, False)  # the toggles as the relay knows them
+        self._seen: SafetyView | None = None  # the view in the last `safety` event
+        self._reported = (False, False)  # the toggles in the last status report
         self._person: KeyboardInputChannel | None = None
         self._route = Candidate("", 0, config.remote)  # in use
         self._remote = RelayUrl(config.remote)
         self._routes: CandidateProber | None = None
         self._finding: Task | None = None
-        self._met = False  # the relay has welcomed us once
-        self._anew = False  # do not believe what was reachable a moment ago
+        self._met = False  # the relay has accepted a sign-in before
+        self._anew = False  # probe all candidates again, even those that were reachable lately
         self._opening: Task | None = None
         self._refusal = ""
         self._posted = 0  # notifications
         self._pinned: set[tuple[str, int]] = set()
-        self._notices: deque[str] = deque(config.notices, MAX_NOTIFICATIONS)  # until there is a relay to be told
+        self._notices: deque[str] = deque(config.notices, MAX_NOTIFICATIONS)  # until the relay is connected
         self._pause = FIRST_PAUSE
 
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine; make the timers."""
+        """Store the engine; make the timers."""
         self.engine = engine
         self._status_timer = engine.timers.timer(self._report_status)
         self._sign_in_timer = engine.timers.timer(self._sign_in_late)
@@ -250,7 +250,7 @@ class Phone:
             self._routes = CandidateProber(engine, self.config.routes, probe=self.config.probe)
 
     def on_started(self) -> None:
-        """Set the switches as the person wants them, and begin to connect."""
+        """Set the switches as configured, and start to connect."""
         self.engine.emit(Ready())
         self.gate.set_unattended(self._safety.unattended)
         self.gate.set_status_overlay(self._safety.chip)
@@ -269,14 +269,14 @@ class Phone:
         self.engine.spawn(expect, on_done=lambda nothing: self._connect(), on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The person's keyboard, once; a phone listens nowhere else."""
+        """Accept the user's keyboard, once; a phone has no other listener."""
         if fact.peer != KEYBOARD or self._person is not None:
             return None
         self._person = KeyboardInputChannel(self.engine, fact, self.controls)
         return self._person
 
     def on_stopping(self) -> None:
-        """Leave in good order: the socket is told by its channel."""
+        """Cancel all work; the channel closes the socket."""
         self._step(PhoneTrigger.STOP)
         for timer in (self._retry_timer, self._status_timer, self._sign_in_timer):
             timer.cancel()
@@ -289,10 +289,10 @@ class Phone:
         self._consoles.close_all()
         self.gate.process_died()
 
-    # --- for whoever the phone is part of ---
+    # --- for a service that contains the phone ---
 
     def network_changed(self, *, cellular: bool) -> None:
-        """The phone is on another network: choose the route anew, and come back at once if the relay was away."""
+        """Choose the candidate anew after a change of the network, and reconnect at once if the phone is offline."""
         self._anew = True
         match self.state:
             case PhoneState.BACKING_OFF:
@@ -305,18 +305,18 @@ class Phone:
             case PhoneState.SIGNING_IN | PhoneState.ONLINE if self._routes is not None:
                 self._choose(self._routes)
             case _:
-                pass  # there is but one way, and it is taken or being tried
+                pass  # the only address is in use or being tried
         self.attachments.on_network(cellular=cellular)
 
     def notify(self, text: str) -> None:
-        """A notification has come, `TITLE: TEXT` or a title alone: the relay is told, once it is there."""
+        """Add a notification, `TITLE: TEXT` or a title alone; it is sent once the relay is connected."""
         self._notices.append(text)
         self._pass_on()
 
-    # --- SocketHandler ---
+    # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """The socket to the relay is open: sign in."""
+        """Sign in on the open socket."""
         self._step(PhoneTrigger.OPENED)
         self._socket = socket
         self._sign_in_timer.set(self.engine.now.mono + SIGN_IN_TIMEOUT)
@@ -341,7 +341,7 @@ class Phone:
         self._send("system", "auth", payload)
 
     def on_text(self, text: str) -> None:
-        """A message of the relay. What makes no sense now is ignored."""
+        """Handle a message of the relay; ignore one that is invalid in this state."""
         envelope = parse_envelope(text)
         if envelope is None:
             return
@@ -360,18 +360,18 @@ class Phone:
                 self.engine.log(Level.DEBUG, "ignored message", channel=envelope.channel, type=envelope.type)
 
     def on_binary(self, data: bytes) -> None:
-        """The relay sends none."""
+        """Ignore binary messages: the relay sends none."""
 
     def on_writable(self) -> None:
-        """Nothing is held back here."""
+        """Do nothing: this handler holds nothing back."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """The socket is gone: what was under way has nobody to report to."""
+        """Abandon running commands and schedule a reconnect; exit if the relay refused the credential."""
         self._status_timer.cancel()
         self._sign_in_timer.cancel()
         lost = self.state in CONNECTED_STATES
         if lost:
-            self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but does not let us in
+            self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but the sign-in has failed
             self.engine.log(Level.WARNING, "connection lost", code=code)
             self._step(PhoneTrigger.LOST)
         self._performer.stop()
@@ -390,13 +390,13 @@ class Phone:
             self._choose(self._routes)
 
     def _choose(self, routes: CandidateProber) -> None:
-        """Begin, and give up a choice that is under way."""
+        """Start the selection of a candidate, and cancel one that is running."""
         if self._finding is not None:
             self._finding.cancel()
         self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
-        """The choice is made: for the next connection, or while there is one, after a change of the network."""
+        """Use the selected candidate: connect to it, or close a connection to another one."""
         if route is not None and self.state is PhoneState.CONNECTING:
             self._route, self._remote = route, RelayUrl(route.url)
             self._notify("route", {"role": route.role, "url": route.url})
@@ -416,8 +416,8 @@ class Phone:
 
     def _opened(self, outcome: WebSocketConnection | HttpResult | Failure) -> None:
         if isinstance(outcome, WebSocketConnection):
-            return  # `on_open` came
-        self._anew = True  # it answered, and yet it cannot be used: ask again before it is chosen
+            return  # `on_open` was called
+        self._anew = True  # it answered, but is not usable: probe it again before it is chosen
         self._step(PhoneTrigger.FAILED)
         if isinstance(outcome, Failure):
             why = {"detail": outcome.detail} if outcome.kind is FailureKind.TLS else {}
@@ -436,14 +436,15 @@ class Phone:
         self._connect()
 
     def _next_pause(self) -> float:
-        jitter = 1.0 + self.engine.entropy(1)[0] / 1024  # up to a quarter more, so that phones do not come in step
+        # Up to a quarter more, so that phones do not retry at the same time.
+        jitter = 1.0 + self.engine.entropy(1)[0] / 1024
         pause, self._pause = self._pause * jitter, min(self._pause * 2, MAX_PAUSE)
         return pause
 
     def _failed(self, error: Exception) -> None:
         self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
-    # --- signing in ---
+    # --- sign-in ---
 
     def _welcomed(self, payload: JsonObject) -> None:
         token = payload.text("session_token")
@@ -467,7 +468,7 @@ class Phone:
             self.engine.spawn(self._pin(pinned, self._remote.url), on_error=self._failed)
 
     def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
-        """From the first connection on it has to be this key (spec "Client-side preferences", wire core 10.8)."""
+        """Pin the key of the first connection (spec "Client-side preferences", wire core 10.8)."""
         pin = yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
         if isinstance(pin, str):
             yield from self._expect(where, pin)
@@ -479,7 +480,7 @@ class Phone:
     def _refused(self, payload: JsonObject) -> None:
         reason = sanitize_line(payload.text("reason") or "no reason given", MAX_REASON_CHARS)
         if "auth" in reason and "timeout" in reason:
-            return  # too slow, not wrong (wire core 1.6): the relay closes, and we come back
+            return  # too slow, not wrong (wire core 1.6): the relay closes, and the phone reconnects
         self._give_up(f"the relay refused: {reason}")
 
     def _give_up(self, refusal: str) -> None:
@@ -495,16 +496,16 @@ class Phone:
         return RelayClient("the relay", self._remote.http_url, token)
 
     def _source(self) -> RelayClient | None:
-        """Where attachments come from; nowhere before the first welcome, since a token that was given may be old."""
+        """Return the client for attachments; None before the first sign-in, since a configured token may be old."""
         return self._uplink(self.token) if self._met and self.token is not None else None
 
-    # --- talking ---
+    # --- messages ---
 
     def _report_status(self) -> None:
         self._status_timer.set(self.engine.now.mono + STATUS_INTERVAL)
         try:
             self._send("bridge", "bridge.status", self.gate.status(self.engine.now))
-        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the handset does not take the phone down
+        except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend does not stop the phone
             self.engine.log_bug(error)
         self._reported = self._toggles
 
@@ -524,9 +525,9 @@ class Phone:
             self._send("notifications", "notification.posted", payload)
 
     def _show(self) -> None:
-        """The gates may have changed: tell the relay and the program, if they have."""
+        """Report changed gates to the relay and the program."""
         if self.state is PhoneState.ONLINE and self._reported != self._toggles:
-            self._report_status()  # wire bridge 1.3: beside the ticker, on these two alone
+            self._report_status()  # wire bridge 1.3: beside the timer, on changes of these two alone
         if self._watched:
             view = self.gate.view(self.engine.now)
             if view != self._seen:
@@ -547,7 +548,7 @@ class Phone:
             self._on_news(news)
 
     def _send(self, channel: str, kind: str, payload: Mapping[str, object]) -> None:
-        """Raises what `strict_json.dumps` raises when the payload is not JSON."""
+        """Send a message; raise the errors of `strict_json.dumps` when the payload is not JSON."""
         self._socket.send_text(write_envelope(channel, kind, new_uuid(self.engine.entropy), dict(payload)))
 
     def _step(self, trigger: PhoneTrigger) -> None:
@@ -555,7 +556,7 @@ class Phone:
 
 
 def _block(refusal: HttpResult) -> float:
-    """How long a 429 wants us to stay away, in seconds."""
+    """Return the pause that a 429 requests, in seconds."""
     wanted = refusal.headers.get(b"retry-after") or b""
     if not wanted.isdigit():
         return BLOCKED_PAUSE

@@ -1,15 +1,15 @@
-"""The phone's terminal and its line to the agent on the relay's host (wire terminal 1, 2), on its own socket.
+"""Phone's clients of the `terminal` and `tui` channels of the relay (wire terminal 1, 2), on the phone's socket.
 
-| state  | trigger | next   |                                                                                  |
-|--------|---------|--------|----------------------------------------------------------------------------------|
-| AWAY   | ASK     | COMING | the first line that the person types: `terminal.attach`, or `tui_channel.attach`         |
-| COMING | CAME    | HERE   | `terminal.attached`, or the agent's session is made: what waited is sent         |
-| COMING | LEAVE   | AWAY   | a refusal, or no answer in time: what waited is not sent, and that is said       |
-| HERE   | LEAVE   | AWAY   | its end over there, or the person's; the relay keeps the shell where it has tmux |
+| state   | trigger | next    |                                                                                  |
+|---------|---------|---------|----------------------------------------------------------------------------------|
+| CLOSED  | `ASK`   | OPENING | the user's first line: `terminal.attach`, or `tui.attach`                        |
+| OPENING | `CAME`  | OPEN    | `terminal.attached`, or the agent's session is made: send the queued lines       |
+| OPENING | `LEAVE` | CLOSED  | a refusal, or no answer in time: discard the queued lines and report that        |
+| OPEN    | `LEAVE` | CLOSED  | ended by the relay or the user; the relay keeps the shell where it has tmux      |
 
-Both are lost with the connection, and come back with the next line. A line to the agent waits until it has answered the
-one before, as lines wait until there is somebody to hear them. Its questions are denied here: the phone's gates ask
-about what concerns it, and the rest is asked where there is a person with a screen (the dashboard's chat).
+Both close with the connection and are opened again by the next line. A line for the agent waits until the line before
+is answered. Approval requests of the agent are denied here. The phone's gates confirm commands for the phone; other
+requests need a user with a screen (the dashboard's chat).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANNEL_CLIENT_TABLE", "PAIR_ANEW", "PhoneMessageChannels", "ChannelClientState", "ChannelClientTrigger"]
 
-OPEN_TIMEOUT = 60.0  # s: what a desktop waits for an agent's gateway (wire terminal 2.4)
-MAX_QUEUED_LINES = 20  # lines that wait until it is there
+OPEN_TIMEOUT = 60.0  # s: a desktop's timeout for an agent's gateway (wire terminal 2.4)
+MAX_QUEUED_LINES = 20  # lines that wait for the channel
 SIZE = {"cols": 80, "rows": 24}
 PAIR_ANEW = "to have it, revoke this phone and pair it again (svc phone does so when it starts)"
 
@@ -40,7 +40,7 @@ Tell = Callable[[str, Payload], None]
 
 
 class ChannelClientState(Enum):
-    """Whether it can be typed to."""
+    """State of a channel client."""
 
     CLOSED = "away"
     OPENING = "coming"
@@ -48,7 +48,7 @@ class ChannelClientState(Enum):
 
 
 class ChannelClientTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `CHANNEL_CLIENT_TABLE`."""
 
     ASK = "ask"
     CAME = "came"
@@ -64,8 +64,11 @@ CHANNEL_CLIENT_TABLE: Table[ChannelClientState, ChannelClientTrigger] = {
 
 
 class PhoneMessageChannels:
-    """To be called within `handle`. Told are `terminal` (`text`, as a terminal would show it), `answer` (`text`) and
-    `answered` (`status`) of the agent, and notes for the person."""
+    """Clients of both channels; to be called within `handle`.
+
+    Events: `terminal` (`text`, as a terminal shows it), `answer` (`text`) and `answered` (`status`) of the agent, and
+    notes for the user.
+    """
 
     def __init__(self, engine: Engine, *, device_id: str, send: Send, tell: Tell, online: Callable[[], bool]) -> None:
         self.terminal = _TerminalClient(engine, send, tell, f"{device_id}-tab1")
@@ -74,25 +77,25 @@ class PhoneMessageChannels:
         self._online = online
 
     def type(self, text: str) -> None:
-        """A line for the shell."""
+        """Send a line to the shell."""
         self._send_line(self.terminal, text)
 
     def chat(self, text: str) -> None:
-        """A line for the agent."""
+        """Send a line to the agent."""
         self._send_line(self.agent, text)
 
     def detach_all(self) -> bool:
-        """The person leaves both. False when there was nothing to leave."""
+        """Detach from both channels; return False if neither was open."""
         return any([self.terminal.detach(), self.agent.detach()])
 
     def receive(self, envelope: Envelope) -> None:
-        """A message of one of the two channels."""
+        """Handle a message of one of the two channels."""
         (self.terminal if envelope.channel == "terminal" else self.agent).receive(envelope.type, envelope.payload)
 
     def refused(self, payload: JsonObject) -> None:
-        """`system/error`: of a line that was asked for, most likely that the session has no grant for it.
+        """Handle `system/error` for a channel that is being opened: most likely the session has no grant for it.
 
-        A session of an earlier pairing may lack what this phone can do: it is told what to do about it.
+        A session of an earlier pairing may lack a grant that this phone needs; the note names the remedy.
         """
         why = payload.text("message")
         for line in (self.terminal, self.agent):
@@ -100,7 +103,7 @@ class PhoneMessageChannels:
                 line.on_closed(f"{why}; {PAIR_ANEW}" if "grant" in why else why)
 
     def close_all(self) -> None:
-        """The connection is lost."""
+        """Close both channels, because the connection is lost."""
         for line in (self.terminal, self.agent):
             line.on_closed("the connection is lost")
 
@@ -112,7 +115,7 @@ class PhoneMessageChannels:
 
 
 class _ChannelClient(ABC):
-    """What both have in common: it comes, takes lines, and goes."""
+    """Base class of the two channel clients."""
 
     name: str
 
@@ -122,16 +125,16 @@ class _ChannelClient(ABC):
         self._tell = tell
         self._engine = engine
         self._waiting = deque[str]()
-        self._asked: str | None = None  # the call whose answer is awaited, before the next line is sent
+        self._asked: str | None = None  # the call whose answer precedes the next line
         self._late = engine.timers.timer(lambda: self.on_closed("no answer in time"))
 
     @property
     def awaits(self) -> bool:
-        """An answer is to come. Never of a terminal, which takes lines at any time."""
+        """Report whether an answer is pending; never for a terminal, which accepts lines at any time."""
         return self._asked is not None
 
     def send_line(self, text: str) -> None:
-        """Send a line, now or once it can be heard."""
+        """Send a line, now or once the channel accepts one."""
         if self.state is ChannelClientState.OPEN and not self.awaits:
             self._line(text)
         elif len(self._waiting) == MAX_QUEUED_LINES:
@@ -146,7 +149,7 @@ class _ChannelClient(ABC):
                 self._open()
 
     def on_closed(self, why: str) -> None:
-        """A console is over; harmless when it is not there."""
+        """Handle the end of the channel; do nothing if it is closed."""
         if self.state is not ChannelClientState.CLOSED:
             self._late.cancel()
             self._step(ChannelClientTrigger.LEAVE)
@@ -156,7 +159,7 @@ class _ChannelClient(ABC):
             self._note(f"{why or 'no reason given'}{lost}")
 
     def detach(self) -> bool:
-        """The person leaves."""
+        """Detach at the user's request; return False if the channel is closed."""
         if self.state is ChannelClientState.CLOSED:
             return False
         self._bye()
@@ -165,19 +168,19 @@ class _ChannelClient(ABC):
 
     @abstractmethod
     def receive(self, kind: str, payload: JsonObject) -> None:
-        """A message of its channel."""
+        """Handle a message of the channel."""
 
     @abstractmethod
     def _open(self) -> None:
-        """Say that it is wanted."""
+        """Request the channel."""
 
     @abstractmethod
     def _line(self, text: str) -> None:
-        """Send a line to it."""
+        """Send a line."""
 
     @abstractmethod
     def _bye(self) -> None:
-        """Say that it is wanted no more."""
+        """Release the channel at the relay."""
 
     def _came(self) -> None:
         self._late.cancel()
@@ -205,7 +208,7 @@ class _TerminalClient(_ChannelClient):
     def receive(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "terminal.attached" if self.state is ChannelClientState.OPENING:
-                self._session = payload.text("session_name") or self._wanted  # what the relay made of the name
+                self._session = payload.text("session_name") or self._wanted  # the name as the relay normalized it
                 self._show(payload.text("replay"))
                 self._came()
             case "terminal.output":

@@ -1,10 +1,10 @@
-"""What the person and the agent have said to each other at the phone's screen: the last of it, for who looks.
+"""Transcript of the conversation of user and agent at the phone's screen: the latest lines.
 
-| kind     | what it is                                             |
-|----------|--------------------------------------------------------|
-| `person` | what the person typed, or what was heard of a recording |
-| `agent`  | an answer; it grows while it comes                     |
-| `note`   | what else the person is told                           |
+| kind     | content                                            |
+|----------|----------------------------------------------------|
+| `person` | text of the user, or the transcript of a recording |
+| `agent`  | an answer; it grows while it arrives               |
+| `note`   | other texts for the user                           |
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from svc_proto.commands import Notify
 
 __all__ = ["PhoneTranscript"]
 
-MAX_LINES = 50  # the oldest is forgotten
-MAX_LINE_CHARS = 20_000  # characters of one line that are shown
+MAX_LINES = 50  # the oldest is dropped
+MAX_LINE_CHARS = 20_000  # characters of one line that are displayed
 CUT = " … (the rest is not shown here)"
 
 
 class PhoneTranscript:
-    """The lines, oldest first."""
+    """Transcript lines, oldest first."""
 
     def __init__(self) -> None:
         self._lines = deque[_TranscriptLine](maxlen=MAX_LINES)
@@ -31,15 +31,15 @@ class PhoneTranscript:
         self._count = 0
 
     def lines(self) -> list[dict[str, object]]:
-        """Each with `id`, `kind` and `text`."""
+        """Return the lines, each with `id`, `kind` and `text`."""
         return [{"id": line.number, "kind": line.kind, "text": line.text} for line in self._lines]
 
     def add_user_text(self, text: str) -> None:
-        """The person says something."""
+        """Add a text of the user."""
         self._add("person", text)
 
     def add_event(self, news: Notify) -> None:
-        """One of the phone's news; what is not of this talk is passed over."""
+        """Add an event of the phone; ignore events outside the conversation."""
         text = str(news.fields.get("text", ""))
         match news.event:
             case "answer":

@@ -1,7 +1,7 @@
-"""What the person does with the phone: decisions and switches as calls, and the words of the keyboard.
+"""User's controls of the phone: decisions and switches as calls, and the parsed lines of the keyboard.
 
-A bare "yes" is dangerous: the question it was meant for may have lapsed, and another one be open. So it counts only
-when there is one question, and none has lapsed a moment ago; else the question has to be named.
+A bare "yes" is dangerous: the confirmation that was meant may have lapsed, and another one may be open. So it counts
+only when one confirmation is open and none has lapsed a moment ago; otherwise the confirmation must be named.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["UserControls"]
 
-ANSWER_DELAY = 2.0  # s after a question has lapsed in which a bare "yes" may have been meant for it
+ANSWER_DELAY = 2.0  # s after a confirmation has lapsed in which a bare "yes" may have been meant for it
 
 
 class UserControls:
-    """The person's hand on the phone. To be called within `handle`, like all of a service."""
+    """Controls of the phone for its user; to be called within `handle`, like all of a service."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class UserControls:
         }
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
-        """Answer a question. False when it is not open any more."""
+        """Answer a confirmation; return False if it is not open."""
         return self._performer.decide(confirmation_id, allow=allow, remember=remember)
 
     def set_switch(self, switch: Switch, on: bool) -> bool:
-        """Turn a switch. Whether it is so now: without accessibility, and on a store build, the master stays off."""
+        """Set a switch; return whether it is so now: the master stays off without accessibility or on a store build."""
         gate, now = self._gate, self._engine.now
         done = True
         match switch:
@@ -96,13 +96,13 @@ class UserControls:
 
     @property
     def awaits(self) -> bool:
-        """The agent has yet to answer."""
+        """Report whether an answer of the agent is pending."""
         return self._consoles.agent.awaits or self._voice.is_waiting
 
-    # --- Listener -------------------------------------------------------------------------------------------------
+    # --- UserInputHandler ---------------------------------------------------------------------------------------
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """A line from the keyboard."""
+        """Handle a line from the keyboard."""
         match word:
             case ConfirmationAnswer():
                 self._note(self._decided(word))
@@ -125,7 +125,7 @@ class UserControls:
                 assert_never(never)
 
     def on_keyboard_closed(self) -> None:
-        """Nobody is there to be asked any more: what is open is denied, and so is what will be asked."""
+        """Deny the open confirmations and all later ones, because no user can answer them."""
         if self._performer.answers is ConfirmationPolicy.ASK:
             self._performer.answers = ConfirmationPolicy.DENY
             for confirmation in self._gate.confirmations():
@@ -141,7 +141,7 @@ class UserControls:
         return self._gate.view(self._engine.now).hint or "this build has no Device Control"
 
     def _decided(self, word: ConfirmationAnswer) -> str:
-        """Carry out a decision; what to say of it."""
+        """Apply a decision; return the note about it."""
         which = word.which
         if which is None:
             names = [confirmation.confirmation_id for confirmation in self._gate.confirmations()]

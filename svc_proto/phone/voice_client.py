@@ -1,9 +1,9 @@
-"""The phone's voice: what its person says is a turn of the realtime agent, and the answer is heard (wire terminal 6).
+"""Voice client of the phone: a text or recording of the user is a turn of the realtime agent (wire terminal 6).
 
-Text stands for the microphone, as `response.create` has it, or a file with speech does (`speech_sessions.read`, host
-work: path, Hz and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of
-the turn before it. The sound of an answer is kept up to `MAX_AUDIO_BYTES`; a task that goes on in the background is
-answered in the chat. The agent's questions are denied here, as in `svc_proto.phone.terminal_channels`.
+The turn is a text, by `response.create`, or a file with speech. The program decodes the file (`speech.read`: path, Hz
+and most seconds go in, PCM comes out). Each turn has a voice session of its own, in the chat of the turn before. Sound
+of an answer is kept up to `MAX_AUDIO_BYTES`. A task in the background is answered in the chat. Confirmation requests
+of the agent are denied here, as in `svc_proto.phone.terminal_channels`.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ READY_TIMEOUT = 75.0  # s: the relay may have to connect to its provider first
 SILENCE_TIMEOUT = 90.0  # s without any event in a turn, wire terminal-voice 6.5
 MAX_RATE = 192_000  # Hz
 MAX_AUDIO_BYTES = 16 * 1024 * 1024  # bytes, six minutes at 24 kHz
-HEARING_RATE = 16_000  # Hz: of what is said from a file
+HEARING_RATE = 16_000  # Hz of microphone audio from a file
 CHUNK_SIZE = 6_400  # bytes, 200 ms of that (wire terminal-voice 6.4)
 LONGEST = 120.0  # s of speech in a file
-SPEAK_TIMEOUT = 30.0  # s that reading it may take
+SPEAK_TIMEOUT = 30.0  # s for decoding it
 MAX_SPOKEN_TEXT = 100_000  # characters of an answer
 
 Payload = Mapping[str, object]
 
 
 class PhoneVoiceClient:
-    """`source` says where the relay is and what the session token is; None when there is none yet.
+    """Voice turns, one at a time; `source` returns the relay client, None before the first sign-in.
 
-    Told is `heard` (`text`: what was understood of a recording), `spoken` (`text`, `sound`: a WAV file, empty when
-    nothing was spoken), and notes for the person.
+    Events: `heard` (`text`: the transcript of a recording), `spoken` (`text`, `sound`: a WAV file, or empty), and notes
+    for the user.
     """
 
     def __init__(
@@ -61,22 +61,22 @@ class PhoneVoiceClient:
 
     @property
     def is_waiting(self) -> bool:
-        """An answer is to come."""
+        """Report whether an answer is pending."""
         return self._task is not None
 
     def start_turn(self, text: str) -> None:
-        """The person says something."""
+        """Start a turn with a text of the user."""
         if len(text) > MAX_TEXT:
             self._note(f"more than {MAX_TEXT} characters are not said")
         else:
             self._begin(lambda source: self._turn(source, text))
 
     def play(self, path: str) -> None:
-        """The person has said something: the speech in a WAV file."""
+        """Start a turn with the user's speech in a WAV file."""
         self._begin(lambda source: self._recorded(source, path))
 
     def stop(self) -> None:
-        """Nobody listens any more."""
+        """Cancel the turn, because the process ends."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -98,7 +98,7 @@ class PhoneVoiceClient:
         return (yield from self._turn(source, cast("bytes", read)))
 
     def _turn(self, source: RelayClient, words: str | bytes) -> Flow[str]:
-        """What to say of it to the person; nothing when all went well."""
+        """Run one turn; return a note about a problem for the user, empty if there is none."""
         engine, hearing = self._engine, _VoiceTurn(self._engine, words)
         does = "makes"
         try:
@@ -139,14 +139,14 @@ class PhoneVoiceClient:
 
 
 class _VoiceTurn:
-    """One turn as the relay tells it. `over` is None until it is over, and then says what went wrong, if anything."""
+    """State of one turn; `over` is None while the turn runs, then a problem or an empty text."""
 
     def __init__(self, engine: Engine, words: str | bytes) -> None:
         self.ticket = engine.new_op()
         self.asked = False
         self.over: str | None = None
         self.text = ""
-        self.heard = ""  # of a recording
+        self.heard = ""  # transcript of a recording
         self.sound = bytearray()
         self.rate = 24_000  # Hz
         self.chat: str | None = None
@@ -164,14 +164,14 @@ class _VoiceTurn:
         if kind.startswith("voice."):
             self._voice(kind, event)
         else:
-            self._run(kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
+            self._run(kind.partition(".")[2], event)  # without the prefix `svc.` or `hermes.`
         self._engine.resume(self.ticket, None)
 
     def on_binary(self, data: bytes) -> None:
-        """There are none."""
+        """Ignore binary messages: the relay sends none."""
 
     def on_writable(self) -> None:
-        """The socket takes more; nothing is held back here."""
+        """Do nothing: this handler holds nothing back."""
 
     def on_closed(self, code: int, reason: str) -> None:
         if self.over is None:
@@ -191,7 +191,7 @@ class _VoiceTurn:
                 self.text = event.text("content")[:MAX_SPOKEN_TEXT]
             case "voice.output_audio.delta":
                 self._on_event(event)
-            case "voice.playback_drain.requested":  # it is kept, not played
+            case "voice.playback_drain.requested":  # audio is stored, not played
                 self._send_event("playback.drained", call_id=event.get("call_id"))
             case "voice.error":
                 self.over = event.text("message") or "no reason given"
@@ -204,7 +204,7 @@ class _VoiceTurn:
         match kind:
             case "confirmation.requested":
                 self._send_event("svc.confirm", confirmation_id=event.get("confirmation_id"), answer="deny")
-            case "run.promoted" if event.get("spoken_handoff") is False:  # all that comes of the turn
+            case "run.promoted" if event.get("spoken_handoff") is False:  # the turn has no other result
                 self.over = "this takes longer: its answer will be in the chat"
             case _:
                 pass
@@ -214,7 +214,7 @@ class _VoiceTurn:
         self.sound += event.binary("audio_base64")[: MAX_AUDIO_BYTES - len(self.sound)]
 
     def _speak(self) -> None:
-        """A recording is said at once: the relay keeps it as it is (wire 6.4), and all of it fits into a socket."""
+        """Send the user's turn; a recording is sent at once: the relay buffers it (wire 6.4)."""
         words = self._words
         if isinstance(words, str):
             self._send_event("response.create", text=words)

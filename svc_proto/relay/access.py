@@ -1,7 +1,7 @@
-"""Who may call a route: the caller classes of wire core 0.3 as policies that the route table names.
+"""Access policies of the relay's routes: the caller classes of wire core 0.3, which the route table names.
 
-Loopback means a program on this host that speaks for itself: see `svc_proto.engine.request_origin` and
-`relay.local_door`.
+Loopback means a program on this host that acts for itself: see `svc_proto.engine.request_origin` and
+`relay.local_access`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ += ["bearer_token"]
 
 
 class RelayAccess(Enum):
-    """A policy. What `authorize` returns for it is in brackets."""
+    """Access policy of a route. The brackets name the result of `authorize`."""
 
-    PUBLIC = "public"  # anybody [STRANGER]
-    SOCKET = "socket"  # anybody but another site's page, else 403 [STRANGER]
+    PUBLIC = "public"  # any client [ANONYMOUS]
+    SOCKET = "socket"  # any client but a page of another site, else 403 [ANONYMOUS]
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
-    MONITOR = "monitor"  # loopback, or the monitor's token: see `openapi.monitor` [None]
+    MONITOR = "monitor"  # loopback, or the monitoring token: see `monitoring.monitoring_routes` [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
-    # As BRIDGE, but no other site's page, else 403; the grant to look, and the token of an OAuth client are enough too
+    # As BRIDGE, but no page of another site, else 403. The read grant and an OAuth access token suffice, too.
     AGENT = "agent"  # [Session]
-    # A session token with the named grant, or the API server's bearer: see `relay.voice_access` [Principal]
+    # A session token with the named grant, or the API server's bearer: see `relay.voice.access` [Principal]
     VOICE_CONFIG = "voice:config"
     VOICE_STT = "voice:stt"
     VOICE_TTS = "voice:tts"
@@ -50,12 +50,14 @@ class RelayAccess(Enum):
     VOICE_OUTPUT_SOCKET = "voice:tts, while speech output is on"
     VOICE_REALTIME_SOCKET = "voice:realtime, while realtime is on"
 
-    __hash__ = object.__hash__  # Enum's is a function of Python, and every request asks for it
+    __hash__ = object.__hash__  # Enum's is a Python function, too slow for each request
 
 
-BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")  # refusals are JSON; of other voice, text
-_BRIDGE, _PUBLIC = RelayAccess.BRIDGE, RelayAccess.PUBLIC  # as in `machines.session`
-GRANTS = {  # of the policies that are `relay.voice_access`'s
+# Refusals are JSON; for other voice paths, text.
+BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
+_BRIDGE, _PUBLIC = RelayAccess.BRIDGE, RelayAccess.PUBLIC  # as in `machines.paired_session`
+# Grants of the policies that `relay.voice.access` applies.
+GRANTS = {
     RelayAccess.VOICE_CONFIG: "voice:config",
     RelayAccess.VOICE_STT: "voice:stt",
     RelayAccess.VOICE_TTS: "voice:tts",
@@ -68,7 +70,7 @@ GRANTS = {  # of the policies that are `relay.voice_access`'s
 def authorize(
     access: RelayAccess, request: Request, sessions: PairedSessionRegistry, door: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
-    """Apply a policy: the caller's session, which holds the request, where the policy asks for one.
+    """Apply a policy and return the caller's session, which becomes the request's credential, if the policy needs one.
 
     Raises `Refused` 401 or 403.
     """
@@ -79,7 +81,7 @@ def authorize(
     match access:
         case RelayAccess.SOCKET:
             if is_foreign_page(request):
-                # Before the limiter counts: a page that somebody looks at must not lock out their own clients.
+                # Before the limiter counts: a page in a user's browser must not block the user's own clients.
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
             return ANONYMOUS
         case RelayAccess.LOOPBACK:
@@ -102,7 +104,7 @@ def authorize(
 
 
 def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
-    """Whoever BRIDGE lets in, found as quickly as can be; None: `authorize` knows, and why."""
+    """Return the session if BRIDGE admits it, by the fastest check; None: `authorize` decides and gives the reason."""
     session = sessions.hashed(request.headers.bearer_hash)
     if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
         return None
@@ -111,14 +113,14 @@ def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now:
 
 
 def bearer_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
-    """The live session whose token `Authorization` shows."""
+    """Return the live session of the token in `Authorization`, if any."""
     return sessions.find_by_token_hash(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 
 def require_bridge_grant(session: PairedSession, now: Moment, *, looks: bool = False) -> PairedSession:
-    """This session; one that may not drive the phone, or not any more, is refused with 403.
+    """Return the session if it may control the phone; raise `Refused` 403 otherwise.
 
-    What only looks is done with the grant `bridge:read`, too.
+    With `looks`, for requests that only read, the grant `bridge:read` suffices.
     """
     if session.holds("bridge", now.wall) or (looks and may_read_phone(session, now)):
         return session
@@ -126,23 +128,23 @@ def require_bridge_grant(session: PairedSession, now: Moment, *, looks: bool = F
 
 
 def may_read_phone(session: PairedSession, now: Moment) -> bool:
-    """Whether it may see what is on the phone, at least."""
+    """Report whether the session may read the phone's state."""
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 
 def bearer_token(request: Request) -> str:
-    """The bearer that `Authorization` shows; empty without one."""
+    """Return the bearer token of `Authorization`; empty without one."""
     return request.headers.bearer
 
 
 def _is_rebound(request: Request) -> bool:
-    """Whether a page says that it is ours, by a name that anybody may point here; we have none that calls this."""
+    """Report whether a page uses a foreign host name for this relay (DNS rebinding); no own page calls these routes."""
     headers = request.headers
     return headers.get(b"origin") is not None and not is_trusted_host_name(headers.get(b"host") or b"")
 
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
-    """Whose token it is; of `agents`, access tokens of OAuth are good, too."""
+    """Return the session of the bearer token; with `agents`, OAuth access tokens are valid, too."""
     session = bearer_session(request, sessions, now)
     if session is None and agents:
         session = sessions.find_by_access_token(request.headers.bearer, now)

@@ -1,6 +1,6 @@
-"""The agent profiles that `auth.ok` lists and that are looked for anew every 30 s (wire core 1.4, 1.8).
+"""Agent profiles, which `auth.ok` lists and which are scanned every 30 s (wire core 1.4, 1.8).
 
-The first is made from the main configuration file; each folder of `profiles/` beside that file is another, by name.
+The first comes from the main configuration file; each folder of `profiles/` beside that file is another, by name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
 
 
 def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
-    """One entry, from the parsed configuration of that profile."""
+    """Return one entry, from the parsed configuration of the profile."""
     config = JsonObject.of(config)
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""Who wants to know at once when something of the relay is another: its phones, what they were told."""
+"""Change notifications of the relay: connected phones and received notifications."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ NOTIFICATIONS = "/notifications/recent"
 
 
 class ChangeNotifier:
-    """Functions to be called, by what they want to know of: the path where it is read."""
+    """Registered callbacks, by the path at which the changed resource is read."""
 
     def __init__(self) -> None:
         self._watching: dict[str, dict[object, Callable[[], None]]] = {DEVICES: {}, NOTIFICATIONS: {}}
 
     def subscribe(self, what: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Have `notify` called with each change, until what this returns is called."""
+        """Register a callback for each change of `what`; return the function that unregisters it."""
         key = object()
         self._watching[what][key] = tell
         return partial(self._watching[what].__delitem__, key)
 
     def notify(self, what: str) -> None:
-        """It is another now."""
+        """Call all callbacks of `what`."""
         for tell in list(self._watching[what].values()):
             tell()

@@ -26,7 +26,7 @@ __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 @fast_frozen(kw_only=True)
 class MintRequest:
-    """What a mint request asks for, defaults filled in; null counts as absent. `key` None: none was named."""
+    """A parsed mint request with defaults; null counts as absent. `key` is None if the request has none."""
 
     host: str
     port: int
@@ -37,7 +37,7 @@ class MintRequest:
 
 
 def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
-    """Read a mint request. Raises `Refused` 400 naming the field."""
+    """Parse a mint request. Raises `Refused` 400 that names the field."""
     given = {name: value for name, value in body.items() if value is not None}
     api = config.webapi
     host = text(given.get("host", api.host), "host").strip()
@@ -58,9 +58,9 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
 def key_for(
     engine: Engine, config: RelayConfig, wanted: MintRequest, own: PairingApiKeys | None
 ) -> Flow[tuple[str, PairingMeta]]:
-    """The key that the payload is to hold, and what is attached to the code then.
+    """Return the key for the payload, and the metadata of the code that goes with it.
 
-    It is what was asked for, else one of the pairing's own, else the host's; none where chat is withheld.
+    The key is that of the request, else a new pairing key, else the host's API key; empty if the grants exclude chat.
     """
     meta, key = wanted.meta, wanted.key
     if not meta.grants_chat:
@@ -78,7 +78,7 @@ def key_for(
 def mint_invite(
     engine: Engine, config: RelayConfig, wanted: MintRequest, code: str, key: str
 ) -> Flow[dict[str, object]]:
-    """Build, sign and encode the payload; the answer of the route but for `expires_at`."""
+    """Build, sign and encode the payload; return the response of the route without `expires_at`."""
     lan = yield from lan_address(engine)
     host, relay_url = advertised_host(wanted.host, lan), relay_address(config, lan)
     payload = build_payload(

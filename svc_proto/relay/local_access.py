@@ -1,7 +1,7 @@
-"""The door for programs on the relay's own host: whether it is enough to be there, or the local secret is asked for.
+"""Authorization of programs on the relay's own host, by their address or also by the local secret.
 
-It is asked for if the operator says so, and by itself as soon as there is a proxy in front: one that is trusted, or one
-that a public route of an invite leads to. Such a proxy may make a stranger's request look like one of this host.
+The secret is required by setting, or automatically behind a proxy: a trusted one, or one that a public route of an
+invite leads to. Such a proxy may make a foreign request look like one of this host.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ WITH_SECRET = (
 
 
 class LocalAuthorizer:
-    """See the module."""
+    """Authorizer of programs on this host."""
 
     def __init__(self, config: RelayConfig) -> None:
         self._config = config
-        self._secret = b""  # empty: none is asked for
+        self._secret = b""  # empty: not required
 
     def prepare(self, engine: Engine) -> Flow[None]:
-        """At the start: is there a proxy?"""
+        """Require the secret from the start if there is a proxy."""
         config = self._config
-        stored = yield from read_state(engine, PUBLIC_ROUTE)  # one that cannot be read may be there
+        stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
         if config.local_trust_policy(public_route=stored is not None) is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
-        """An invite with these routes goes out: one from outside leads to a proxy, now and after a restart."""
+        """Require the secret, now and after restarts, if an invite has a public route: it leads to a proxy."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         if not public or self._secret or self._config.local_trust_policy(public_route=True) is LocalTrustPolicy.ADDRESS:
             return
@@ -52,23 +52,23 @@ class LocalAuthorizer:
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
 
     def is_allowed(self, request: Request) -> bool:
-        """Whether a program of this host makes the request, and shows what is asked for."""
+        """Report whether a program of this host makes the request and shows the secret if required."""
         return is_local(request) and (not self._secret or has_secret(request.headers, self._secret))
 
     def check(self, request: Request) -> None:
-        """Raise `Refused` 403 unless the door admits this request."""
+        """Raise `Refused` 403 unless the request is allowed."""
         if not self.is_allowed(request):
             raise Refused(403, "loopback_only", WITH_SECRET if self._secret else LOCAL_ONLY_TEXT)
 
     def _lock(self, engine: Engine) -> Flow[None]:
         if not self._config.begins:
             known = yield from read_secret(engine)
-            self._secret = (known or engine.entropy(SIZE).hex()).encode()  # nobody knows the latter: shut
+            self._secret = (known or engine.entropy(SIZE).hex()).encode()  # a random secret refuses every program
             if not known:
                 engine.log(Level.ERROR, "local secret not read")
             return
         self._secret, problem = yield from create_secret(engine)
         if problem is None:
             engine.log(Level.INFO, "programs on this host are asked for the local secret")
-        else:  # nobody knows it: the door is shut
+        else:  # the secret was never stored, so every program is refused
             engine.log(Level.ERROR, "local secret not stored", problem=problem.kind.value)

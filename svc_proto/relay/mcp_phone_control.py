@@ -1,7 +1,7 @@
-"""The phones for MCP clients of the relay itself: the Device Control routes without a request over HTTP.
+"""Phone control for MCP clients of the relay itself: the Device Control routes without HTTP.
 
-The same happens as on the routes: the grant is asked for with each call, arguments are checked, and what was done is
-recorded with the name of the session that asked for it.
+As on the routes, each call needs the grant, arguments are checked, and commands are recorded with the session that
+requested them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["LocalPhoneControl", "mcp_server"]
 
 NOTHING: Mapping[str, object] = {}
-MAX_PICTURE = 16 * 1024 * 1024  # bytes: it is sent as base64 in one message
+MAX_PICTURE = 16 * 1024 * 1024  # bytes; a picture is sent as base64 in one message
 
 PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
 
 
 def mcp_server(relay: Relay) -> McpHttpServer:
-    """What answers the relay's bearers."""
+    """Create the MCP server for the relay's bearers."""
 
     def offer(session: object) -> ServerFeatures:
         phones = LocalPhoneControl(relay, cast("PairedSession", session))
@@ -56,7 +56,7 @@ class LocalPhoneControl:
         self._session = session
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Have the phone do what the route of that name does."""
+        """Have the phone execute the command of this route and return its answer."""
         engine = self._relay.engine
         ticket = engine.new_op()
         answer = self.begin(method, path, arguments, partial(engine.resume, ticket))
@@ -65,7 +65,7 @@ class LocalPhoneControl:
     def begin(
         self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneResponse], bool]
     ) -> PhoneResponse | None:
-        """The same for who is told; not if it is over at once."""
+        """Start a command as `call` does; `tell` gets the answer, unless it is returned at once."""
         relay, query, given = self._relay, NOTHING, arguments
         if method == "GET" and arguments:
             query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
@@ -83,7 +83,7 @@ class LocalPhoneControl:
         return None if told is None else _answer(told)
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """What this session has asked for, and nobody else."""
+        """Return the records of this session's own commands."""
         yield from ()
         try:
             require_bridge_grant(self._session, self._relay.engine.now, looks=True)
@@ -92,11 +92,11 @@ class LocalPhoneControl:
         return [JsonObject(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
 
     def may_act(self) -> bool:
-        """Whether the session may do more than look."""
+        """Report whether the session may do more than read."""
         return self._session.holds("bridge", self._relay.engine.now.wall)
 
     def watch(self, path: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Have `tell` called when what is read there is another, as long as the session may read it."""
+        """Call `tell` with each change of the resource at `path`, while the session may read it."""
 
         def changed() -> None:
             if may_read_phone(self._session, self._relay.engine.now):
@@ -105,7 +105,7 @@ class LocalPhoneControl:
         return self._relay.changes.subscribe(path, changed)
 
     def media(self, token: str) -> Flow[bytes]:
-        """From the registry."""
+        """Return a file of the media registry."""
         try:
             return (yield from self._relay.media.read(token, MAX_PICTURE))
         except Refused as refused:
@@ -114,7 +114,7 @@ class LocalPhoneControl:
             raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """By what the phone has said of itself."""
+        """Return the arguments with the confirmation flag if the phone asks its user; None otherwise."""
         yield from ()
         try:
             selector, _, _ = split_selector(arguments, {})

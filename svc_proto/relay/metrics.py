@@ -1,4 +1,4 @@
-"""What the relay shows a monitor beside what every server does."""
+"""Metrics of the relay, beside those of every server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["relay_metrics"]
 
 
 def relay_metrics(relay: Relay) -> list[MetricFamily]:
-    """Phones, sockets and sessions that there are, and what came of commands and codes."""
+    """Return the metrics of phones, sockets, sessions, commands and codes."""
     bridge, clients = relay.bridge, relay.clients.values()
     relay.drop_lapsed_phones()
     sockets = {

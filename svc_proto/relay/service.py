@@ -1,4 +1,4 @@
-"""The relay: what it knows, who may do what, and what happens when a session, a phone or the process ends."""
+"""The relay service: its state and routes, and the end of sessions, phones and the process."""
 
 from __future__ import annotations
 
@@ -63,22 +63,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Relay"]
 
-RECHECK_INTERVAL = (
-    3600.0  # s: sessions expire by the wall clock, so look again at least this often in case it was stepped
-)
-_BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.session`
-TARGET_SURFACES = ("android", "quest")  # what announces itself so is a phone right after auth.ok (wire bridge 1.4)
+RECHECK_INTERVAL = 3600.0  # s; the wall clock may be stepped, so expired sessions are looked for at least this often
+_BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.paired_session`
+TARGET_SURFACES = ("android", "quest")  # surfaces that become phones right after auth.ok (wire bridge 1.4)
 
 
 class Relay:
-    """The relay as a service of an engine. Voice and MCP are loaded with the first request for them."""
+    """The relay as a service of an engine. Voice, MCP and OAuth are loaded with the first request for them."""
 
     engine: Engine
 
     def __init__(
         self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
     ) -> None:
-        """`keys` are shared with the API beside it, which takes them; without one, a QR holds the API's main key."""
+        """Create a relay. The API server beside it shares `keys`; without them a QR holds the API's main key."""
         self.config = config
         self.limits = limits
         self.keys = keys
@@ -101,7 +99,7 @@ class Relay:
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientConnection] = {}
-        self._sockets: dict[str, dict[int, ClientConnection]] = {}  # the same, by the hashes of their tokens
+        self._sockets: dict[str, dict[int, ClientConnection]] = {}  # the same clients, by token hash and number
         self.started = Moment(0.0, 0.0)
         self.router = Router(
             [
@@ -130,7 +128,7 @@ class Relay:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine; make the timers."""
+        """Store the engine and create the parts that need it."""
         self.engine = engine
         self.command_ids = uuid_stream(engine.entropy)
         self._door = AdmissionControl(
@@ -145,16 +143,16 @@ class Relay:
         self._bridge_timer = engine.timers.timer(self._expire_commands)
 
     def on_started(self) -> None:
-        """Load what outlives a process, then open the doors."""
+        """Load the stored state, then accept connections."""
         self.started = self.engine.now
         self.engine.spawn(self._start(), on_error=self._start_failed)
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection; one too many is turned away."""
+        """Serve a connection; refuse it at the limits."""
         return self._door.admit(fact)
 
     def on_stopping(self) -> None:
-        """Nobody waits for a phone any longer."""
+        """Fail pending commands and stop all parts."""
         self.coordinator.stop()
         self._profile_timer.cancel()
         self._records.stop()
@@ -170,7 +168,7 @@ class Relay:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """See `svc_proto.relay.access`, and `voice_access` for voice routes."""
+        """Apply the policy of `svc_proto.relay.access`, or of `svc_proto.relay.voice.access` for voice routes."""
         if not isinstance(access, RelayAccess):
             raise TypeError("the relay's routes name an Access")
         if access is _BRIDGE:
@@ -191,31 +189,31 @@ class Relay:
             raise self._explain_refusal(refused, access, request) from None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"ok": false, "error": "<text>", "code": "<word>"}` on every status; of voice the text alone.
+        """Return `{"ok": false, "error": "<text>", "code": "<word>"}`; for voice routes, the text alone.
 
-        To OAuth clients it is said in their words as well (RFC 6749 section 5.2).
+        For OAuth routes, `error` and `error_description` follow RFC 6749 section 5.2.
         """
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
         path = self.router.inner(head.target.partition("?")[0])
         if path.startswith("/oauth/"):
             body |= {"error": refused.code, "error_description": refused.message}
         elif path in BASIC_PATHS and refused.status not in (401, 403):
-            body["success"] = False  # wire terminal-voice 3: what their clients look for
+            body["success"] = False  # wire terminal-voice 3: voice clients test this member
         elif path.startswith("/voice/"):
             fields = Headers([(b"content-type", b"text/plain; charset=utf-8"), *refused.headers])
             return Response(refused.status, fields, refused.message.encode("utf-8", "replace"))
         return json_response(refused.status, body, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Header fields of every answer; a relay has none."""
+        """Return the header fields of every response; a relay has none."""
         return ()
 
     # --- sessions ---
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; a `Failure` if the store did not take it.
+        """Store a session so that it survives a crash; return a `Failure` if the store did not take it.
 
-        One that is stored `again`, and is gone there, was revoked elsewhere: it is over here, too.
+        With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
         """
         self.watch_sessions()
         failure = yield from self._records.save(session, again=again)
@@ -226,15 +224,15 @@ class Relay:
         return failure
 
     def is_stored(self, session: PairedSession) -> bool:
-        """Whether the store has taken all that was to be stored of it."""
+        """Report whether the store has the session's latest state."""
         return self._records.is_stored(session)
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """As the records have it."""
+        """Return since when (monotonic s) the session has a change that is not stored."""
         return self._records.unsaved_since(session)
 
     def erase(self, session: PairedSession) -> Flow[str | None]:
-        """Remove a session that is over from the store; why it may come back, if that failed."""
+        """Remove an ended session from the store; return a warning if that failed and the session may come back."""
         self.watch_sessions()
         failure = yield from self._records.erase(session)
         if failure is None:
@@ -243,22 +241,26 @@ class Relay:
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close what a grant of a session let in that has ended now. Everything else asks with each message."""
+        """Close what a grant of the session has opened and that has ended now.
+
+        Everything else checks the grant with each message.
+        """
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
             self._mcp.close_principal_sessions(session.token_hash)
         if self._voice is not None:
             for holder in session.credential_ids:
                 self._voice.recheck(holder)
-        self.drop_lapsed_phones(self.clients_of(session))  # last: what is cut off has not just lost its phone
+        # Last, so that requests are refused before they fail for a lost phone.
+        self.drop_lapsed_phones(self.clients_of(session))
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
-        """End a session and all that it let in; why it may come back, if the store does not let go of it."""
+        """End a session and all that depends on it; return a warning if the store could not delete it."""
         if self.close_connections(session, reason):
             self.coordinator.session_ended(session)
         return (yield from self.erase(session))
 
     def close_connections(self, session: PairedSession, reason: str) -> bool:
-        """End a session here; False if it was over."""
+        """End a session at this node; return False if it had ended already."""
         if not session.is_active(self.engine.now.wall):
             return False
         self.sessions.revoke(session, self.engine.now)
@@ -267,8 +269,8 @@ class Relay:
         return True
 
     def end_session(self, session: PairedSession, reason: str) -> None:
-        """Cut the requests and close the sockets of a session that was revoked or has expired."""
-        # Requests first: one that waits for a phone of the same session is refused, and has not just lost the phone.
+        """Revoke the requests and close the sockets of a session that was revoked or has expired."""
+        # Requests first: one that waits for a phone of the same session is refused rather than failed for a lost phone.
         for holder in session.credential_ids:
             self.engine.revoke_credential(holder, Refused(401, "unauthorized", reason))
         if self._mcp is not None:
@@ -280,7 +282,7 @@ class Relay:
             self._voice.end_bearers(session.credential_ids, reason)
 
     def forget_session(self, session: PairedSession) -> None:
-        """Undo a pairing whose client never got its token."""
+        """Undo a pairing whose client never received its token."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
             self.coordinator.session_ended(session)
@@ -295,7 +297,7 @@ class Relay:
         self.watch_sessions()
 
     def watch_sessions(self) -> None:
-        """Look when the next session expires."""
+        """Set the timer for the next expiry of a session."""
         expiry = self.sessions.next_expiry()
         if expiry is None:
             self._session_timer.cancel()
@@ -307,19 +309,22 @@ class Relay:
 
     @property
     def open_clients(self) -> int:
-        """The sockets of clients that have signed in."""
+        """Number of sockets of authenticated clients."""
         return len(self.clients)
 
     def online(self) -> frozenset[str]:
-        """The sessions that have a socket open, by the hashes of their tokens."""
+        """Return the token hashes of the sessions that have an open socket."""
         return frozenset(self._sockets)
 
     def clients_of(self, session: PairedSession) -> list[ClientConnection]:
-        """The sockets of a session."""
+        """Return the sockets of a session."""
         return list(self._sockets.get(session.token_hash, {}).values())
 
     def open_client(self, request: Request) -> ClientConnection:
-        """A WebSocket is asked for: refuse a blocked address with 429, unless it shows a good token, else serve it."""
+        """Create the handler of a WebSocket request.
+
+        Raise `Refused` 429 for a blocked address, unless the request has a valid token.
+        """
         client, now = ClientConnection(self, request), self.engine.now
         wait = self.limiter.blocked_for(client.address, now)
         if wait > 0 and bearer_session(request, self.sessions, now) is None:
@@ -334,14 +339,14 @@ class Relay:
         return client
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
-        """A client has authenticated."""
+        """Register an authenticated client."""
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
         if session.client_surface in TARGET_SURFACES and client.has_grant("bridge"):
             self._register_phone(client, session)
 
     def forget(self, client: ClientConnection) -> None:
-        """A client's socket is gone, or about to be closed since its session is over."""
+        """Unregister a client whose socket is closed, or is about to be closed with its session."""
         if self.clients.pop(client.number, None) is not None:
             session = cast("PairedSession", client.session)
             del self._sockets[session.token_hash][client.number]
@@ -352,7 +357,7 @@ class Relay:
     def register_phone(
         self, number: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
     ) -> int | None:
-        """There is a phone of this number; that of the same device whose place it takes, if any, has lost it."""
+        """Register a phone; return the number of the phone that it replaces for the same device, if any."""
         replaced = self.phones.register(
             number,
             device_id=device_id,
@@ -367,14 +372,14 @@ class Relay:
         return replaced
 
     def phone_reported(self, client: ClientConnection, session: PairedSession, payload: Mapping[str, object]) -> None:
-        """A `bridge.status` came."""
+        """Record the phone's `bridge.status`."""
         if self.phones.find_by_socket(client.number) is None:
             self._register_phone(client, session)
         if self.phones.status(client.number, payload, self.engine.now):
             self.coordinator.phone_status_changed(client.number)
 
     def owns_locally(self, what: str, name: str) -> bool:
-        """Whether a file, or a session of MCP or of voice, is here: the rows of `passing`."""
+        """Report whether this node has a file, an MCP or voice session, or a terminal: see `request_forwarding`."""
         match what:
             case "media":
                 return self.media.has(name)
@@ -389,11 +394,11 @@ class Relay:
 
     @property
     def open_oauth(self) -> AuthorizationServer | None:
-        """What lets MCP clients elsewhere in, if it was ever needed."""
+        """Authorization server of MCP clients, if it is loaded."""
         return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:
-        """Every terminal that some client has attached, by the name of its tmux session."""
+        """Return every attached terminal, by the name of its tmux session."""
         return {
             self.shells.session_name(name): terminal
             for client in self.clients.values()
@@ -402,16 +407,16 @@ class Relay:
         }
 
     def remove_phone(self, number: int) -> None:
-        """A phone is no target any more; commands that wait for it fail at once."""
+        """Unregister a phone; pending commands to it fail at once."""
         if self.phones.remove(number) is not None:
             self.coordinator.phone_disconnected(number)
             self.changes.notify(DEVICES)
         self.bridge.socket_lost(number)
 
     def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
-        """The phone to drive and what leads to it; a phone whose own bridge grant has run out is none.
+        """Return the selected phone and the route to it; a phone whose own bridge grant has expired is unregistered.
 
-        `Refused` like `PhoneRegistry.choose`.
+        Raise `Refused` as `PhoneRegistry.choose` does.
         """
         while True:
             try:
@@ -425,27 +430,27 @@ class Relay:
             self.remove_phone(phone.socket)
 
     def drop_lapsed_phones(self, among: Iterable[ClientConnection] | None = None) -> None:
-        """A phone whose own bridge grant has run out is not connected (wire bridge 1.4): of all, for the reports."""
+        """Unregister phones whose own bridge grant has expired (wire bridge 1.4), of these clients or of all."""
         for client in list(self.clients.values()) if among is None else among:
             if self.phones.find_by_socket(client.number) is not None and not client.has_grant("bridge"):
                 self.remove_phone(client.number)
 
     def watch_commands(self) -> None:
-        """A command waits: look when its time is over."""
+        """Set the timer for the next deadline of a pending command."""
         if self._bridge_timer.when is None:
             deadline = self.bridge.next_deadline()
             if deadline is not None:
                 self._bridge_timer.set(deadline)
 
-    # --- what is loaded when it is first used ---
+    # --- parts that are loaded with their first use ---
 
     def voice_counts(self) -> dict[str, int]:
-        """Voice sessions by their channel; nothing while nobody has asked for any."""
+        """Return the number of voice sessions by channel; empty while voice is not loaded."""
         return {} if self._voice is None else self._voice.counts()
 
     @property
     def voice_side(self) -> VoiceSubsystem:
-        """What the routes of voice work with."""
+        """Voice subsystem, loaded with its first use."""
         if self._voice is None:
             from svc_proto.relay.voice.subsystem import VoiceSubsystem  # noqa: PLC0415, RUF100 - a third of the start
 
@@ -454,7 +459,7 @@ class Relay:
 
     @property
     def mcp(self) -> McpHttpServer:
-        """What answers at `/mcp`."""
+        """MCP server of `/mcp`, loaded with its first use."""
         if self._mcp is None:
             from svc_proto.relay.mcp_phone_control import mcp_server  # noqa: PLC0415, RUF100 - a tenth of the start
 
@@ -463,7 +468,7 @@ class Relay:
 
     @property
     def oauth(self) -> AuthorizationServer:
-        """What lets MCP clients elsewhere in."""
+        """Authorization server of MCP clients, loaded with its first use."""
         if self._oauth is None:
             from svc_proto.relay.oauth.authorization_server import AuthorizationServer  # noqa: PLC0415, RUF100 - see `voice_side`
 
@@ -490,7 +495,7 @@ class Relay:
     def _authorize_remote(
         self, seeking: Flow[PairedSession | None], access: RelayAccess, request: Request
     ) -> Flow[object]:
-        """The same once a session was looked for that may have come about elsewhere."""
+        """Authorize again after the lookup of a session that another node may have created."""
         yield from seeking
         try:
             return authorize(access, request, self.sessions, self.local_door, self.engine.now)
@@ -504,7 +509,7 @@ class Relay:
         return refused
 
     def _log_refusal(self, refused: Refused, request: Request) -> None:
-        """A bearer that nobody has: somebody guesses, or has been revoked."""
+        """Log an unknown bearer token: it was guessed, or revoked."""
         address, engine = self.proxies.client_address(request), self.engine
         guessed = refused.status == 401 and request.headers.get(b"authorization") is not None
         if guessed and self._mentions.is_due(address, engine.now.mono):
@@ -566,12 +571,12 @@ class Relay:
 def _commons(relay: Relay) -> LocalCoordinator:
     if relay.config.cluster is None:
         return LocalCoordinator(relay)
-    from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - nobody who is alone pays for it
+    from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - a single node does not load it
 
     return ClusterCoordinator(relay, relay.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.relay.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.relay.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - rarely used
 
     return API_DOC

@@ -1,11 +1,10 @@
-"""The stored records of sessions: saved when a session changes, erased when it is over, for as long as that takes.
+"""Stored records of paired sessions: saved with each change, erased when the session ends.
 
 A session whose record could not be erased is a tombstone (`PairedSessionRegistry.remember_revoked`). It is refused, and
-erased again every minute, at a repeated DELETE and at the stop. As its record would be alive after a restart, its hash
+erased again every minute, at a repeated DELETE and at the stop. Its record would be valid after a restart. So its hash
 is written to a small file of the service home, which the next start reads beside the records. If that file cannot be
-written either (the disk is full, or gone), nothing that a process can do outlives it: that is an error of the log, and
-the answer to the DELETE says so. Relays that share a home share that file: each takes out of it, and puts into it, its
-own.
+written either (full or lost disk), the revocation does not survive the process. The log has an error then, and so has
+the answer to the DELETE. Relays that share a home share the file: each adds and removes only its own hashes.
 """
 
 from __future__ import annotations
@@ -27,58 +26,59 @@ from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 __all__ = ["TOMBSTONES", "SessionRecords"]
 
 TOMBSTONES = "revoked-sessions"  # file of the service home: the SHA-256 of a token on each line
-STORE_TIMEOUT = 31.0  # s, a little more than the store itself is given
-ERASE_AGAIN = 60.0  # s between two tries to erase what the store did not take
+STORE_TIMEOUT = 31.0  # s, a little more than the store's own timeout
+ERASE_AGAIN = 60.0  # s between two attempts to erase a record
 
 
 class SessionRecords:
-    """See the module."""
+    """Saves and erases the records of sessions."""
 
     def __init__(self, engine: Engine, sessions: PairedSessionRegistry, *, shared: bool = False) -> None:
         self._engine = engine
         self._sessions = sessions
         self._timer = engine.timers.timer(self._again)
-        self._shared = shared  # the file is, too
-        self._written = ""  # what we have in the file of tombstones
-        self._unsaved: dict[str, float] = {}  # by hash: when what the store did not take, or not yet, was changed
+        self._shared = shared  # whether other relays use the file, too
+        self._written = ""  # our hashes in the file of tombstones
+        self._unsaved: dict[str, float] = {}  # by hash: monotonic s of the last change that is not stored yet
 
     @property
     def are_revocations_stored(self) -> bool:
-        """Whether all that could not be erased would be refused after a restart, too."""
+        """Report whether all records that could not be erased would be refused after a restart, too."""
         return self._written == self._tombstones()
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; a `Failure` if the store did not take it.
+        """Store a session so that it survives a crash; return a `Failure` if the store did not take it.
 
-        `again` is of one that was stored before: that it is gone there is `NOT_FOUND`, and brings it back to nobody.
+        `again`: the session was stored before. If its record is missing, the failure is `NOT_FOUND` and nothing is
+        stored.
         """
         change = SaveSession(session.token_hash, session.to_record(), again and self.is_stored(session))
         self._unsaved[session.token_hash] = self._engine.now.mono
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: PairedSession) -> Flow[Failure | None]:
-        """Remove a session that is over from the store; what fails is tried again."""
+        """Remove an ended session from the store; a failure is retried later."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def erase_later(self, session: PairedSession) -> None:
-        """Erase the record of a session; nobody waits for it."""
+        """Erase the record of a session in the background."""
         self._engine.spawn(self.erase(session))
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """When (monotonic s) it was changed last, if the store has not taken that; None if it has."""
+        """Return the time (monotonic s) of the last change if the store does not have it; None if it has."""
         return self._unsaved.get(session.token_hash)
 
     def is_stored(self, session: PairedSession) -> bool:
-        """Whether the store has taken all that was to be stored of it."""
+        """Report whether the store has the session's latest state."""
         return self.unsaved_since(session) is None
 
     def stop(self) -> None:
-        """Try all that is left once more."""
+        """Try once more to erase all tombstones."""
         self._timer.cancel()
         self._again()
 
     def load(self) -> Flow[Failure | None]:
-        """Take in what is stored: a `Failure` if it cannot be read, or if nobody knows what of it was revoked."""
+        """Load the stored sessions; return a `Failure` if they or the tombstones cannot be read."""
         engine = self._engine
         records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions()))
         if isinstance(records, Failure):
@@ -106,7 +106,7 @@ class SessionRecords:
         except Refused as refused:
             engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
-        if restored is None and token_hash is not None:  # it expired while no relay ran
+        if restored is None and token_hash is not None:  # the session expired while no relay ran
             engine.spawn(self._erase_stored(token_hash))
 
     def _erase_stored(self, token_hash: str) -> Flow[None]:
@@ -117,7 +117,7 @@ class SessionRecords:
             self.erase_later(session)
 
     def _write(self, change: StoreRequest[None], problem: str, session: PairedSession) -> Flow[Failure | None]:
-        # The order is the relay's own: it goes through even if whoever waits for it here goes away.
+        # The write is completed even if the caller is cancelled.
         engine = self._engine
 
         def write() -> Flow[Failure | None]:
@@ -148,16 +148,16 @@ class SessionRecords:
             if self._timer.when is None and not engine.stopping:
                 self._timer.set(engine.now.mono + ERASE_AGAIN)
         text = self._tombstones()
-        if text == self._written and not (self._shared and text):  # somebody else may have written over ours
+        if text == self._written and not (self._shared and text):  # another relay may have replaced the file
             return
         theirs = (yield from self._theirs()) if self._shared else ""
         kept: Failure | None
-        if isinstance(theirs, Failure):  # to write over them would bring back what they have revoked
+        if isinstance(theirs, Failure):  # replacing the file would undo revocations of other relays
             kept = theirs
         else:
             kept = yield from run_operation(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
         if not isinstance(kept, Failure):
-            self._written = text  # the host carries these orders out one after the other
+            self._written = text  # the host executes these writes in order
         elif failed:
             engine.log(Level.ERROR, "revoked session would be back after a restart", problem=kept.kind.value)
 

@@ -1,8 +1,8 @@
-"""Which address of this host others can use: its own programs, and phones, which an invite leads to it.
+"""Addresses of this host for others: for its own programs, and for phones in an invite.
 
-What a server binds to is no address where it stands for every interface: our own programs use loopback then, and a
-phone the address on the local network. A relay that is bound to loopback alone stays there in an invite too (a phone
-on a cable, a proxy in front); an API that is, is said to be where the phone can look for it (wire core 2.6).
+A bind address for all interfaces cannot be connected to. Programs of this host use loopback then, and a phone the
+address on the local network. A relay that is bound to loopback alone keeps that address in an invite, too (a phone on a
+cable, a proxy in front). For such an API the invite has the address where a phone can try it (wire core 2.6).
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ __all__ = [
     "sign_invite",
 ]
 
-WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that loopback is part of
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # of no use to a phone
+WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that include loopback
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # useless for a phone
 LAN_TIMEOUT = 1.0  # s
 
 
 def bracket_ipv6(host: str) -> str:
-    """A host as URLs have it."""
+    """Return a host in the form of URLs."""
     return f"[{host}]" if ":" in host else host
 
 
 def lan_address(engine: Engine) -> Flow[str]:
-    """This host's address on its network; 127.0.0.1 where it has none."""
+    """Return this host's address on its network; 127.0.0.1 without one."""
     found = yield from run_operation(engine, Compute(engine.new_op(), "lan_address"), within=LAN_TIMEOUT)
     return found if isinstance(found, str) else "127.0.0.1"
 
 
 def advertised_host(host: str, lan: str) -> str:
-    """The host of an API server as a phone can look for it."""
+    """Return the host of an API server for a phone."""
     return lan if host.strip().lower() in LOCAL_HOSTS else host.strip()
 
 
 def relay_address(config: RelayConfig, lan: str) -> str:
-    """The URL of the relay as an invite has it."""
+    """Return the URL of the relay for an invite."""
     host = lan if config.host in WILDCARD_ADDRESSES else config.host
     return f"{'wss' if config.tls else 'ws'}://{bracket_ipv6(host)}:{config.port}"
 
@@ -60,7 +60,7 @@ def relay_address(config: RelayConfig, lan: str) -> str:
 def sign_invite(
     engine: Engine, config: RelayConfig, payload: Mapping[str, object]
 ) -> Flow[tuple[str, str, Failure | None]]:
-    """The text of a QR code, and the invite URL with the same: signed, or why they are not."""
+    """Sign an invite; return the text of its QR code, its URL, and the failure that left it unsigned, if any."""
     secret = yield from ensure_secret(engine, config.qr_secret_name)
     problem = secret if isinstance(secret, Failure) else None
     text = encode_payload(payload if isinstance(secret, Failure) else sign_payload(payload, secret))

@@ -1,4 +1,4 @@
-"""This system's API server, as those have it who chat through it (wire api 3, 4, 6)."""
+"""Client of this system's API server for chats (wire api 3, 4, 6)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(ServiceClient):
-    """Calls to the API server. Each raises `ServiceCallError`."""
+    """Client of the API server. Each call raises `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
-        """A new session, with what is wished for of `title` and `profile`; its id."""
+        """Create a session with the given `title` and `profile`; return its id."""
         answer = self.check((yield from self.request(engine, "POST", "/api/sessions", wish)))
         found = JsonObject.of(self.json_value(answer))
         names = ("id", "session_id")
@@ -43,18 +43,18 @@ class ApiClient(ServiceClient):
     def list_objects(
         self, engine: Engine, path: str, *names: str, within: float | None = None
     ) -> Flow[list[JsonObject]]:
-        """The rows of a list, which servers call by one of these names, or by none."""
+        """Return the rows of a list, which servers return under one of these names, or as an array."""
         value = self.json_value(self.check((yield from self.request(engine, "GET", path, within=within))))
         found = as_object(value)
         return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
 
     def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[JsonObject]]:
-        """The messages of a session, oldest first."""
+        """Return the messages of a session, oldest first."""
         path = f"/api/sessions/{encode_segment(session)}/messages"
         return (yield from self.list_objects(engine, path, "messages", within=within))
 
     def session(self, engine: Engine, session: str) -> Flow[JsonObject]:
-        """What the server has stored of one session."""
+        """Return the stored record of one session."""
         found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
         return found.get_object("session") or found
 
@@ -70,9 +70,10 @@ class ApiClient(ServiceClient):
         within: float = 30.0,
         connect_within: float | None = None,
     ) -> Flow[None]:
-        """One turn: `on_event` for each of its events, until that says True, or the end.
+        """Stream one turn: call `on_event` for each of its events, until it returns True, or to the end.
 
-        `on_open` gets the reader, to `hold` it while the events have nowhere to go. `within` is for the first word.
+        `on_open` gets the reader, whose reading can be paused for backpressure. `within` is for the start of the
+        response.
         """
         reader = yield from self.request(
             engine,
@@ -107,7 +108,7 @@ class ApiClient(ServiceClient):
         *,
         within: float | None = None,
     ) -> Flow[HttpResult]:
-        """Look at a run; or have it stop (`stop`), or answer its question (`approval`)."""
+        """Get a run, or send it a `stop` or an `approval`."""
         path = f"/v1/runs/{encode_segment(run)}" + (f"/{verb}" if verb else "")
         method, body = ("POST", order) if verb else ("GET", b"")
         return (yield from self.request(engine, method, path, body, within=within))

@@ -1,9 +1,8 @@
-"""Ask the routes to a relay whether it is there, in strict tiers, and take the best (spec "Multi-route pairing").
+"""Prober of a relay's candidates, in strict tiers, that selects the best (spec "Multi-route pairing").
 
-`CandidateSelector` decides whom to ask, how long to wait for an answer and which route it is; here is who asks. A probe
-is
-`GET /health` of the relay behind a candidate (wire core 3.3). A relay whose address was derived from the API's is
-asked for `/voice/config` in its place, which it may well refuse.
+`CandidateSelector` decides which candidates to probe, the timeouts and the selection; this module sends the probes. A
+probe is `GET /health` of the relay behind a candidate (wire core 3.3). For a relay whose address was derived from the
+API's, it is `/voice/config`, which may be refused.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ if TYPE_CHECKING:
 
 __all__ = ["CandidateProber", "is_usable", "parse_candidate"]
 
-MAX_ROLE_CHARS = 64  # characters; the vocabulary is open
+MAX_ROLE_CHARS = 64  # characters; any role is permitted
 
 
 class CandidateProber:
-    """The routes to one relay. What answered is believed for a minute, so keep it as long as they are of interest."""
+    """Prober of one relay's candidates. Results are valid for a minute, so keep the prober as long as needed."""
 
     def __init__(self, engine: Engine, candidates: Sequence[Candidate], *, probe: str = "/health") -> None:
         self._engine = engine
         self._target = probe
-        self._asks_who = (401, 403) if probe == DERIVED_PROBE else ()  # the route is there, and wants to know who is
+        self._asks_who = (401, 403) if probe == DERIVED_PROBE else ()  # a refusal shows that the route exists
         self._choice = CandidateSelector(candidates)
         self._probes: dict[Candidate, Task] = {}
         self._timer = engine.timers.timer(self._late)
         self._bell = Condition(engine)
         self._over = False
-        self.problems: dict[Candidate, str] = {}  # why a route was not taken
+        self.problems: dict[Candidate, str] = {}  # reason for each rejected candidate
 
     def select(self, *, anew: bool = False) -> Flow[Candidate | None]:
-        """The best route that answers; None when none does. `anew` asks even those that answered a moment ago."""
+        """Return the best candidate that answers; None if none does. `anew` discards earlier results."""
         now = self._engine.now.mono
         self._over = False
         self.problems.clear()
@@ -75,7 +74,7 @@ class CandidateProber:
                     self._probe(candidate)
                 case CancelProbe(candidate=candidate):
                     self.problems[candidate] = "no answer in time"
-                    if candidate in self._probes:  # not of a choice that was given up
+                    if candidate in self._probes:  # not of a cancelled selection
                         self._probes.pop(candidate).cancel()
                 case Chosen():
                     self._over = True
@@ -108,7 +107,7 @@ class CandidateProber:
             url = f"{RelayUrl(candidate.url).http_url}{self._target}"
         except RemoteProtocolError as error:
             return Failure(FailureKind.INVALID, str(error))
-        # The machine gives a probe up after its 4 s; this is only so that no wait is without an end.
+        # The selector cancels a probe after 4 s; this timeout only bounds every wait.
         return (yield from fetch(self._engine, "GET", url, within=2 * PROBE_TIMEOUT))
 
     def _late(self) -> None:
@@ -116,7 +115,7 @@ class CandidateProber:
 
 
 def parse_candidate(value: object) -> Candidate | None:
-    """One of an invite's routes (wire core 3.3); None for what cannot be used."""
+    """Parse one of an invite's candidates (wire core 3.3); None for an unusable one."""
     members = JsonObject.of(value)
     role, url = members.text("role"), members.get_object("relay").text("url")
     priority = members.integer("priority") if "priority" in members else 0
@@ -126,7 +125,7 @@ def parse_candidate(value: object) -> Candidate | None:
 
 
 def is_usable(url: str) -> bool:
-    """Whether this is the address of a relay."""
+    """Report whether this is the address of a relay."""
     try:
         return parse_url(url).scheme in ("ws", "wss")
     except RemoteProtocolError:

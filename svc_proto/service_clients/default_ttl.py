@@ -1,4 +1,4 @@
-"""How long a client asks for when it pairs and nobody has chosen (spec "Limits", default pre-selection)."""
+"""Default lifetime that a client requests when it pairs (spec "Limits", default pre-selection)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MESH_ROLES = tuple(brand.mesh_role for brand in BRANDS.values())
 
 
 def default_ttl(route: Candidate) -> int | None:
-    """Seconds to ask for on a route, None to leave it to the relay, which gives 30 days.
+    """Return the seconds to request on a candidate; None leaves the choice to the relay, which gives 30 days.
 
-    "operator TTL if given; otherwise 30 days on secure or mesh-VPN routes, 7 days on plain ws". The operator's counts
-    at the relay before what is asked for. Raises `RemoteProtocolError` for an address that is none.
+    "operator TTL if given; otherwise 30 days on secure or mesh-VPN routes, 7 days on plain ws". At the relay the
+    operator's value takes precedence. Raises `RemoteProtocolError` for an invalid address.
     """
     return None if parse_url(route.url).tls or route.role.lower() in _MESH_ROLES else PLAIN_LIFETIME

@@ -1,7 +1,7 @@
-"""This host's API server as its files have it: where it is, and its key, for all who look for it.
+"""Address and key of this host's API server, from the environment and its files.
 
-In the order of the server itself, so that what is found is what it accepts: the environment, then `.env` in the
-service home, then the agent's configuration file, each value falling through for itself (wire core 2.7, wire api 9).
+Each value is taken from the environment, else from `.env` in the service home, else from the agent's configuration file
+(wire core 2.7, wire api 9). That is the order of the server itself, so the values are those it uses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["LocalApi", "find_local_api", "local_api_key", "with_key", "yaml_variables"]
 
 MAX_PORT = 65_535
-EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand beside `extra`
+# Members of `platforms.api_server.extra` with their variables, and alternative names beside `extra`.
+EXTRA = {
     "host": ("API_SERVER_HOST", "host"),
     "port": ("API_SERVER_PORT", "port"),
     "key": ("API_SERVER_KEY", "api_key"),
@@ -35,7 +36,7 @@ EXTRA = {  # members of `platforms.api_server.extra`, and where some may stand b
 
 @fast_frozen(kw_only=True)
 class LocalApi:
-    """Host, port, key and whether it serves TLS; an empty key means open access."""
+    """Host, port, key and TLS of the API server; an empty key means open access."""
 
     host: str = "127.0.0.1"
     port: int = 8642
@@ -44,8 +45,9 @@ class LocalApi:
 
 
 def find_local_api(engine: Engine, config: RelayConfig) -> Flow[LocalApi]:
-    """Go through the chain. TLS is what `.env` or the environment gives a certificate for. One that runs has said
-    where it is.
+    """Return the API server of this host. TLS is on if the environment or `.env` names a certificate.
+
+    The address of a server in this process is taken from the configuration.
     """
     said = yield from _read_files(engine, config.config_path, config.home)
     key = _key(said, config.api_key, named=config.key_in_environment)
@@ -62,12 +64,12 @@ def find_local_api(engine: Engine, config: RelayConfig) -> Flow[LocalApi]:
 
 
 def local_api_key(engine: Engine, config_path: str, home: str, known: str, *, named: bool = False) -> Flow[str]:
-    """The key alone: `known` if the environment named it, else that of the files, else `known`; empty: none."""
+    """Return the key alone: `known` if the environment named it, else that of the files, else `known`; empty: none."""
     return _key((yield from _read_files(engine, config_path, home)), known, named=named)
 
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
-    """What a parsed configuration file sets, as the variables that it stands for, so that they are checked once."""
+    """Return the variables for which a parsed configuration file stands, so that they are checked in one place."""
     server = JsonObject.of(found).get_object("platforms", "api_server")
     extra, gateway = server.get_object("extra"), JsonObject.of(found).get_object("gateway", "api_server")
     variables = {
@@ -78,7 +80,7 @@ def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
 
 
 def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
-    """What of a parsed configuration file has to change for it to hold this key and no other; empty: it holds none."""
+    """Return the changes for a parsed configuration file to hold this key; empty if it holds none."""
     server = JsonObject.of(found).get_object("platforms", "api_server")
     changed: dict[str, object] = {"extra": {"key": key}} if _text(server.get_object("extra").get("key")) else {}
     if _text(server.get("api_key")):
@@ -87,7 +89,7 @@ def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
 
 
 def _read_files(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
-    """What `.env` and the configuration file say. One that cannot be read or understood counts as absent."""
+    """Read `.env` and the configuration file. A file that cannot be read or parsed counts as absent."""
     settings = yield from read_yaml(engine, config_path)
     lines = yield from read_file(engine, f"{home}/.env")
     dotenv = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))

@@ -1,7 +1,7 @@
-"""How the agent gets a session token of the relay on its own host: a code by loopback, then `system/auth` with it.
+"""Pairing of the agent with the relay on its own host: a code by loopback, then `system/auth` with it.
 
-The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. It
-asks for the grant that it needs, and to have the others withheld.
+The session is an ordinary one (wire core 1, 2): the operator sees it as "Agent on this host" and can revoke it. The
+agent requests only the grant that it needs, and has the others withheld.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["DEVICE_NAME", "pair_locally", "refusal_of"]
 
 DEVICE_NAME = "Agent on this host"
-STEP_TIMEOUT = 10.0  # s for each of the steps
+STEP_TIMEOUT = 10.0  # s for each step
 NO_GRANTS = dict.fromkeys(CHANNELS, False)
 GRANTS = {**NO_GRANTS, "bridge": 0}  # s; 0: as long as the session; false: withheld
-READ_ONLY_GRANTS = {**NO_GRANTS, SCOPE_READ: 0}  # which only the operator gives
+READ_ONLY_GRANTS = {**NO_GRANTS, SCOPE_READ: 0}  # only the operator can give this grant
 
 
 def pair_locally(
     engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None, looks: bool = False
 ) -> Flow[str]:
-    """A fresh session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
+    """Return a new session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
 
-    It lasts for `ttl` seconds; None: as long as the relay thinks fit. With `looks` it may look at the phone only.
+    It lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only.
     """
     payload = {
         "pairing_code": (
@@ -53,7 +53,7 @@ def pair_locally(
 
 
 def refusal_of(error: ServiceCallError) -> str:
-    """Why there is no token, for people."""
+    """Return the reason for a failed pairing, for users."""
     if error.fault is ServiceFault.REJECTED:
         return "the relay refused the pairing code"
     if error.fault is ServiceFault.CONNECTION_LOST:

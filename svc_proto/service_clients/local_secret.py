@@ -1,7 +1,7 @@
-"""A local secret: it tells the programs of a server's own user from everything else that comes from its host.
+"""A local secret distinguishes programs of the server's own user from all other clients on its host.
 
-The relay keeps one in its state folder, for nobody but its user (mode 0600), and programs of that user show it in a
-header. It is made anew at each start, so it is of no use to whoever listened at the relay's port while no relay did.
+The relay stores it in its state folder, readable by its user only (mode 0600), and programs of that user show it in a
+header. Each start creates a new one, so a program that listened at the relay's port before cannot use it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 LOCAL_SECRET = "local-secret"  # in the state folder: hexadecimal, without a line end
 HEADER = b"x-svc-local-secret"
-OPERATOR = (b"x-svc-operator", b"1")  # a program speaks for whoever sits at this host, and for no device
+OPERATOR = (b"x-svc-operator", b"1")  # the request is for the operator of this host, and for no device
 SIZE = 32  # bytes of entropy
 READ_TIMEOUT = 1.0  # s
 _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
@@ -41,37 +41,37 @@ _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
 def create_secret(
     engine: Engine, name: str = LOCAL_SECRET, text: Callable[[str], str] = str
 ) -> Flow[tuple[bytes, Failure | None]]:
-    """A new secret, and what went wrong when it was put down, as `text` has it; then nobody can know it."""
+    """Create and store a secret, in the form of `text`; return it with the failure to store it, if any."""
     secret = engine.entropy(SIZE).hex()
     written = yield from run_operation(engine, WriteConfig(engine.new_op(), name, text(secret)))
     return secret.encode("ascii"), written
 
 
 def read_secret(engine: Engine, name: str = LOCAL_SECRET) -> Flow[str]:
-    """What was put down; empty if there is nothing that we may read."""
+    """Return the stored secret; empty if it is missing or not readable."""
     text = yield from run_operation(engine, ReadConfig(engine.new_op(), name), within=READ_TIMEOUT)
     return "" if isinstance(text, Failure) else text
 
 
 def secret_headers(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
-    """The header field for a request to the relay on this host; none if there is no secret that we may read."""
+    """Return the header field for a request to the relay on this host; none without a readable secret."""
     text = yield from read_secret(engine)
     return ((HEADER, text.encode("ascii")),) if _SECRET.fullmatch(text) else ()
 
 
 def operator_headers(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
-    """The header fields by which the API at this URL knows that this host's operator asks; none but on loopback."""
+    """Return the header fields that mark a request to the API at this URL as the operator's; on loopback only."""
     if not is_loopback_name(url.encode("utf-8")):
         return ()
     return (OPERATOR, *((yield from secret_headers(engine)) if secret else ()))
 
 
 def forwarded_secret_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    """The header field that a caller has shown, to be shown on."""
+    """Return the header field of a caller, to forward it."""
     shown = headers.get(HEADER)
     return () if shown is None else ((HEADER, shown),)
 
 
 def has_secret(headers: Headers, secret: bytes, name: bytes = HEADER) -> bool:
-    """Whether a request shows it."""
+    """Report whether a request shows the secret."""
     return hmac.compare_digest(headers.get(name) or b"", secret)

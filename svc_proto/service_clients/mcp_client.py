@@ -1,16 +1,16 @@
-"""A server of the Model Context Protocol, as those have it who use its tools: the lifecycle, and what it was asked.
+"""Client of a Model Context Protocol server: the lifecycle of the connection, and its pending requests.
 
 | state   | trigger | next    |                                                               |
 |---------|---------|---------|---------------------------------------------------------------|
-| NEW     | OPEN    | OPENING | `initialize` is said, once there is something to say it over   |
-| OPENING | AGREE   | OPEN    | it has named a version that we speak, and knows that we agree |
+| NEW     | OPEN    | OPENING | `initialize` is sent, once the transport is open               |
+| OPENING | AGREE   | OPEN    | the server named a supported version and got our confirmation  |
 | OPENING | END     | OVER    |                                                               |
-| OPEN    | END     | OVER    | it was lost, or is not wanted any more                        |
+| OPEN    | END     | OVER    | the connection was lost, or was closed here                   |
 
-Nothing that a server says is believed: an answer is that of the request whose number it has, and any other is left out.
-A server may ask for nothing but `ping`: we offer no roots, no sampling and no elicitation. What a request costs is
-bounded in time, in size by what carries it, and lists in pages and rows. A server that tells of progress has its time
-anew with each word, and ten times its time in all.
+No message of a server is trusted: an answer belongs to the request with its number, and any other is ignored. A server
+may request nothing but `ping`: we offer no roots, no sampling and no elicitation. A request is bounded in time, in size
+by its transport, and lists in pages and rows. Each progress notification renews the time of its request, up to ten
+times that time in all.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ __all__ = [
     "McpClientTrigger",
 ]
 
-MAX_MESSAGE = 8 * 1024 * 1024  # bytes of one message of a server: more ends the connection
-MAX_ASKED = 64  # requests of ours that wait for an answer
+MAX_MESSAGE = 8 * 1024 * 1024  # bytes of one message of a server; a longer one ends the connection
+MAX_ASKED = 64  # pending requests
 MAX_PAGES = 32  # of a list
 MAX_ROWS = 1_024  # of a list
-LONGEST = 10  # times the time of a request, for a server that tells of progress
+LONGEST = 10  # times a request's timeout, for a server that reports progress
 CLIENT = {"name": "svc-agent", "version": VERSION}
 
 
 class McpError(Exception):
-    """Nothing came of it. The text is for people and models, in one line, and holds no secret.
+    """Error of a request. The text is for users and models, in one line, and holds no secret.
 
-    `unheard`: the server has not taken the request, so it may be made again.
+    `unheard`: the server has not accepted the request, so it may be repeated.
     """
 
     def __init__(self, text: str, *, unheard: bool = False) -> None:
@@ -77,31 +77,31 @@ class McpError(Exception):
 
 
 class McpTransport(Protocol):
-    """What messages go over. It tells a client what was `heard`, which request has `failed`, and that all is `over`."""
+    """Transport of messages. It calls the client's `receive`, `failed` and `transport_closed`."""
 
     def open(self) -> Flow[None]:
-        """Get ready to carry. Raises `McpError`."""
+        """Open the transport. Raises `McpError`."""
         ...
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """Have the server know that we speak this version: `text` is heard before anything else. Raises `McpError`."""
+        """Confirm the protocol version: `text` is sent before anything else. Raises `McpError`."""
         ...
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """Carry a message; `identity` is that of a request of ours."""
+        """Send a message; `identity` is that of a request of ours."""
         ...
 
     def abandon_request(self, identity: RequestId) -> None:
-        """Nobody waits for the answer to this request any more: it came, or it need not come."""
+        """Drop the state of a request that no longer waits: its answer has come, or is not needed."""
         ...
 
     def close(self) -> None:
-        """Say goodbye, and carry nothing more."""
+        """Close the transport; nothing is sent any more."""
         ...
 
 
 class McpClientState(IntEnum):
-    """Of one connection."""
+    """State of a connection to an MCP server."""
 
     NEW = auto()
     OPENING = auto()
@@ -110,7 +110,7 @@ class McpClientState(IntEnum):
 
 
 class McpClientTrigger(IntEnum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     OPEN = auto()
     AGREE = auto()
@@ -130,14 +130,14 @@ class _PendingRequest:
     """A request that waits for its answer."""
 
     ticket: OperationId
-    within: float  # s, anew with each word of progress
+    within: float  # s, renewed by each progress notification
     until: float  # monotonic seconds
-    latest: float  # the same, whatever is told
+    latest: float  # monotonic s, not renewed
     answer: RpcResponse | McpError | None = None
 
 
 class McpClient:
-    """One connection to one server: `open` it, `request`, and `close` it. `on_over` hears why it ended by itself."""
+    """Connection to one server: `open` it, `request`, and `close` it. `on_over` is called if it ends by itself."""
 
     def __init__(
         self,
@@ -155,14 +155,14 @@ class McpClient:
         self._count = 0
         self._why = McpError("it is not connected")
         self.state = McpClientState.NEW
-        self.offers = JsonObject()  # its capabilities
-        self.title = ""  # what it calls itself
-        self.ignored = 0  # messages that answer nothing, or are none
+        self.offers = JsonObject()  # the server's capabilities
+        self.title = ""  # the server's own name
+        self.ignored = 0  # messages that are invalid or answer no request
 
-    # --- for whoever uses its tools -------------------------------------------------------------------------------
+    # --- for users of the server's tools ------------------------------------------------------------------------------
 
     def open(self, within: float) -> Flow[None]:
-        """Connect, and agree on a version. Raises `McpError`."""
+        """Connect, and agree on a protocol version. Raises `McpError`."""
         self._step(McpClientTrigger.OPEN)
         try:
             yield from self._carrier.open()
@@ -184,7 +184,7 @@ class McpClient:
         self._step(McpClientTrigger.AGREE)
 
     def request(self, method: str, params: Mapping[str, object], *, within: float) -> Flow[JsonObject]:
-        """Make a request; its result. Raises `McpError`: what it refuses, no answer in time, or a lost connection."""
+        """Send a request and return its result. Raises `McpError`: a refusal, a timeout, or a lost connection."""
         engine = self._engine
         if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
             raise McpError(str(self._why), unheard=True)
@@ -193,7 +193,7 @@ class McpClient:
         self._count += 1
         identity, now = self._count, engine.now.mono
         asked = self._asked[identity] = _PendingRequest(engine.new_op(), within, now + within, now + within * LONGEST)
-        patient = method != "initialize"  # which tells of no progress, and may not be cancelled
+        patient = method != "initialize"  # `initialize` has no progress, and may not be cancelled
         told = {**params, "_meta": {"progressToken": identity}} if patient else params
         self._carrier.send(write_request(identity, method, told), identity)
         try:
@@ -215,7 +215,7 @@ class McpClient:
         return answer.result
 
     def list_all(self, method: str, name: str, *, within: float) -> Flow[list[JsonObject]]:
-        """A list with all of its pages, `MAX_ROWS` at the most. Raises `McpError`."""
+        """Return a list from all of its pages, at most `MAX_ROWS`. Raises `McpError`."""
         found: list[JsonObject] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
@@ -227,13 +227,13 @@ class McpClient:
         return found[:MAX_ROWS]
 
     def close(self) -> None:
-        """It is not wanted any more. Harmless when it is over."""
+        """Close the connection; do nothing if it is closed."""
         self._end(McpError("it is not connected"), lambda why: None)
 
-    # --- for the carrier ------------------------------------------------------------------------------------------
+    # --- for the transport --------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes | str) -> None:
-        """The server has said something."""
+        """Handle a message of the server."""
         if self.state is McpClientState.OVER:
             return
         try:
@@ -261,15 +261,15 @@ class McpClient:
                 self.ignored += 1
 
     def failed(self, identity: RequestId, why: McpError) -> None:
-        """There will be no answer to this request."""
+        """Fail a request that will have no answer."""
         asked = self._asked.get(identity)
         if asked is not None:
             self._answer(asked, why)
 
     def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None:
-        """The connection has ended by itself. Harmless when it was over.
+        """Fail all requests, since the connection has ended by itself; do nothing if it is closed.
 
-        One request may be `refused` by that, and not be taken; what became of the others nobody knows.
+        The `refused` request was not accepted; the outcome of the others is unknown.
         """
         self._end(why, self._on_over, refused)
 
@@ -289,7 +289,7 @@ class McpClient:
         if self.state in (McpClientState.OPENING, McpClientState.OPEN):
             self._step(McpClientTrigger.END)
             self._why = why
-            tell(why)  # before those who wait, who may ask again
+            tell(why)  # before the requests fail: their callers may send new ones
             for identity, asked in list(self._asked.items()):
                 self._answer(asked, McpError(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()

@@ -1,8 +1,8 @@
-"""A server of MCP over Streamable HTTP: each message is a POST, whose answer is JSON or a stream of events.
+"""MCP transport over Streamable HTTP: each message is a POST, answered by JSON or an event stream.
 
-A stream that breaks off before the answer is read on from its last event, if events have numbers. What the server says
-by itself is listened to by GET, where it has that. A session that the server does not know any more (404) is over, and
-no request of that kind was heard. Redirects are not followed: the header fields are for the server that was named.
+A stream that breaks off before the answer is resumed from its last event, if events have ids. Messages that the server
+sends by itself are received by GET, if supported. With status 404 for a session, the session has ended, and the request
+was not accepted. Redirects are not followed: the header fields are for the configured server.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["McpHttpTransport", "HttpParameters"]
 BOTH = b"application/json, " + EVENT_STREAM
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 LAST_EVENT_ID = b"last-event-id"
-MAX_NOTES = 16  # messages under way that nobody waits for: one more is not sent
-MAX_NUMBER = 1_024  # characters of the number of a session, or of an event
-MAX_RESUMED = 16  # times that one answer is read on
-RESPONSE_TIMEOUT = 900.0  # s for the head of an answer: whoever waits for it gives up before
+MAX_NOTES = 16  # concurrent messages without an answer; a further one is dropped
+MAX_NUMBER = 1_024  # characters of the id of a session or an event
+MAX_RESUMED = 16  # resumptions of one answer
+RESPONSE_TIMEOUT = 900.0  # s for the head of a response; callers give up before
 INITIALIZE_TIMEOUT = 30.0  # s
-CLOSE_TIMEOUT = 2.0  # s for what nobody waits for
+CLOSE_TIMEOUT = 2.0  # s for messages without an answer
 LISTENS_AGAIN, LONGEST_PAUSE = 1.0, 60.0  # s until the next GET, doubled each time
 GONE = "it does not know the session any more"
 STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "there is nothing at this address"}
@@ -44,7 +44,7 @@ STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "th
 
 @frozen(kw_only=True)
 class HttpParameters:
-    """Where it is, and the header fields that let us in."""
+    """URL of the server, and the header fields with our credential."""
 
     url: str
     headers: Fields = field(default=(), repr=False)
@@ -59,7 +59,7 @@ class _HttpTransportHandler(Protocol):
 
 
 class McpHttpTransport:
-    """See the module, and `McpTransport`."""
+    """`McpTransport` over Streamable HTTP."""
 
     def __init__(self, engine: Engine, place: HttpParameters, ends: _HttpTransportHandler) -> None:
         self._engine = engine
@@ -68,16 +68,16 @@ class McpHttpTransport:
         self._ends = ends
         self._session = b""
         self._version: Fields = ()
-        self._tasks: dict[RequestId, Task] = {}  # that carry a request of ours
+        self._tasks: dict[RequestId, Task] = {}  # tasks of pending requests
         self._notes = 0
         self._listener: Task | None = None
 
     def open(self) -> Flow[None]:
-        """See `McpTransport`: each message has a connection of its own."""
+        """Implement `McpTransport.open`: each message has its own request."""
         yield from ()
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """See `McpTransport`: what is said over other connections could overtake it."""
+        """Implement `McpTransport`; wait for the response, since later messages could overtake this one."""
         self._version = ((VERSION, version.encode("ascii")),)
         try:
             _discard_response((yield from self._send_request("POST", text, within=INITIALIZE_TIMEOUT)))
@@ -86,7 +86,7 @@ class McpHttpTransport:
         self._listener = self._engine.spawn(self._listen())
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """See `McpTransport`."""
+        """Implement `McpTransport.send`."""
         if identity is not None:
             self._tasks[identity] = self._engine.spawn(self._carry(text, identity))
         elif self._notes < MAX_NOTES:
@@ -94,13 +94,13 @@ class McpHttpTransport:
             self._engine.spawn(self._post_notification(text))
 
     def abandon_request(self, identity: RequestId) -> None:
-        """See `McpTransport`."""
+        """Implement `McpTransport.abandon_request`."""
         task = self._tasks.pop(identity, None)
         if task is not None:
             task.cancel()
 
     def close(self) -> None:
-        """See `McpTransport`."""
+        """Implement `McpTransport.close`."""
         if self._listener is not None:
             self._listener.cancel()
         if self._session:
@@ -109,13 +109,13 @@ class McpHttpTransport:
     # --- one message ----------------------------------------------------------------------------------------------
 
     def _post_notification(self, text: bytes) -> Flow[None]:
-        """A message that nobody waits for the answer of."""
-        with suppress(ServiceCallError):  # it will be missed, or not
+        """Send a message without an answer."""
+        with suppress(ServiceCallError):  # the message is not essential
             _discard_response((yield from self._send_request("POST", text, within=CLOSE_TIMEOUT)))
         self._notes -= 1
 
     def _delete_session(self) -> Flow[None]:
-        with suppress(ServiceCallError):  # then it ends by itself
+        with suppress(ServiceCallError):  # the session then expires by itself
             yield from self._peer.request(self._engine, "DELETE", "", fields=self._fields(), within=CLOSE_TIMEOUT)
 
     def _carry(self, text: bytes, identity: RequestId) -> Flow[None]:
@@ -136,7 +136,7 @@ class McpHttpTransport:
         self._ends.failed(identity, why)
 
     def _handle_response(self, answer: HttpResult, identity: RequestId) -> None:
-        """A whole answer to this request."""
+        """Handle a complete response to this request."""
         if answer.status == 404 and self._session:
             self._session = b""
             self._ends.transport_closed(McpError(GONE), refused=identity)
@@ -156,7 +156,7 @@ class McpHttpTransport:
     # --- streams --------------------------------------------------------------------------------------------------
 
     def _read_on(self, reader: EventReader) -> Flow[None]:
-        """A stream to its end, and on from where it broke off, until the task is cancelled with its answer."""
+        """Read a stream to its end, and resume it where it breaks off, until its answer cancels the task."""
         for attempt in range(MAX_RESUMED):
             last, pause = yield from self._read(reader)
             if not last:
@@ -170,7 +170,7 @@ class McpHttpTransport:
             reader = answer
 
     def _read(self, reader: EventReader) -> Flow[tuple[str, float | None]]:
-        """Read a stream to its end: the number of its last event, and how long to wait before coming back, in s."""
+        """Read a stream to its end; return the id of its last event, and the delay before a resumption, in s."""
         last, pause = "", None
         quota = ReadQuota(self._engine, reader.set_paused)
         try:
@@ -187,7 +187,7 @@ class McpHttpTransport:
         return last, pause
 
     def _listen(self) -> Flow[None]:
-        """What the server says by itself, as long as it has a stream for that."""
+        """Receive the messages that the server sends by itself, while it supports that."""
         last, wait = "", LISTENS_AGAIN
         while True:
             more: Sequence[tuple[bytes, bytes]] = ((LAST_EVENT_ID, last.encode("utf-8")),) if last else ()

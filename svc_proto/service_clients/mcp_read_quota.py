@@ -1,4 +1,4 @@
-"""How much a server of MCP may say in a second: whoever says more is read again when the second is over."""
+"""Read quota of an MCP server per second: above it, reading pauses until the second has passed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 __all__ = ["ReadQuota"]
 
 MAX_MESSAGES = 500  # of a server in one second
-MAX_BYTES = 16 * 1024 * 1024  # the same
+MAX_BYTES = 16 * 1024 * 1024  # of a server in one second
 SECOND = 1.0  # s
 
 
 class ReadQuota:
-    """Counts, and calls `hold` with whether to stop reading. `close` when nothing is read any more."""
+    """Counts input, and calls `hold` with whether to pause reading. Call `close` after the last read."""
 
     __slots__ = ("_bytes", "_ends", "_engine", "_hold", "_messages", "_timer")
 
     def __init__(self, engine: Engine, hold: Callable[[bool], None]) -> None:
         self._engine = engine
         self._hold = hold
-        self._ends = 0.0  # monotonic seconds
+        self._ends = 0.0  # monotonic s
         self._messages = self._bytes = 0
         self._timer = engine.timers.timer(lambda: self._hold(False))
 
     def count(self, messages: int, size: int) -> None:
-        """So much was said."""
+        """Count received messages and bytes."""
         now = self._engine.now.mono
         if now >= self._ends:
             self._ends, self._messages, self._bytes = now + SECOND, 0, 0
@@ -39,5 +39,5 @@ class ReadQuota:
             self._timer.set(self._ends)
 
     def close(self) -> None:
-        """Nothing is read any more."""
+        """Stop the timer: nothing is read any more."""
         self._timer.retire()

@@ -1,7 +1,7 @@
-"""A server of MCP as a child process: one message a line, on its standard input and output.
+"""MCP transport over a child process: one message per line, on its standard input and output.
 
-What it writes to its error output is not kept, but for the end of it, which says why it ended. When it is not wanted
-any more its input is closed; if it does not end by that it is told to, and then made to.
+Of the error output only the end is kept, as the reason of an exit. To stop the server its input is closed; if it does
+not exit, it gets SIGTERM, and then SIGKILL.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StdioParameters", "McpStdioTransport"]
 
-MAX_UNREAD = 16 * 1024 * 1024  # bytes that a server leaves unread: it does not read at all
-MIN_SECRET = 6  # characters of a variable's value that is not repeated
+MAX_UNREAD = 16 * 1024 * 1024  # unread bytes, above which the server counts as hung
+MIN_SECRET = 6  # characters; shorter values of variables are not redacted
 MAX_COMPLAINT = 1_000  # bytes of its error output that are kept
 EXIT_TIMEOUT = 2.0  # s from the end of its input to SIGTERM, and as long again to SIGKILL
 PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", FailureKind.DENIED: "it may not be run"}
@@ -36,7 +36,7 @@ PROBLEMS = {FailureKind.NOT_FOUND: "there is no such program, or folder", Failur
 
 @frozen(kw_only=True)
 class StdioParameters:
-    """What to run. Of the variables of this process it sees those of every child (`engine.child`), and `env`."""
+    """Command line of a server. Its environment is that of every child (`engine.child_process`), and `env`."""
 
     argv: tuple[str, ...] = field(repr=False)
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -50,7 +50,7 @@ class _StdioTransportHandler(Protocol):
 
 
 class McpStdioTransport:
-    """See the module, and `McpTransport`."""
+    """`McpTransport` over a child process."""
 
     def __init__(self, engine: Engine, program: StdioParameters, ends: _StdioTransportHandler) -> None:
         self._engine = engine
@@ -59,12 +59,12 @@ class McpStdioTransport:
         self._lines = LineBuffer(MAX_MESSAGE)
         self._complaint = _StderrTail(self)
         self._child: ChildProcess | None = None
-        self._left = False  # we have said goodbye
+        self._left = False  # the transport was closed
         self._quota = ReadQuota(engine, self._set_paused)
         self._patience = engine.timers.timer(self._terminate)
 
     def open(self) -> Flow[None]:
-        """Start it."""
+        """Start the child."""
         program = self._program
         started = yield from spawn(
             self._engine, program.argv, self, env=program.env, cwd=program.cwd, errors=self._complaint
@@ -75,12 +75,12 @@ class McpStdioTransport:
         self._child = started
 
     def set_protocol_version(self, version: str, text: bytes) -> Flow[None]:
-        """See `McpTransport`: lines are heard in their order, and are lines in each version."""
+        """Implement `McpTransport`: lines arrive in order, and have the same format in each version."""
         yield from ()
         self.send(text, None)
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """See `McpTransport`."""
+        """Implement `McpTransport.send`."""
         child = self._child
         if child is None or child.gone:
             return
@@ -89,10 +89,10 @@ class McpStdioTransport:
             self._give_up("it does not read")
 
     def abandon_request(self, identity: RequestId) -> None:
-        """See `McpTransport`: an answer that comes nevertheless is left out."""
+        """Implement `McpTransport`: a late answer is ignored by the client."""
 
     def close(self) -> None:
-        """See `McpTransport`."""
+        """Implement `McpTransport.close`."""
         child, left, self._left = self._child, self._left, True
         if child is None or child.gone:
             self._rest()
@@ -103,10 +103,10 @@ class McpStdioTransport:
             child.close_input()
             self._patience.set(self._engine.now.mono + EXIT_TIMEOUT)
 
-    # --- of the child ---------------------------------------------------------------------------------------------
+    # --- ChildHandler ------------------------------------------------------------------------------------------------
 
     def on_output(self, data: bytes) -> None:
-        """See `ChildHandler`."""
+        """Implement `ChildHandler.on_output`."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
@@ -118,7 +118,7 @@ class McpStdioTransport:
         self.count(len(lines), len(data))
 
     def on_exit(self, status: int | None) -> None:
-        """See `ChildHandler`."""
+        """Implement `ChildHandler.on_exit`."""
         self._rest()
         said = self._complaint.text
         for _, value in self._program.env:
@@ -129,7 +129,7 @@ class McpStdioTransport:
         self._ends.transport_closed(McpError(f"{how}: {said}" if said else how))
 
     def count(self, messages: int, size: int) -> None:
-        """So much was said, on either output."""
+        """Count received messages and bytes, on either output."""
         self._quota.count(messages, size)
 
     # --- helpers --------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class McpStdioTransport:
 
 
 class _StderrTail:
-    """The end of its error output."""
+    """End of the error output."""
 
     def __init__(self, carrier: McpStdioTransport) -> None:
         self._carrier = carrier
@@ -164,14 +164,14 @@ class _StderrTail:
 
     @property
     def text(self) -> str:
-        """Its last line."""
+        """Last line of the error output."""
         lines = self._kept.decode("utf-8", "replace").strip().splitlines()
         return safe_excerpt(lines[-1]) if lines else ""
 
     def on_output(self, data: bytes) -> None:
-        """See `ChildHandler`."""
+        """Implement `ChildHandler.on_output`."""
         self._kept = (self._kept + data)[-MAX_COMPLAINT:]
         self._carrier.count(0, len(data))
 
     def on_exit(self, status: int | None) -> None:
-        """Its error output has ended."""
+        """Implement `ChildHandler.on_exit`; do nothing."""

@@ -1,5 +1,6 @@
-"""Calls of the relay's Device Control routes, with a session token: the one that was set, one that was stored, or one
-that the agent gets by pairing itself with a relay on its own host.
+"""Client of the relay's Device Control routes, with a session token: configured, stored, or from a local pairing.
+
+In a local pairing the agent pairs itself with a relay on its own host.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "PhoneResponse", "PhoneControl", "RelayPhoneControl", "query_text"]
 
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
-CALL_TIMEOUT = 35.0  # s for one call: above the relay's 30, so that its 504 arrives (wire bridge 6)
-QUICK = 2.0  # s for the questions whether there is a phone, and whether a token is accepted
+CALL_TIMEOUT = 35.0  # s for one call, above the relay's 30, so that its 504 arrives (wire bridge 6)
+QUICK = 2.0  # s to check for a phone, or for the validity of a token
 _MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
 NO_TOKEN = (
@@ -46,9 +47,9 @@ NO_TOKEN = (
 
 @fast_frozen
 class PhoneResponse:
-    """What came back: the HTTP status, and the body, an object (text that is no JSON is its `error`).
+    """Response of a route: the HTTP status, and the body, an object (text that is no JSON is its `error`).
 
-    `text` is the body as compact JSON, if that is known.
+    `text` is the body as compact JSON, if available.
     """
 
     status: int
@@ -57,30 +58,30 @@ class PhoneResponse:
 
 
 class PhoneControl(Protocol):
-    """A way to the phones: what tools need of it."""
+    """Access to phones for tools."""
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Call a route of the relay. Raises `ToolError` when there is no way to it."""
+        """Call a route of the relay. Raises `ToolError` if the relay is unreachable."""
         ...
 
     def media(self, token: str) -> Flow[bytes]:
-        """A file that a phone has uploaded, by the token that its answer had. Raises `ToolError`."""
+        """Return a file that a phone has uploaded, by the token of its answer. Raises `ToolError`."""
         ...
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """What a call is given whose phone asks its user by itself (wire bridge 1.3, 5.5), and none other may get it.
+        """Return the arguments of a call that only a phone may get that asks its user by itself (wire bridge 1.3, 5.5).
 
-        None: the phone that it would go to does not.
+        Return None if the call's phone does not.
         """
         ...
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """What was asked for over it lately, newest first (wire bridge 4.2). Raises `ToolError`."""
+        """Return the latest commands of this client, newest first (wire bridge 4.2). Raises `ToolError`."""
         ...
 
 
 class RelayPhoneControl:
-    """The way to the relay at one URL. Pairing happens once, whoever waits for it."""
+    """Phone control over the relay at one URL. Concurrent callers share one pairing."""
 
     def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
         self._engine = engine
@@ -88,18 +89,18 @@ class RelayPhoneControl:
         self._is_here = is_loopback_name(url.encode())
         self._here = RelayClient("the relay", self._url, local=True)
         self._set = token
-        self._who = who  # as the operator sees a session that was made here
-        self._file = file  # where its token is kept
-        self._token = ""  # empty: not known yet
+        self._who = who  # name of sessions that were created here, for the operator
+        self._file = file  # file of the token
+        self._token = ""  # empty: not loaded yet
         self._pairing = Lock(engine)
 
     @property
     def configured(self) -> bool:
-        """Whether there is a token, or a way to one."""
+        """Report whether there is a token, or a relay to pair with."""
         return bool(self._set) or self._is_here
 
     def is_phone_connected(self) -> Flow[bool]:
-        """Whether a phone is connected that can be controlled (wire bridge 4.1, 6); of a relay elsewhere, perhaps."""
+        """Report whether a controllable phone is, or for a remote relay may be, connected (wire bridge 4.1, 6)."""
         if not self._is_here:
             return self.configured
         status = yield from self._status()
@@ -107,7 +108,7 @@ class RelayPhoneControl:
         return status.get("phone_connected") is True and able
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """By the `safety` of the phone's status: one that has said nothing may have no gates."""
+        """Decide by the `safety` of the phone's status: a phone that reported none may have no gates."""
         if not self._is_here:
             return None
         device = arguments.get("device")
@@ -123,7 +124,7 @@ class RelayPhoneControl:
             return JsonObject()
 
     def media(self, token: str) -> Flow[bytes]:
-        """A file that the phone has uploaded, by the token that its answer had. Raises `ToolError`."""
+        """Return a file that the phone has uploaded, by the token of its answer. Raises `ToolError`."""
         if not _MEDIA_TOKEN.fullmatch(token):
             raise ToolError("the phone gave no picture")
         relay = self._as(self._set or (yield from self._get_token("")))
@@ -133,7 +134,7 @@ class RelayPhoneControl:
         return found.body
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """As the relay's operator sees it, so of a relay on this host alone. Raises `ToolError`."""
+        """Return the commands as the relay's operator sees them, so from a local relay only. Raises `ToolError`."""
         if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
         found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
@@ -143,9 +144,10 @@ class RelayPhoneControl:
         return [row for row in rows if row.get("asked_by") == self._who]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Call a route. Raises `ToolError` when there is no way to the relay.
+        """Call a route. Raises `ToolError` if the relay is unreachable.
 
-        A phone may answer 401, too, and then it has had the command: only the relay's word ends a token.
+        A phone may answer 401, too, and has executed the command then: so the relay is queried whether the token has
+        ended.
         """
         token = self._set or (yield from self._get_token(""))
         if not is_printable_ascii(token):
@@ -158,7 +160,7 @@ class RelayPhoneControl:
             if not again:
                 raise ToolError("the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)")
             again = False
-            token = yield from self._get_token(token)  # it was revoked, or has expired
+            token = yield from self._get_token(token)  # the first one was revoked, or has expired
 
     def _is_over(self, token: str) -> Flow[bool]:
         try:
@@ -180,7 +182,7 @@ class RelayPhoneControl:
         return RelayClient("the relay", self._url, token, CALL_TIMEOUT)
 
     def _get_token(self, bad: str) -> Flow[str]:
-        """A token that is not `bad`. Raises `ToolError` when there is none to be had."""
+        """Return a token other than `bad`. Raises `ToolError` if there is none."""
         yield from self._pairing.acquire()
         try:
             if not self._token:
@@ -211,7 +213,7 @@ class RelayPhoneControl:
         return token
 
     def _stored(self) -> Flow[str]:
-        """The stored token of this relay, or nothing: a token is never sent to another one."""
+        """Return the stored token of this relay, or an empty one: a token is never sent to another relay."""
         engine = self._engine
         text = yield from run_operation(engine, ReadConfig(engine.new_op(), self._file))
         if isinstance(text, Failure):
@@ -241,5 +243,5 @@ def _members(answer: HttpResult) -> JsonObject:
 
 
 def query_text(value: object) -> str:
-    """An argument as a query has it."""
+    """Return an argument as text for a query."""
     return coercion.coerce_text(value, flags=True) or str(value)

@@ -1,7 +1,7 @@
-"""Where the reference phone of this host shows its screen: a file of the service home, which a dashboard reads.
+"""Address of the screen of this host's reference phone: a file of the service home, which a dashboard reads.
 
-The phone listens on loopback and answers whoever shows the secret in that file (mode 0600), which is made anew at each
-start. So other users of the host, and pages, neither see its screen nor touch it.
+The phone listens on loopback and accepts clients with the secret in that file (mode 0600), which each start replaces.
+So other users of the host, and web pages, neither see its screen nor control it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ PHONE_SCREEN_FILE = "phone-screen"  # in the state folder
 
 @frozen
 class PhoneScreenEndpoint:
-    """Its address (`http://127.0.0.1:41233`), and the bearer that it asks for."""
+    """Address of the phone (`http://127.0.0.1:41233`), and the bearer token that it requires."""
 
     url: str
     secret: str = field(repr=False)
 
 
 def publish_phone_screen(engine: Engine, url: str) -> Flow[tuple[PhoneScreenEndpoint, Failure | None]]:
-    """Say where the phone is; what went wrong, if nobody can know it now."""
+    """Store the phone's address with a new secret; return both with the failure to store them, if any."""
     secret, problem = yield from create_secret(
         engine, PHONE_SCREEN_FILE, lambda secret: strict_json.dumps({"url": url, "secret": secret})
     )
@@ -44,12 +44,12 @@ def publish_phone_screen(engine: Engine, url: str) -> Flow[tuple[PhoneScreenEndp
 
 
 def withdraw_phone_screen(engine: Engine) -> Flow[None]:
-    """Take it back."""
+    """Remove the address."""
     yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_SCREEN_FILE, ""))
 
 
 def find_phone_screen(engine: Engine) -> Flow[PhoneScreenEndpoint | None]:
-    """The phone of this host; None if there is none."""
+    """Return the endpoint of this host's phone; None if there is none."""
     found = JsonObject.parse_or_empty((yield from read_secret(engine, PHONE_SCREEN_FILE)))
     url, secret = found.text("url"), found.text("secret")
     return PhoneScreenEndpoint(url, secret) if url.startswith("http://127.0.0.1:") and secret else None

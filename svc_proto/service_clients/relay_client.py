@@ -1,4 +1,4 @@
-"""This system's relay, as those have it who ask it for something by HTTP (wire core 2, 7, 8; terminal-voice 3, 6)."""
+"""Client of this system's relay over HTTP (wire core 2, 7, 8; terminal-voice 3, 6)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["RelayClient"]
 
 @define(eq=False)
 class RelayClient(ServiceClient):
-    """Calls to the relay. Each raises `ServiceCallError`."""
+    """Client of the relay. Each call raises `ServiceCallError`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
-        """What the relay says of its health, such as its version, when it is well."""
+        """Return the relay's health report, with its version, if it is healthy."""
         answer = yield from self.request(engine, "GET", "/health", within=within)
         found = self.json_object(answer)
         if answer.status != 200 or found.get("status") != "ok":
@@ -33,7 +33,7 @@ class RelayClient(ServiceClient):
         return found
 
     def new_code(self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None) -> Flow[str]:
-        """A pairing code, which its own host gets; with what it is to give, whatever is asked for with it."""
+        """Create a pairing code on the relay's own host, with these grants, if any."""
         if grants is not None:
             code = new_code(engine.entropy)
             asked = self.request(engine, "POST", "/pairing/register", {"code": code, "grants": grants}, within=within)
@@ -46,7 +46,7 @@ class RelayClient(ServiceClient):
         return code
 
     def upload_file(self, engine: Engine, part: Part, *, within: float) -> Flow[str]:
-        """Have a file kept for whoever has its token, which this is (wire core 6.2)."""
+        """Upload a file to the relay; return its token (wire core 6.2)."""
         answer = yield from self.upload(engine, "/media/upload", part, within=within)
         token = answer.members.text("token")
         if not token:
@@ -54,18 +54,18 @@ class RelayClient(ServiceClient):
         return token
 
     def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
-        """The paired devices, as the relay lists them."""
+        """Return the paired devices, as the relay lists them."""
         return (yield from self.json(engine, "GET", "/sessions")).objects("sessions")
 
     def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
-        """End the one session whose token begins so."""
+        """End the one session whose token begins with the prefix."""
         answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
         if answer.status == 204:
             return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})
         return self.json_object(answer)
 
     def voice_session(self, engine: Engine, wish: Mapping[str, object], *, within: float | None = None) -> Flow[str]:
-        """A session of the realtime agent, as is wished for; the path of its socket."""
+        """Create a session of the realtime agent with these options; return the path of its socket."""
         asked = self.request(engine, "POST", "/voice/realtime-agent/session", wish, within=within)
         answer = yield from self.success(asked)
         path = answer.members.text("websocket_path")

@@ -1,10 +1,10 @@
-"""A signed-in WebSocket to a relay (wire core 1): open, `system/auth`, then envelopes both ways.
+"""An authenticated WebSocket to a relay (wire core 1): open, `system/auth`, then envelopes in both directions.
 
 | state      | trigger  | next       |                                                           |
 |------------|----------|------------|-----------------------------------------------------------|
 | NEW        | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                 |
 | SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                 |
-| SIGNING_IN | REJECTED | OVER       | `auth.fail`, or an `auth.ok` without a token that is one  |
+| SIGNING_IN | REJECTED | OVER       | `auth.fail`, or an `auth.ok` without a valid token        |
 | SIGNING_IN | LOST     | OVER       | the socket closed without an answer                       |
 | ONLINE     | LOST     | OVER       |                                                           |
 """
@@ -45,7 +45,7 @@ CLOSE_TIMEOUT = 1.0  # s for the relay to answer our close frame
 
 
 class RelayConnectionState(Enum):
-    """Where a link to a relay is in its life."""
+    """State of a connection to a relay."""
 
     NEW = "new"
     SIGNING_IN = "signing in"
@@ -54,7 +54,7 @@ class RelayConnectionState(Enum):
 
 
 class RelayConnectionTrigger(Enum):
-    """What moves a link from one state to the next."""
+    """Trigger of a state change."""
 
     OPENED = "opened"
     AUTHENTICATED = "welcomed"
@@ -73,7 +73,7 @@ RELAY_CONNECTION_TABLE: Table[RelayConnectionState, RelayConnectionTrigger] = {
 
 @frozen(kw_only=True)
 class AuthOk:
-    """What `auth.ok` said. Times in epoch seconds, None for never."""
+    """Content of `auth.ok`. Times in epoch seconds, None for never."""
 
     token: str = field(repr=False)
     server_version: str
@@ -83,7 +83,7 @@ class AuthOk:
 
 
 class RelayConnection:
-    """One socket's life. After `connect_relay` it is online; `on_envelope` and `on_lost` get what comes."""
+    """Connection to a relay, online after `connect_relay`. It calls `on_envelope`, `on_lost` and `on_drained`."""
 
     def __init__(self, engine: Engine, payload: Mapping[str, object]) -> None:
         self._engine = engine
@@ -96,48 +96,48 @@ class RelayConnection:
         self.on_lost: Callable[[str], None] = _ignore
         self.on_drained: Callable[[], None] = _nothing
 
-    # --- for whoever uses it ---
+    # --- for users of the connection ---
 
     @property
     def writable(self) -> bool:
-        """False while much that was sent has not left."""
+        """Report whether the unsent bytes are below the limit."""
         return self._socket is not None and self._socket.writable
 
     def send(self, channel: str, kind: str, payload: Mapping[str, object]) -> str:
-        """Send an envelope; its id."""
+        """Send an envelope; return its id."""
         identity = new_uuid(self._engine.entropy)
         if self._socket is not None:
             self._socket.send_text(write_envelope(channel, kind, identity, payload))
         return identity
 
     def set_read_paused(self, holding: bool) -> None:
-        """Take no more from the relay for now, or go on."""
+        """Pause or resume reading from the relay."""
         if self._socket is not None:
             self._socket.set_read_paused(holding)
 
     def close(self) -> None:
-        """Begin to close the link; nothing is told any more."""
+        """Begin to close the connection; no callback follows."""
         self.on_envelope = self.on_lost = _ignore
         self.on_drained = _nothing
         if self._socket is not None:
             self._socket.close()
 
     def finish(self) -> Flow[None]:
-        """Close the link in good order: what was sent before has arrived then, unless the relay is slow."""
+        """Close the connection and wait until the relay confirms, for at most `CLOSE_TIMEOUT`."""
         self.close()
         if self.state is not RelayConnectionState.OVER:
             yield from wait(self._end, self._engine.now.mono + CLOSE_TIMEOUT)
 
-    # --- SocketHandler ---
+    # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """The socket is open: say `system/auth`."""
+        """Send `system/auth`."""
         self._socket = socket
         self._step(RelayConnectionTrigger.OPENED)
         self.send("system", "auth", self._payload)
 
     def on_text(self, text: str) -> None:
-        """An envelope, or something to ignore."""
+        """Handle an envelope; ignore any other message."""
         envelope = parse_envelope(text)
         if envelope is None:
             return
@@ -151,14 +151,14 @@ class RelayConnection:
                 self._engine.resume(self.ticket, Failure(FailureKind.DENIED, envelope.payload.text("reason")))
 
     def on_binary(self, data: bytes) -> None:
-        """A relay sends no binary messages; one that comes is ignored."""
+        """Ignore a binary message: a relay sends none."""
 
     def on_writable(self) -> None:
-        """What was sent has left."""
+        """Report that the unsent bytes have left."""
         self.on_drained()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """The socket is gone."""
+        """Report the loss of the socket."""
         was, why = self.state, reason or f"closed with {code}"
         if was is not RelayConnectionState.OVER:
             self._step(RelayConnectionTrigger.LOST)
@@ -181,11 +181,10 @@ class RelayConnection:
 def connect_relay(
     engine: Engine, relay: ServiceClient, payload: Mapping[str, object], *, within: float = SIGN_IN_TIMEOUT
 ) -> Flow[tuple[RelayConnection, AuthOk]]:
-    """Connect to the socket at the relay's `url`, and sign in with this payload of `system/auth`. Raises
-    `ServiceCallError`.
+    """Connect to the socket at the relay's `url` and authenticate with this payload of `system/auth`.
 
-    Its token is shown at the handshake already: a good one opens the socket even where wrong codes have blocked this
-    address. `within` s are for the connection, and as many for the answer.
+    The token is shown in the handshake already. So a valid one opens the socket even if wrong codes have blocked this
+    address. `within` s are for the connection, and as many for the answer. Raises `ServiceCallError`.
     """
     link = RelayConnection(engine, payload)
     yield from relay.socket(engine, "", link, within=within)
@@ -219,8 +218,8 @@ def _welcome(payload: JsonObject) -> AuthOk | Failure:
 
 
 def _ignore(what: object) -> None:
-    """Nobody listens."""
+    """Ignore the event."""
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """Ignore the event."""

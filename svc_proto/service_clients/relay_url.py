@@ -1,4 +1,4 @@
-"""Where a relay is, as the two addresses that a phone needs of it."""
+"""URL of a relay, and the two addresses that a phone derives from it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from svc_proto.wire.urls import parse_url
 __all__ = ["DERIVED_PROBE", "RelayUrl", "derive_relay_url"]
 
 RELAY_PORT = 8767  # spec "Limits"
-DERIVED_PROBE = "/voice/config"  # spec: what the client asks for at a relay whose address it has derived
+DERIVED_PROBE = "/voice/config"  # spec: probe of a relay whose address was derived
 
 
 @frozen
 class RelayUrl:
-    """A relay by its ws:// or wss:// URL, which `parse_url` accepts. Its path, without a `/ws` at the end, is before
-    every other (wire core 10.4: "keeps other path prefixes"); without a query the WebSocket is at `/ws` there."""
+    """A relay by its ws:// or wss:// URL, which `parse_url` accepts.
+
+    Its path, without a final `/ws`, is a prefix of all others (wire core 10.4: "keeps other path prefixes"). Without a
+    query the WebSocket is at `/ws` under that path.
+    """
 
     url: str
 
     @property
     def socket_url(self) -> str:
-        """The URL of the WebSocket."""
+        """URL of the WebSocket."""
         return self.url if "?" in parse_url(self.url).target else self._base(("ws", "wss")) + "/ws"
 
     @property
     def http_url(self) -> str:
-        """The relay's HTTP address."""
+        """HTTP address of the relay."""
         return self._base(("http", "https"))
 
     @property
     def pinned(self) -> tuple[str, int] | None:
-        """Host and port whose certificate is pinned; None without TLS."""
+        """Host and port with a pinned certificate; None without TLS."""
         url = parse_url(self.url)
         return (url.host, url.port) if url.tls else None
 
@@ -44,9 +47,9 @@ class RelayUrl:
 
 
 def derive_relay_url(api_url: str) -> str:
-    """The relay beside an API server, unless somebody says otherwise: ws for http, wss for https, and port 8767.
+    """Return the default URL of the relay beside an API server: ws for http, wss for https, and port 8767.
 
-    Raises `RemoteProtocolError` for what is no http or https URL.
+    Raises `RemoteProtocolError` for a URL that is not http or https.
     """
     url = parse_url(api_url)
     if url.scheme not in ("http", "https"):

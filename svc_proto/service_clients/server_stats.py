@@ -1,11 +1,10 @@
-"""How the servers of a host fare: what counts of their `/metrics`, as rates between two looks, and the last hour of it.
+"""Statistics of a host's servers from their `/metrics`: rates between two readings, and the history of an hour.
 
-    history = History()
-    now = history.take(VitalsReading(moment, {"relay": Numbers(text)}))  # `ServerStats`: rates since the last that was
-    kept
+    history = StatsHistory()
+    now = history.add(MetricsReading(moment, {"relay": MetricSamples(text)}))  # `ServerStats`, with rates
 
-A counter that is lower than before belongs to a server that was started anew: then all of it is new. What two servers
-of one process both tell of that process counts once; it is the process if it was started at the same moment.
+A counter that is lower than before belongs to a restarted server: then all of it is new. Figures of a process that two
+servers report count once; servers with the same start time are one process.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from svc_proto.schema.openmetrics import MetricSamples
 
 __all__ = ["SAMPLE_INTERVAL", "NAMES", "SPAN", "StatsHistory", "MetricsReading", "ServerStats"]
 
-SAMPLE_INTERVAL = 15.0  # s between two looks that are kept
-SPAN = 3600.0  # s for which they are
-INTERVAL_TOLERANCE = 0.9  # of `SAMPLE_INTERVAL`: a look that comes a little early is kept
-OURS = ("/metrics",)  # the route of the looks themselves, which are nobody's requests
-GOOD_OUTCOMES = ("success", "confirmation", "no status")  # outcomes of commands that are no failure
+SAMPLE_INTERVAL = 15.0  # s between two stored readings
+SPAN = 3600.0  # s for which readings are stored
+INTERVAL_TOLERANCE = 0.9  # of `SAMPLE_INTERVAL`: a reading that comes a little early is stored
+OURS = ("/metrics",)  # route of the readings themselves, which do not count as requests
+GOOD_OUTCOMES = ("success", "confirmation", "no status")  # outcomes of commands that are no failures
 
 
 @frozen
 class MetricsReading:
-    """What servers said when they were asked at one moment, by role (`relay`, `api`); who is silent is not there."""
+    """Metrics of servers at one moment, by role (`relay`, `api`); a server without an answer is missing."""
 
     now: Moment
     servers: Mapping[str, MetricSamples]
@@ -38,33 +37,31 @@ class MetricsReading:
 
 @frozen(kw_only=True)
 class ServerStats:
-    """One look. None: nobody said so, or for a rate there is none to compare with."""
+    """Figures of one reading. None: no server reported the metric, or there is no earlier reading for a rate."""
 
     at: float  # epoch s
-    phones: float | None  # that can be driven
+    phones: float | None  # connected
     sessions: float | None  # paired devices
-    sockets: float | None  # that are signed in
-    requests: float | None  # a second
-    errors: float | None  # of them, answered 500 or more
-    commands: float | None  # to phones, a second, that were settled
-    failed: float | None  # of them, those that did not succeed
+    sockets: float | None  # authenticated
+    requests: float | None  # per second
+    errors: float | None  # those per second with status 500 or more
+    commands: float | None  # completed commands to phones per second
+    failed: float | None  # those per second without success
     waiting: float | None  # commands whose phone has not answered yet
-    turns: float | None  # that are not over
-    ended: float | None  # turns a second that came to their end
-    deltas: float | None  # pieces of text a second
-    tokens: float | None  # a second
+    turns: float | None  # live
+    ended: float | None  # ended turns per second
+    deltas: float | None  # pieces of text per second
+    tokens: float | None  # per second
     memory: float | None  # bytes
-    processor: float | None  # seconds of it a second: 1 is one core
+    processor: float | None  # seconds of CPU time per second: 1 is one core
     descriptors: float | None  # open
-    lag: float | None  # s by which timers fired late, in the mean
-    latest: (
-        float | None
-    )  # s: none of them later than that; the last of `HISTOGRAM_BOUNDS` stands for all that is longer
-    store: float | None  # s for an answer of the store, in the mean
-    strangers: float | None  # bytes that are held for peers whom nobody knows
+    lag: float | None  # s; mean delay of timers
+    latest: float | None  # s; bound of all these delays, or the last of `HISTOGRAM_BOUNDS` if one was longer
+    store: float | None  # s; mean duration of store requests
+    strangers: float | None  # bytes held for unauthenticated connections
 
     def numbers(self) -> tuple[float | None, ...]:
-        """In the order of `NAMES`, each with four digits, which is what anybody can see of it; the time is whole."""
+        """Return the figures in the order of `NAMES`, rounded to four digits; the time is whole."""
         _, *others = (getattr(self, name) for name in NAMES)
         return (self.at, *(None if value is None else float(f"{value:.4g}") for value in others))
 
@@ -73,7 +70,7 @@ NAMES = tuple(field.name for field in fields(ServerStats))
 
 
 class StatsHistory:
-    """Looks, at most one each `every` seconds, for `span` seconds: the oldest goes for the newest."""
+    """History of figures, at most one each `every` seconds, for `span` seconds; the newest displaces the oldest."""
 
     def __init__(self, *, every: float = SAMPLE_INTERVAL, span: float = SPAN) -> None:
         self._every = every
@@ -81,7 +78,7 @@ class StatsHistory:
         self._last: MetricsReading | None = None
 
     def add(self, reading: MetricsReading) -> ServerStats:
-        """Look at what was read, and keep it if it is time to. What was overtaken by another look has no rates."""
+        """Compute the figures of a reading, and store them if due. A reading out of order has no rates."""
         found = _stats_between(self._last, reading)
         if self._last is None or reading.now.mono - self._last.now.mono >= INTERVAL_TOLERANCE * self._every:
             self._kept.append(found)
@@ -89,11 +86,11 @@ class StatsHistory:
         return found
 
     def rows(self) -> list[tuple[float | None, ...]]:
-        """All that are kept, the oldest first, in the order of `NAMES`."""
+        """Return all stored figures, the oldest first, in the order of `NAMES`."""
         return [each.numbers() for each in self._kept]
 
     def of(self, name: str) -> list[float | None]:
-        """One number of all of them."""
+        """Return one figure of all stored ones."""
         return [getattr(each, name) for each in self._kept]
 
 
@@ -133,7 +130,7 @@ Count = Callable[[MetricSamples, str], float | None]
 
 
 class _MetricsDelta:
-    """What has come since the reading before, of servers that are in both."""
+    """Changes since the reading before, for servers that are in both."""
 
     def __init__(self, before: MetricsReading | None, reading: MetricsReading) -> None:
         self._seconds = 0.0 if before is None else reading.now.mono - before.now.mono
@@ -143,12 +140,12 @@ class _MetricsDelta:
         self._processes = list(starts.values())
 
     def rate(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
-        """By how much a counter grew in a second."""
+        """Return the growth of a counter per second."""
         grown = self.grown(name, count, processes=processes)
         return None if grown is None else grown / self._seconds
 
     def grown(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
-        """By how much a counter grew."""
+        """Return the growth of a counter."""
         sums = [
             _growth(count(old, name), new)
             for old, now in (self._processes if processes else self._pairs)
@@ -157,8 +154,7 @@ class _MetricsDelta:
         return sum(sums) if sums else None
 
     def spread(self, name: str) -> tuple[dict[float, float], float, float]:
-        """Of a histogram what has come to it: how many within each of `HISTOGRAM_BOUNDS`, how many at all, and their
-        sum in s."""
+        """Return the growth of a histogram: counts within each of `HISTOGRAM_BOUNDS`, total count, and sum in s."""
         within = dict.fromkeys(HISTOGRAM_BOUNDS, 0.0)
         for old, new in self._pairs:
             before, after = old.by(f"{name}_bucket", "le"), new.by(f"{name}_bucket", "le")

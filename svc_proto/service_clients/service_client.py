@@ -1,10 +1,10 @@
-"""A server of this system that is called: its address, what lets us in, and the one error of all that goes wrong.
+"""Client of another server of this system: its address, our credential, and one error class for all failures.
 
     found = yield from peer.json(engine, "GET", "/sessions")               # `JsonObject`, or `ServiceCallError`
     answer = yield from peer.request(engine, "GET", "/media/x")            # whatever its status is
     socket = yield from peer.socket(engine, "/ws", handler, within=10.0)
 
-`ServiceCallError` says what sort of failure it is, as data. Whoever talks to somebody makes the sentence of it.
+`ServiceCallError` has the kind of failure as data. The caller makes a text for its user.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ JSON = (b"content-type", b"application/json")
 
 
 class ServiceFault(Enum):
-    """The sorts of failure."""
+    """Kind of failure of a call."""
 
-    UNREACHABLE = "unreachable"  # there is no answer
-    CONNECTION_LOST = "cut"  # an answer that began broke off, or fell silent
+    UNREACHABLE = "unreachable"  # no response
+    CONNECTION_LOST = "cut"  # a response that broke off or stalled
     UNAUTHORIZED = "unauthorized"  # 401
     FORBIDDEN = "forbidden"  # 403
     NOT_FOUND = "not found"  # 404
     CONFLICT = "conflict"  # 409
     BLOCKED = "blocked"  # 429
-    REFUSED = "refused"  # any other status than what was wanted
-    REJECTED = "rejected"  # `auth.fail`: the credential will not get better
+    REFUSED = "refused"  # any other status than the wanted one
+    REJECTED = "rejected"  # `auth.fail`: a retry with this credential is useless
     NO_JSON = "no json"
-    NO_OBJECT = "no object"  # JSON, and no object
-    SERVER_ERROR = "ill"  # it is there, and does not say that it is well
-    UNAVAILABLE = "lacking"  # an answer without what matters (`lacks`)
+    NO_OBJECT = "no object"  # JSON, but no object
+    SERVER_ERROR = "ill"  # the server responds, but does not report good health
+    UNAVAILABLE = "lacking"  # a response without an essential part (`lacks`)
 
 
 _BY_STATUS = {
@@ -64,7 +64,7 @@ _BY_STATUS = {
 
 
 class ServiceCallError(Exception):
-    """Nothing came of a call. `failure` is there when no whole answer is, else `answer`; no secret is in its text."""
+    """Failure of a call: `failure` without a complete response, else `answer`; the text holds no secret."""
 
     def __init__(
         self, peer: ServiceClient, fault: ServiceFault, what: Failure | HttpResult, *, lacks: str = ""
@@ -78,43 +78,43 @@ class ServiceCallError(Exception):
 
     @classmethod
     def by_status(cls, peer: ServiceClient, answer: HttpResult) -> ServiceCallError:
-        """An answer with another status than was wanted."""
+        """Return the error for a response with an unwanted status."""
         return cls(peer, _BY_STATUS.get(answer.status, ServiceFault.REFUSED), answer)
 
     @property
     def status(self) -> int:
-        """The status of the answer; 0 without one."""
+        """Status of the response; 0 without one."""
         return 0 if self.answer is None else self.answer.status
 
     @property
     def why(self) -> str:
-        """Why there is no answer, in a word or in the host's own; empty where there is one."""
+        """Reason for a missing response, in the host's words or as a kind; empty if there is one."""
         return "" if self.failure is None else self.failure.detail or self.failure.kind.value
 
     @property
     def brief(self) -> str:
-        """What sort of failure there is, or the status, in a word: `unreachable`, `status 404`."""
+        """Kind of failure, or the status, in short: `unreachable`, `status 404`."""
         return f"status {self.status}" if self.failure is None else self.failure.kind.value
 
     @property
     def server_message(self) -> str:
-        """What the server says is wrong, as it says it, in any of the shapes of wire core 0.4 and wire api 2.1."""
+        """Error message of the server, in any of the shapes of wire core 0.4 and wire api 2.1."""
         return "" if self.answer is None else error_message_in(self.answer.body)
 
 
 @define(eq=False)
 class ServiceClient:
-    """What people call it, its http(s) address without a slash at the end, and what lets us in.
+    """Client of a server: its name for users, its http(s) address without a final slash, and our credential.
 
-    A token that is refused or missing is asked for where it can be found (`find_token`, given the one that was shown).
+    For a token that is refused or missing, `find_token` is called with the token that was shown.
     """
 
     name: str
     url: str
     token: str = field(default="", repr=False)
-    patience: float = TIMEOUT  # s for a call, unless it says otherwise
-    remedy: str = ""  # what people can do when it cannot be reached
-    local: bool = False  # the relay on this host: it is shown the local secret, if there is one
+    patience: float = TIMEOUT  # s; default timeout of a call
+    remedy: str = ""  # advice for users if the server is unreachable
+    local: bool = False  # the relay on this host: requests show the local secret, if there is one
     find_token: Callable[[str], Flow[str]] | None = field(default=None, repr=False)
 
     def request(
@@ -129,8 +129,7 @@ class ServiceClient:
         within: float | None = None,
         connect_within: float | None = None,
     ) -> Flow[T | HttpResult]:
-        """Make one request, to be over in `within` seconds. Raises `ServiceCallError` when there is no answer at
-        all."""
+        """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response."""
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
         data = body if isinstance(body, bytes) else strict_json.dumps_bytes(body)
@@ -164,11 +163,11 @@ class ServiceClient:
         *,
         within: float | None = None,
     ) -> Flow[JsonObject]:
-        """The object that it answers with. Raises `ServiceCallError` for any other answer, and from status 300 on."""
+        """Return the JSON object of the response. Raises `ServiceCallError` for any other, and from status 300 on."""
         return self.json_object((yield from self.success(self.request(engine, method, path, body, within=within))))
 
     def upload(self, engine: Engine, path: str, part: Part, *, within: float) -> Flow[HttpResult]:
-        """Send a file as a form has it (RFC 7578). Raises `ServiceCallError`, from status 300 on as well."""
+        """Upload a file as a form (RFC 7578). Raises `ServiceCallError`, from status 300 on as well."""
         boundary = engine.entropy(16).hex()
         kind = (b"content-type", f"multipart/form-data; boundary={boundary}".encode("ascii"))
         body = encode_multipart((part,), boundary)
@@ -185,24 +184,24 @@ class ServiceClient:
         return opened
 
     def success(self, request: Flow[HttpResult]) -> Flow[HttpResult]:
-        """The answer to a request, if it is a success. Raises `ServiceCallError` for any other."""
+        """Return the response to a request if it is a success. Raises `ServiceCallError` for any other."""
         return self.check((yield from request))
 
     def check(self, answer: HttpResult) -> HttpResult:
-        """An answer that is a success. Raises `ServiceCallError` for any other."""
+        """Return the response if it is a success. Raises `ServiceCallError` for any other."""
         if answer.status >= 300:
             raise ServiceCallError.by_status(self, answer)
         return answer
 
     def json_object(self, answer: HttpResult) -> JsonObject:
-        """The object in an answer. Raises `ServiceCallError`."""
+        """Return the JSON object of a response. Raises `ServiceCallError`."""
         found = JsonObject.of_or_none(self.json_value(answer))
         if found is None:
             raise ServiceCallError(self, ServiceFault.NO_OBJECT, answer)
         return found
 
     def json_value(self, answer: HttpResult) -> object:
-        """The JSON in an answer. Raises `ServiceCallError`."""
+        """Return the JSON value of a response. Raises `ServiceCallError`."""
         try:
             return strict_json.loads(answer.body)
         except strict_json.JsonError as error:
@@ -210,7 +209,7 @@ class ServiceClient:
 
 
 def error_message_in(body: bytes, *, other: bool = False) -> str:
-    """What the body of a refusal says is wrong; of one without JSON nothing, or all of it."""
+    """Return the error message in the body of a refusal; `other`: without JSON, the whole body."""
     found = JsonObject({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
     told = found.get_object("error")
     return found.text("error") or told.text("error", "detail") or told.get_object("error").text("message")

@@ -1,1 +1,1 @@
-"""Voice: what listens, what speaks, and the sessions in which a person talks with the agent. The relay mounts it."""
+"""Voice: speech providers, and the sessions in which a user talks with the agent; mounted by the relay."""

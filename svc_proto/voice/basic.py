@@ -1,11 +1,11 @@
-"""Basic voice: which engine speaks and which one listens, as `tts:` and `stt:` of the configuration say (wire 3).
+"""Basic voice: speech synthesis and transcription by the providers that `tts:` and `stt:` of the configuration name.
 
     tts: {provider: xai, xai: {voice_id: leo}}
     stt: {enabled: true, provider: openai, openai: {model: whisper-1}}
-    tts: {provider: mine, providers: {mine: {type: command, command: "say -o {output_path}"}}}
+    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}"}}}
 
-Where no provider is named, this host's own engines do it if they are there, else the first vendor with a key. One that
-is named and cannot be used is an error, never silently another.
+Where no provider is named, the local provider is used if its programs are installed, else the first vendor with a key
+(wire 3). A named provider that cannot be used is an error; no other one replaces it.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 
 __all__ = ["BasicVoice", "SpeechProviderConfig", "spoken_text"]
 
-AUTO = {  # in the order in which they are tried where none is named: the key is theirs by name (wire 3.5)
+AUTO = {  # vendors in the order in which they are tried; the name gives the key's variable (wire 3.5)
     "tts": ("openai", "xai", "elevenlabs", "deepinfra"),
     "stt": ("groq", "openai", "mistral", "xai", "elevenlabs", "deepinfra"),
 }
-BUILT_IN = {LOCAL, "grok", *AUTO["tts"], *AUTO["stt"]}  # any other name may be a command of the operator's (wire 3.5)
-FAULTS = {  # what a refusal begins with, what it is about, and what is missing besides `INSTALL_HINT`
+BUILT_IN = {LOCAL, "grok", *AUTO["tts"], *AUTO["stt"]}  # any other name may be a command of the operator (wire 3.5)
+FAULTS = {  # the beginning of an error text, its subject, and text before `INSTALL_HINT`
     "tts": ("TTS configuration error", "text to speech", "no provider; "),
     "stt": ("No STT provider available", "speech to text", ""),
 }
 INSTALL_HINT = (
     "install espeak-ng and the voice extra, or set a key such as OPENAI_API_KEY, XAI_API_KEY or ELEVENLABS_API_KEY"
 )
-WITH_CONTROLS = ("xai",)  # whose voice and language a request may choose, wire 3.4
+WITH_CONTROLS = ("xai",)  # a request may choose their voice and language, wire 3.4
 CHOOSABLE = ("voice", "language")
 MAX_NAME = 160  # characters of each
 
 
 @frozen(kw_only=True)
 class SpeechProviderConfig:
-    """What a section says, and what follows from it."""
+    """Settings of one section, with the provider that follows from them."""
 
-    provider: str  # empty: nothing is named, and nothing is there
+    provider: str  # empty: none is named, and none is available
     enabled: bool
     model: str = ""
     voice: str = ""
@@ -63,7 +63,7 @@ class SpeechProviderConfig:
 
 
 def spoken_text(value: object) -> str:
-    """A text to be spoken, cleaned up. `Refused` 400."""
+    """Return the text to speak, cleaned up; raise `Refused` 400 for an invalid one."""
     given = text(value, "text").strip()
     if not 1 <= len(given) <= MAX_TEXT:
         raise invalid("text", f"text of 1 to {MAX_TEXT} characters")
@@ -74,13 +74,13 @@ def spoken_text(value: object) -> str:
 
 
 class BasicVoice:
-    """The three routes' work."""
+    """Handlers of the three basic voice routes."""
 
     def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
 
     def config(self, name: str | None) -> Flow[dict[str, object]]:
-        """The answer of `GET /voice/config`. A part that cannot be found out never fails it."""
+        """Return the response of `GET /voice/config`; an unavailable part never makes it fail."""
         profile = yield from self._profile(name)
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
@@ -110,7 +110,7 @@ class BasicVoice:
         }
 
     def transcribe(self, name: str | None, recording: Recording) -> Flow[tuple[str, str]]:
-        """What a recording says, and who has heard it, as configured (wire 3.3). `Refused` 500 where nothing can."""
+        """Transcribe a recording; return text and provider (wire 3.3). Raise `Refused` 500 if none is usable."""
         engine = yield from self._usable("stt", name)
         try:
             transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
@@ -122,7 +122,7 @@ class BasicVoice:
             raise self._failed("stt", text, None if missing else engine.provider) from error
 
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
-        """A text as one audio file. `Refused` 500 where nothing can speak, 400 for what the body chooses."""
+        """Synthesize a text as one audio file; raise `Refused` 500 without a usable provider, 400 for a bad choice."""
         engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
         request = SpeechRequest(
@@ -151,7 +151,7 @@ class BasicVoice:
         return engine
 
     def _failed(self, kind: str, message: str, provider: str | None = None) -> Refused:
-        """Nothing can do it. Who has failed is told of listening (wire 3.3)."""
+        """Log a failure and return its `Refused` 500; transcription also names the provider (wire 3.3)."""
         self._voice.engine.log(Level.WARNING, "voice engine failed", provider=provider, problem=message)
         return Refused(500, "voice_unavailable", message, extra={"provider": provider} if kind == "stt" else {})
 
@@ -161,7 +161,7 @@ class BasicVoice:
         return (yield from find_profile(voice.engine, voice.config.config_path, name))
 
     def _engine(self, kind: str, profile: ConfigProfile) -> Flow[SpeechProviderConfig]:
-        """With a profile its section decides; what it does not name, the root's does (wire 3.2)."""
+        """Read the settings of the profile's section; the root's section provides a missing provider (wire 3.2)."""
         voice = self._voice
         said = profile.data.get_object(kind)
         provider = said.first_text("provider").lower()
@@ -207,13 +207,13 @@ class BasicVoice:
 
 
 def _overrides(body: Mapping[str, object]) -> dict[str, str]:
-    """What a request may choose, at the top or inside `enhanced`. Never an address (wire 3.4)."""
+    """Return the request's choices, from the top level or `enhanced`; an address is never accepted (wire 3.4)."""
     given = ((name, holder.get(name)) for holder in (JsonObject.of(body.get("enhanced")), body) for name in CHOOSABLE)
     return {name: single_line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
 def _enhanced(engine: SpeechProviderConfig) -> dict[str, object] | None:
-    """What a request may choose of this engine (wire 3.1)."""
+    """Return what a request may choose for this provider (wire 3.1)."""
     if engine.provider not in WITH_CONTROLS:
         return None
     return {

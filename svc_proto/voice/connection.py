@@ -1,6 +1,6 @@
-"""One WebSocket of a voice session: its limits, and a candidate's patience (wire terminal-voice 4.7, 6.3).
+"""WebSocket of a voice session: limits, and the timeout of a candidate (wire terminal-voice 4.7, 6.3).
 
-It is there for as long as the grant that has let it in: a grant has an expiry of its own (spec "Grants").
+It is closed when the grant that it was opened with expires: each grant has an expiry of its own (spec "Grants").
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["MAX_MESSAGE", "PING_INTERVAL", "VoiceConnection"]
 
 MAX_MESSAGE = 2 * 1024 * 1024  # bytes of one message, wire terminal-voice 4.7: 1009 and close
 PING_INTERVAL = 20.0  # s, wire terminal-voice 4.7
-CLAIM_TIMEOUT = 30.0  # s for a candidate to show the token: 4009 and close
+CLAIM_TIMEOUT = 30.0  # s for a candidate to send the resume token: 4009 and close
 TOO_LARGE = 1009
-RECHECK = 60.0  # s: grants end by the wall clock, so look again at least this often in case it was stepped
+RECHECK = 60.0  # s: grants end by the wall clock, so check at least this often in case the clock was stepped
 
 
 class VoiceConnection:
-    """One WebSocket of a session; a `WebSocketHandler`."""
+    """WebSocket of a session; a `WebSocketHandler`."""
 
     __slots__ = ("_grant", "_over", "_session", "_socket", "_timer", "_until", "bearer_hash")
 
@@ -34,16 +34,16 @@ class VoiceConnection:
         self, session: VoiceSession, bearer_hash: str = "", until: Callable[[], float | None] | None = None
     ) -> None:
         self._session = session
-        self.bearer_hash = bearer_hash  # of whoever opened it
+        self.bearer_hash = bearer_hash  # of the client's token
         self._over = False
         self._until = until
         self._timer = session.engine.timers.timer(self._idle)
         self._grant = session.engine.timers.timer(self.recheck)
 
-    # --- SocketHandler ---
+    # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """It may own the session, or has to show the token first."""
+        """Pass the socket to the session, which makes it the owner or a candidate."""
         self._socket = socket
         socket.set_ping_interval(PING_INTERVAL)
         self._session.on_socket_open(self)
@@ -52,7 +52,7 @@ class VoiceConnection:
         self.recheck()
 
     def on_text(self, text: str) -> None:
-        """A text message: a JSON object with a `type`."""
+        """Handle a text message: a JSON object with a `type`."""
         self.recheck()
         if self._over:
             return
@@ -62,16 +62,16 @@ class VoiceConnection:
             self._session.on_text(self, text)
 
     def on_binary(self, data: bytes) -> None:
-        """Refuse a binary message: all that is said here is text."""
+        """Refuse a binary message: the protocol has only text messages."""
         if not self._over:
             self._session.heard_binary(self)
 
     def on_writable(self) -> None:
-        """The client has read enough."""
+        """Implement `WebSocketHandler.on_writable`."""
         self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:
-        """The socket is gone: the session may wait for another."""
+        """Report the end of the socket to the session, which may wait for another."""
         self._over = True
         self._timer.retire()
         self._grant.retire()
@@ -81,32 +81,32 @@ class VoiceConnection:
 
     @property
     def number(self) -> int:
-        """Names it for as long as the process lives."""
+        """The number of the socket, unique in this process."""
         return self._socket.number
 
     @property
     def writable(self) -> bool:
-        """Whether it keeps up."""
+        """Report whether the socket accepts more data."""
         return self._socket.writable
 
     def send(self, text: str) -> None:
-        """Send an event; nothing when it is closing."""
+        """Send an event; do nothing while the socket closes."""
         self._socket.send_text(text)
 
     def end(self, code: int, reason: str) -> None:
-        """Close it; what it says from here on is not heard."""
+        """Close the socket and ignore its further messages."""
         self._over = True
         self._timer.cancel()
         self._grant.cancel()
         self._socket.close(code, reason)
 
     def detach(self, code: int, reason: str) -> None:
-        """Close it, and let the session know at once."""
+        """Close the socket and report its end to the session at once."""
         self.end(code, reason)
         self._session.on_socket_closed(self, code)
 
     def recheck(self) -> None:
-        """Whether the grant still lives: the end if not. It may have been changed, and time has passed."""
+        """Close the socket if its grant has ended: by time, or because its expiry was changed."""
         if self._until is None or self._over:
             return
         expiry, now = self._until(), self._session.engine.now

@@ -1,7 +1,7 @@
-"""What a voice session leaves on the disk: its events as JSON lines, and a WAV copy of its sound (wire 4.9).
+"""Files of a voice session: an event log as JSON lines, and a WAV copy of its sound (wire terminal-voice 4.9).
 
-Speech never waits for the disk. What is to be written is gathered, and written by one operation at a time; a file whose
-writing fails once, or that has more waiting than it may, is given up with a warning, and the session goes on.
+Speech never waits for the disk. Data is gathered and written by one operation at a time. A file is given up with a
+warning after one failed write, or when too much data waits; the session continues.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 __all__ = ["KEEP_DAYS", "WavRecorder", "EventLog", "GrowingFile", "in_order", "log_name", "delete_old_logs"]
 
-WRITE_AFTER = 2.0  # s that what was said first may wait for more: each write is an order to the disk's threads
+WRITE_AFTER = 2.0  # s that the first data waits for more: each write is an order to the disk's threads
 WRITE_AT = 128 * 1024  # bytes that are written at once
 MAX_WAITING = 1024 * 1024  # bytes that wait for a slow disk: the file is given up
-MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: what comes later is not logged
-MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: what comes later is not copied
+MAX_LOG = 32 * 1024 * 1024  # bytes of one event log: later events are not logged
+MAX_COPY = 64 * 1024 * 1024  # bytes of one WAV copy, 23 minutes at 24 kHz: later sound is not copied
 WRITE_TIMEOUT = 60.0  # s for one write
 DAY = 86_400.0  # s
 KEEP_DAYS = 14  # run_retention_days of the agent, wire 6.1; other runs are kept as long
-# JSON as in a log: compact, with its names in order (wire 4.9).
+# JSON as in a log: compact, with sorted names (wire 4.9).
 in_order = encoder(json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")))
 _FOREIGN = re.compile(r"[^A-Za-z0-9]")
 
 
 def log_name(kind: str, wall: float, session_id: str) -> str:
-    """`voice-output-20260101-120000-p3Tabc`: the name of a session's files, without suffix; the time is UTC."""
+    """Return the name of a session's files without suffix: `voice-output-20260101-120000-p3Tabc`, in UTC."""
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d-%H%M%S}"
     return f"{kind}-{stamp}-{_FOREIGN.sub('', session_id)[:12]}"
 
 
 def delete_old_logs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
-    """Delete files of runs of that kind that are older."""
+    """Delete files of sessions of that kind that are older than `days`."""
     before = engine.now.wall - days * DAY
     outcome = yield from run_operation(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
     if isinstance(outcome, Failure):
@@ -51,7 +51,7 @@ def delete_old_logs(engine: Engine, folder: str, kind: str, *, days: int) -> Flo
 
 
 class GrowingFile:
-    """A file that is appended to, a piece at a time; made with its first piece, its folder too."""
+    """File that is appended to, piece by piece; the first piece creates the file and its folder."""
 
     def __init__(self, engine: Engine, path: str) -> None:
         self._engine = engine
@@ -65,7 +65,7 @@ class GrowingFile:
         self._timer = engine.timers.timer(self.flush)
 
     def write(self, data: bytes, *, head: bytes = b"") -> None:
-        """Append; `head` then takes the place of the file's first bytes."""
+        """Append data; `head` replaces the first bytes of the file in the same write."""
         if self.given_up or self._closed:
             return
         if self._size + len(data) > MAX_WAITING:
@@ -80,14 +80,14 @@ class GrowingFile:
             self._timer.set(self._engine.now.mono + WRITE_AFTER)
 
     def flush(self) -> None:
-        """Write now what waits."""
+        """Write the waiting data now."""
         self._timer.cancel()
         if self._pieces and not self._writing:
             self._writing = True
             self._engine.spawn(self._write())
 
     def close(self) -> None:
-        """Nothing more comes. What waits is still written."""
+        """Close the file after its waiting data is written."""
         self._closed = True
         self.flush()
         self._timer.retire()
@@ -112,22 +112,22 @@ class GrowingFile:
 
 
 class EventLog(GrowingFile):
-    """The event log of one session: a line for each event, as it was sent but for its audio."""
+    """Event log of one session: a line for each event as it was sent, but without its audio."""
 
     _left = MAX_LOG
 
     def record(self, event: Mapping[str, object]) -> None:
-        """Write a line."""
+        """Write an event as a line."""
         self._line(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:
-        """Write a line that is a text of `in_order`, whose names are all before `unix_ms`."""
+        """Write a text of `in_order` as a line; all its names sort before `unix_ms`."""
         self._line(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')
 
     def _line(self, text: str) -> None:
         if self._left <= 0:
             return
-        line = f"{text}\n".encode("utf-8", "backslashreplace")  # half a surrogate stays JSON
+        line = f"{text}\n".encode("utf-8", "backslashreplace")  # a lone surrogate stays valid JSON
         self._left -= len(line)
         if self._left > 0:
             self.write(line)
@@ -137,13 +137,13 @@ class EventLog(GrowingFile):
 
 
 class WavRecorder(GrowingFile):
-    """A WAV copy of what was spoken. Its head is written with each piece, so that it can be played at any time."""
+    """WAV copy of a session's speech; its head is written with each piece, so that it can be played at any time."""
 
     _rate = 0
     _bytes = 0
 
     def add(self, pcm: bytes, rate: int) -> None:
-        """Add some sound; the file has the rate of the first."""
+        """Add sound; the file has the rate (Hz) of the first piece."""
         first = not self._rate
         self._rate = self._rate or rate
         pcm = resample(pcm, rate, self._rate)

@@ -1,4 +1,4 @@
-"""Who speaks on a voice route: a paired device, or a caller with the API server's bearer (wire terminal-voice 4.7)."""
+"""Principal of a voice route: a paired device, or a caller with the API server's bearer (wire terminal-voice 4.7)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["Principal"]
 
 @frozen(kw_only=True)
 class Principal:
-    """Somebody who may use a voice route. `bearer` is kept for an API caller alone: runs are made in its name.
+    """Client that may use a voice route; `bearer` is kept for an API caller alone, because runs are made with it.
 
-    `until` says when (wall) the grant ends that has let a paired device in, or the key that has, asked anew since it
-    may be changed; None for never, infinity for nobody knows.
+    `until` returns the wall time at which the device's grant or the key expires. It is called again each time,
+    since that may change. None means never; infinity means unknown.
     """
 
     kind: Literal["session", "api"]
-    device_id: str | None = None  # of a paired device that said one
+    device_id: str | None = None  # of a paired device that named one
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
     until: Callable[[], float | None] | None = field(default=None, eq=False)
 
     def matches(self, other: Principal) -> bool:
-        """Whether the two are the same: the same device, whatever its token, or the very same API bearer."""
+        """Report whether both are the same device, whatever its token, or the same API bearer."""
         if self.kind != other.kind:
             return False
         if self.kind == "session" and self.device_id is not None:

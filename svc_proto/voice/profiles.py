@@ -1,13 +1,13 @@
-"""Which configuration file a request means (wire terminal-voice 3.2).
+"""Selection of the configuration file by the profile that a request names (wire terminal-voice 3.2).
 
-| asked for | found                | scope     | fallback | file           |
+| requested | found                | scope     | fallback | file           |
 |-----------|----------------------|-----------|----------|----------------|
 | nothing   |                      | `global`  | no       | the root's     |
 | `default` |                      | `profile` | no       | the root's     |
 | a name    | its file is there    | `profile` | no       | the profile's  |
 | a name    | no file, or bad name | `global`  | yes      | the root's     |
 
-A file that cannot be read or understood counts as empty.
+A file that cannot be read or parsed counts as empty.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_FOLDER = 255  # bytes of the name of a folder, which is the profile's name i
 
 @frozen(kw_only=True)
 class ConfigProfile:
-    """What was found."""
+    """Result of the selection: the file and its content."""
 
     scope: SettingsScope
     path: str
@@ -45,12 +45,12 @@ class ConfigProfile:
 
 
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
-    """The profile that a request names; the query beats the body. None for none. `Refused` 400."""
+    """Return the profile that a request names, if any; the query overrides the body. Raise `Refused` 400."""
     return query.get("profile", "").strip() or (optional(body or {}, "profile", text) or "").strip() or None
 
 
 def profile_path(root: str, name: str) -> str | None:
-    """The file of a profile; None for a name that no profile can have."""
+    """Return the path of a profile's file; None for a name that no profile can have."""
     if name == DEFAULT:
         return root
     plain = name.isprintable() and len(name) <= MAX_NAME and name not in (".", "..")
@@ -60,7 +60,7 @@ def profile_path(root: str, name: str) -> str | None:
 
 
 def find_profile(engine: Engine, root: str, name: str | None) -> Flow[ConfigProfile]:
-    """Go through the table. `root` is the path of the agent's configuration."""
+    """Select the configuration by the module's table; `root` is the path of the agent's configuration."""
     if name is not None and (path := profile_path(root, name)) is not None:
         found = yield from read_yaml(engine, path)
         if name == DEFAULT or not isinstance(found, Failure) or found.kind is not FailureKind.NOT_FOUND:

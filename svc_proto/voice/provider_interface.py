@@ -1,13 +1,13 @@
-"""The seam between the voice routes and the providers of speech: what is asked of one, and what it tells.
+"""Interface between the voice routes and the speech providers: requests, results and events.
 
     renderer = providers.renderer("local")
     done = yield from renderer.render(SpeechRequest(text="Hello.", voice="en", sample_rate=24_000), sink)
 
-A vendor, this host and a command of the operator's have `speak(request)`, which gives `SpeechFile`, and
-`transcribe(recording, model=, language=)`, which gives its words.
+A vendor, the local provider and a command of the operator have `speak(request)`, which returns a `SpeechFile`, and
+`transcribe(recording, model=, language=)`, which returns the text.
 
-Audio is PCM everywhere behind this seam: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
-whatever keeps it from its work; its text may be shown to the caller, so it never holds a key or a whole answer.
+Audio is PCM everywhere behind this interface: signed 16-bit little-endian, mono. A provider raises `ProviderError` for
+every failure; its text may be shown to the caller, so it never contains a key or a whole response.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ += ["TranscriptDelta", "TranscriptFinal"]
 
 
 class ProviderError(Exception):
-    """A provider could not do it. `str(error)` is for people; `variable` names the missing key, if that is it."""
+    """Failure of a provider: `str(error)` is for people; `variable` names the missing key, if that is the reason."""
 
     def __init__(self, message: str, *, variable: str | None = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ SUPPORTS = ("tts", "stt", "speech_to_speech", "tool_use", "realtime", "interrupt
 
 @frozen(kw_only=True)
 class ProviderInfo:
-    """What is known of a provider without asking it (wire terminal-voice 4.2)."""
+    """Static description of a provider (wire terminal-voice 4.2)."""
 
     id: str
     name: str
@@ -57,24 +57,24 @@ class ProviderInfo:
     languages: tuple[str, ...] = ()
     sample_rates: tuple[int, ...] = ()  # Hz
     supports: frozenset[str] = frozenset()  # of `SUPPORTS`
-    native: bool = False  # the realtime agent's: hears and speaks by itself
-    rendered: bool = False  # the same: speaks what a chat run has answered
-    source: str = ""  # of what is known of its models and voices, where they go with each other
+    native: bool = False  # usable by the realtime agent: listens and answers by itself
+    rendered: bool = False  # usable by the realtime agent: renders the answer of a chat run
+    source: str = ""  # of the static models and voices, where they are documented together
     recommended: tuple[str, ...] = ()  # of its voices
-    voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where one has not all of them
+    voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where a model has not all of them
 
     def default_options(self, rate: int) -> dict[str, Any]:
-        """Its first model and voice, and this rate (Hz) or its first: for whoever names the provider alone."""
+        """Return the first model and voice, and this rate (Hz) or the first: for a request without them."""
         rates = self.sample_rates
         return {"model": self.models[0], "voice": self.voices[0], "sample_rate": rate if rate in rates else rates[0]}
 
 
-# --- speech out ---------------------------------------------------------------------------------------------------
+# --- speech output ------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
 class SpeechRequest:
-    """A text to be spoken. Empty strings leave the choice to the provider."""
+    """Text to render as speech; an empty string leaves the choice to the provider."""
 
     text: str
     model: str = ""
@@ -87,7 +87,7 @@ class SpeechRequest:
 
 @frozen
 class AudioChunk:
-    """Some PCM: whole samples."""
+    """PCM audio of whole samples."""
 
     data: bytes
     sample_rate: int  # Hz
@@ -96,112 +96,112 @@ class AudioChunk:
 
 @frozen(kw_only=True)
 class RenderResult:
-    """What a renderer says when it is done."""
+    """Result of a rendering."""
 
     provider: str
     model: str
     voice: str
     metadata: Mapping[str, object] = field(factory=dict)
-    transcript: str | None = None  # what the provider says it said
+    transcript: str | None = None  # the provider's transcript of its own speech
 
     @property
     def identity(self) -> dict[str, object]:
-        """Who has spoken, as events name it."""
+        """The provider, model and voice, as events name them."""
         return {"provider": self.provider, "model": self.model, "voice": self.voice}
 
 
 class AudioSink(Protocol):
-    """Who takes the audio."""
+    """Receiver of rendered audio."""
 
     @property
     def has_room(self) -> bool:
-        """Whether nobody has to wait before the next chunk."""
+        """Report whether the next chunk may be written without a wait."""
         ...
 
     def write(self, chunk: AudioChunk) -> None:
-        """Take a chunk of at most 32 KiB at once; whoever has more to give waits while there is no room."""
+        """Accept a chunk of at most 32 KiB; the renderer waits before the next one while there is no room."""
         ...
 
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
-        """Take a chunk; returns when there is room for the next."""
+        """Accept a chunk and wait until there is room for the next."""
         ...
 
 
 class Renderer(Protocol):
-    """Text to PCM, piece by piece as it comes."""
+    """Provider that converts text to PCM, in pieces as they are made."""
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Speak. Raises `ProviderError`; no audio at all is one too. Cancelling the flow frees everything."""
+        """Render a text; raise `ProviderError`, also for no audio at all. Cancelling the flow frees all resources."""
         ...
 
 
 @frozen
 class SpeechFile:
-    """A whole audio file."""
+    """Complete audio file."""
 
     data: bytes = field(repr=False)
     content_type: str  # audio/mpeg
 
 
-# --- speech in ----------------------------------------------------------------------------------------------------
+# --- speech input -------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
 class Recording:
-    """An uploaded audio file, in the spool folder while it is worked on."""
+    """Uploaded audio file, in the spool folder while it is processed."""
 
     path: str
     size: int  # bytes
-    content_type: str  # as the sender named it, without parameters
+    content_type: str  # as the client named it, without parameters
     suffix: str  # .wav, .webm and so on (wire 3.3)
 
 
-# --- both ways ----------------------------------------------------------------------------------------------------
+# --- realtime -----------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
 class RealtimeOptions:
-    """How a realtime session is to be set up."""
+    """Set-up of a realtime session."""
 
     model: str
     voice: str
     sample_rate: int  # Hz, of both directions
     instructions: str = ""
-    tools: tuple[Mapping[str, object], ...] = ()  # function schemas as the provider wants them
-    transcribe: bool = True  # tell what the person said
+    tools: tuple[Mapping[str, object], ...] = ()  # function schemas in the provider's form
+    transcribe: bool = True  # request transcripts of the user's speech
 
 
 @frozen
 class ProviderReady:
-    """The session is set up; `model` as the provider resolved it, when it says."""
+    """Completed set-up of the session; `model` as the provider resolved it, if reported."""
 
     model: str | None = None
 
 
 @frozen
 class TranscriptDelta:
-    """A piece of what the person said."""
+    """Piece of the transcript of the user's speech."""
 
     delta: str
 
 
 @frozen
 class TranscriptFinal:
-    """All of what the person said in one utterance."""
+    """Transcript of one utterance of the user."""
 
     text: str
 
 
 @frozen
 class ResponseStarted:
-    """A response has begun; told once for each id."""
+    """Start of a response; reported once for each id."""
 
     response_id: str
 
 
 @frozen
 class SpokenTextDelta:
-    """A piece of the text of what is spoken."""
+    """Piece of a response's text, as it is read out."""
 
     response_id: str
     delta: str
@@ -209,7 +209,7 @@ class SpokenTextDelta:
 
 @frozen
 class AudioDelta:
-    """A piece of what is spoken."""
+    """Piece of a response's audio."""
 
     response_id: str
     data: bytes = field(repr=False)
@@ -217,14 +217,14 @@ class AudioDelta:
 
 @frozen
 class AudioDone:
-    """The audio of a response is complete."""
+    """End of a response's audio."""
 
     response_id: str
 
 
 @frozen
 class FunctionCall:
-    """The model wants a function; told once for each call id. `arguments` as the model wrote them (JSON text)."""
+    """Function call of the model; reported once for each call id. `arguments` as the model wrote them (JSON text)."""
 
     response_id: str
     call_id: str
@@ -234,7 +234,7 @@ class FunctionCall:
 
 @frozen
 class ResponseDone:
-    """A response is over."""
+    """End of a response."""
 
     response_id: str
     status: str = "completed"  # or cancelled, failed, incomplete
@@ -242,7 +242,7 @@ class ResponseDone:
 
 @frozen
 class ProviderErrorEvent:
-    """An `error` of the provider. `benign`: changes nothing; `idle`: it closed a session that nobody used."""
+    """Error event of the provider. `benign`: without effect; `idle`: the provider closed an unused session."""
 
     message: str
     benign: bool = False

@@ -1,4 +1,4 @@
-"""Keys and addresses of vendors: the environment, then `.env` of the service home. Never anything of a request."""
+"""Keys and addresses of vendors: from the environment, then `.env` of the service home; never from a request."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ _CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
 
 @frozen
 class ProviderCredentials:
-    """The right to call a vendor."""
+    """Address and key of a vendor."""
 
     vendor: str
     url: str
     key: str = field(repr=False)
 
     def at(self, path: str) -> str:
-        """The address of a path: one that names its version stands beside the address, which may name it, too."""
+        """Return the URL of a path; a `/v1` that both the path and the base address have appears once."""
         return f"{self.url.removesuffix('/v1') if path.startswith('/v1/') else self.url}{path}"
 
 
 @define
 class ProviderKeys:
-    """`refresh` reads `.env` anew, so that a key takes effect without a restart."""
+    """Keys that the operator has set; `refresh` reads `.env` again, so that a key takes effect without a restart."""
 
     environment: Mapping[str, str] = field(repr=False)
     _file: Mapping[str, str] = field(factory=dict, repr=False, init=False)
 
     def get(self, *names: str) -> str | None:
-        """The value of the first of these variables that is set."""
+        """Return the value of the first of these variables that is set."""
         values = (self.environment.get(name) or self._file.get(name) for name in names)
         return next(filter(None, values), None)
 
     def credentials_for(self, vendor: ProviderEndpoint) -> ProviderCredentials:
-        """The access that the operator has set up. `ProviderError` names the variable that is missing."""
+        """Return the operator's credentials for a vendor; `ProviderError` names a missing variable."""
         key = self.get(*vendor.keys)
         if not key:
             raise ProviderError(f"{vendor.suggested_variable} not set", variable=vendor.suggested_variable)
@@ -59,15 +59,15 @@ class ProviderKeys:
         return ProviderCredentials(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
 
     def present_variables(self, *names: str) -> list[str]:
-        """Which of these variables are set."""
+        """Return which of these variables are set."""
         return [name for name in names if self.get(name)]
 
     def fingerprint(self) -> str:
-        """Changes with any of the keys; tells nothing of them."""
+        """Return a hash that changes with any of the keys and reveals none of them."""
         return sha256_hex("\0".join(f"{name}={self.get(name)}" for name in KEY_VARIABLES))
 
     def refresh(self, engine: Engine, home: str) -> Flow[None]:
-        """Read `.env`; one that cannot be read counts as empty."""
+        """Read `.env`; an unreadable file counts as empty."""
         lines = yield from read_file(engine, f"{home}/.env")
         found = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
         self._file = {name: found[name] for name in (*KEY_VARIABLES, *URL_VARIABLES) if name in found}

@@ -1,7 +1,7 @@
-"""What can be chosen of a provider: the registry's table, and what its vendor offers now (wire voice 4.2, 4.4, 4.5).
+"""Options of a provider: the registry's table, and the vendor's present offer (wire terminal-voice 4.2, 4.4, 4.5).
 
-What was found is kept for a while, by provider and by the keys that the operator has set. A vendor that cannot be
-asked is no error: the tables remain, and `dynamic` says why there is no more.
+A vendor's offer is cached for a while, by provider and by the keys that the operator has set. A failed request to a
+vendor is no error: the options of the registry remain, and `dynamic` has the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTHING = DiscoveryResult(source="")
 
 @frozen
 class ProviderCatalog:
-    """Everything that is known of what a provider has. `dynamic` is the member of that name."""
+    """All options of a provider: from the registry and the vendor; `dynamic` is the member of that name."""
 
     info: ProviderInfo
     found: DiscoveryResult = NOTHING
@@ -38,21 +38,21 @@ class ProviderCatalog:
 
 
 class ProviderCatalogs:
-    """Asks vendors, and remembers."""
+    """Cache of vendors' offers."""
 
     def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
         self._kept: ExpiringMap[tuple[str, str], DiscoveryResult] = ExpiringMap(MAX_CACHED)
 
     def cached(self, info: ProviderInfo) -> ProviderCatalog:
-        """Without asking anybody."""
+        """Return the options without a request to the vendor."""
         found = self._kept.get(self._key(info), self._voice.engine.now.mono)
         return (
             ProviderCatalog(info) if found is None else ProviderCatalog(info, found, self._dynamic(found, cached=True))
         )
 
     def fetch(self, info: ProviderInfo) -> Flow[ProviderCatalog]:
-        """Ask the vendor, unless it was asked lately."""
+        """Return the options, with a request to the vendor unless its offer is cached."""
         voice, key, offer = self._voice, self._key(info), self.cached(info)
         if offer.found is not NOTHING:
             return offer
@@ -90,7 +90,7 @@ class ProviderCatalogs:
 def provider_object(
     info: ProviderInfo, offer: ProviderCatalog | None = None, *, native: bool | None = None
 ) -> dict[str, object]:
-    """The option object. Labels and groups only with an `offer`. `native` is the agent's own member (wire 6.1)."""
+    """Return the option object: labels and groups only with an `offer`; `native` is the agent's member (wire 6.1)."""
     found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
     answer: dict[str, object] = {
@@ -110,7 +110,7 @@ def provider_object(
 
 
 def compatible_voices(offer: ProviderCatalog, model: str) -> list[str] | None:
-    """The voices of a model; None where nothing is known of it."""
+    """Return the voices of a model; None where they are unknown."""
     info = offer.info
     if model in info.voices_of:
         return list(info.voices_of[model])
@@ -118,7 +118,7 @@ def compatible_voices(offer: ProviderCatalog, model: str) -> list[str] | None:
 
 
 def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[dict[str, str]]:
-    """`{id, status, message}` each; the choice is valid if none is an `error` (wire terminal-voice 4.5)."""
+    """Return checks `{id, status, message}`; a choice without an `error` is valid (wire terminal-voice 4.5)."""
     known = JsonObject(provider_object(offer.info, offer))
     checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
     if rates := offer.info.sample_rates:
@@ -136,7 +136,7 @@ def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[dict[str, 
 
 
 def _described(offer: ProviderCatalog) -> dict[str, object]:
-    """Labels, groups and what goes with what."""
+    """Return labels, groups, and which voices each model has."""
     info, found = offer.info, offer.found
     known = info.voices if info.source else ()
     asked = {voice.id: voice for voice in found.voices}
@@ -181,7 +181,7 @@ def _described(offer: ProviderCatalog) -> dict[str, object]:
 
 
 def _union(known: Sequence[str], found: Sequence[str]) -> list[str]:
-    """The entries of both lists in their order, each once."""
+    """Return the entries of both lists in their order, each once."""
     return list(dict.fromkeys((*known, *found)))
 
 

@@ -1,4 +1,4 @@
-"""The providers of speech that there are, and what is known of each without asking it (wire terminal-voice 4.2)."""
+"""Registry of the speech providers, with a static description of each (wire terminal-voice 4.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svc_proto.voice.provider_interface import ProviderInfo
 
 __all__ = ["LOCAL", "PROVIDERS", "canonical_id", "is_renderer"]
 
-LOCAL = "local"  # this host's own engines
+LOCAL = "local"  # programs of this host
 OPENAI_VOICES = ("alloy", "ash", "ballad", "coral", "echo", "sage", "shimmer", "verse", "marin", "cedar")
 XAI_VOICES = ("eve", "ara", "rex", "sal", "leo")
 OLD_OPENAI_VOICES = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
@@ -93,9 +93,9 @@ PROVIDERS: Mapping[str, ProviderInfo] = {info.id: info for info in _ROWS}
 
 
 def canonical_id(name: str, kind: str) -> str:
-    """The id that somebody means: `grok` for `xai_tts`, `xai-realtime` for `xai_realtime` (wire 3.2).
+    """Return the provider's id for a name: `grok` gives `xai_tts`, `xai-realtime` gives `xai_realtime` (wire 3.2).
 
-    `kind` is `tts` or `realtime`: what a vendor's bare name stands for.
+    `kind` is `tts` or `realtime`: the meaning of a vendor's bare name.
     """
     plain = name.strip().lower().replace("-", "_")
     vendor = {"grok": "xai"}.get(plain, plain)
@@ -105,5 +105,5 @@ def canonical_id(name: str, kind: str) -> str:
 
 
 def is_renderer(info: ProviderInfo) -> bool:
-    """Whether it turns text into speech and does nothing else (wire 4.2)."""
+    """Report whether a provider converts text to speech and has no realtime socket (wire 4.2)."""
     return "tts" in info.supports and "realtime" not in info.supports

@@ -1,13 +1,13 @@
-"""A socket to a realtime provider, as flows use it: say messages, take events (wire terminal-voice 6.11).
+"""Socket to a realtime provider, for flows: send actions, receive events (wire terminal-voice 6.11).
 
-    link = yield from open_link(engine, dialect, provider="xai_realtime")
+    link = yield from connect_realtime(engine, dialect, provider="xai_realtime")
     try:
-        link.send(SayText("Hello."), Respond())
-        event = yield from link.take(within=60.0)
+        link.send(ReadAloud("Hello."))
+        event = yield from link.next_event(within=60.0)
     finally:
         link.close()
 
-What goes wrong is a `ProviderError` without the key or a whole answer in it.
+Every failure is a `ProviderError`, without the key or a whole response in its text.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ REFUSALS = {  # by status
     401: "does not accept the configured API key",
     429: "takes no more sessions for now (429)",
 }
-MAX_EVENTS = 4096  # that wait for a slow client: the provider is given up
+MAX_EVENTS = 4096  # that wait for a slow client: past it the connection is closed
 MAX_BYTES = 16 * 1024 * 1024  # of sound in them, more than five minutes at 24 kHz: the same
 
 
 def connect_realtime(
     engine: Engine, dialect: RealtimeDialect, *, provider: str, within: float = CONNECT_TIMEOUT
 ) -> Flow[RealtimeConnection]:
-    """Connect."""
+    """Connect to a realtime provider; raise `ProviderError` if the upgrade fails."""
     link = RealtimeConnection(engine, dialect)
     outcome = yield from fetch(
         engine, "GET", dialect.url, into=websocket_upgrade(link), headers=dialect.headers, within=within
@@ -57,7 +57,7 @@ def connect_realtime(
 
 
 class RealtimeConnection:
-    """A `WebSocketHandler`; made by `connect_realtime`."""
+    """`WebSocketHandler` of a provider's socket; made by `connect_realtime`."""
 
     _socket: WebSocketConnection  # from `on_open` on
 
@@ -66,19 +66,19 @@ class RealtimeConnection:
         self._dialect = dialect
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
-        self._bell = Condition(engine)  # of whoever waits
-        self._problem: str | None = None  # why nothing more comes
+        self._bell = Condition(engine)  # of the flow that waits for an event
+        self._problem: str | None = None  # why no more events come
 
     # --- for flows ---
 
     def send(self, *orders: ProviderAction) -> None:
-        """Say something; nothing when the provider has gone."""
+        """Send actions to the provider; do nothing once its socket is closed."""
         for order in orders:
             if (words := self._dialect.encode(order)) is not None:
                 self._socket.send_text(strict_json.dumps(words))
 
     def next_event(self, *, within: float) -> Flow[ProviderEvent]:
-        """The next event. `ProviderError` when there is none in time, or will be none."""
+        """Return the next event; raise `ProviderError` if there is none in time, or the connection has ended."""
         if not self._events and self._problem is None:
             yield from self._bell.wait(self._engine.now.mono + within)
         if self._events:
@@ -92,16 +92,16 @@ class RealtimeConnection:
         self._end("closed")
         self._socket.close(1000)
 
-    # --- SocketHandler ---
+    # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """The socket to the provider is open: say what has to be said first."""
+        """Send the set-up message."""
         self._socket = socket
         socket.set_ping_interval(PING_INTERVAL)
         socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:
-        """Something of the provider; what is no JSON object is passed over."""
+        """Queue the events of a message; ignore a message that is not a JSON object."""
         message = JsonObject.parse(text)
         if message is not None and self._problem is None:
             for event in self._dialect.parse(message):
@@ -114,13 +114,13 @@ class RealtimeConnection:
             self._wake()
 
     def on_binary(self, data: bytes) -> None:
-        """No provider sends any."""
+        """Ignore binary messages: no provider sends any."""
 
     def on_writable(self) -> None:
-        """What is said to a provider is small, and bounded by what its socket holds."""
+        """Do nothing: messages to a provider are small, and bounded by the socket's buffer."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """The provider's socket has closed."""
+        """Record the end of the provider's socket."""
         self._end(f"the provider closed the connection with code {code}")
 
     def _end(self, problem: str) -> None:

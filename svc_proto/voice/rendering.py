@@ -1,4 +1,4 @@
-"""A text that a renderer speaks: sound in pieces that are not too large, and how fast it came (terminal-voice 6.6)."""
+"""Rendering of one text: audio in pieces of limited size, with timing metrics (wire terminal-voice 6.6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Rendering"]
 
 
 class Rendering:
-    """One text on its way; an `AudioSink`. `mode` is told how that goes."""
+    """Rendering in progress; an `AudioSink`. `mode` receives the audio and the result."""
 
     def __init__(self, mode: VoiceMode, request: SpeechRequest, response_id: str = "") -> None:
         self._mode = mode
@@ -24,16 +24,16 @@ class Rendering:
 
     @property
     def has_room(self) -> bool:
-        """Whether the client has room."""
+        """Report whether the client has room for more audio."""
         return self._session.has_room
 
     def write(self, chunk: AudioChunk) -> None:
-        """A piece of sound that is not too large, whole samples."""
+        """Pass on a piece of audio: whole samples, at most `MAX_DELTA` bytes."""
         self._metrics.piece(len(chunk.data), chunk.sample_rate, self._session.engine.now.mono)
         self._mode.rendered_audio(self._response_id, chunk)
 
     def chunk(self, chunk: AudioChunk) -> Flow[None]:
-        """Some sound of the renderer."""
+        """Pass on audio of the renderer in pieces; wait for the client after each."""
         data = whole_samples(chunk.data)
         for start in range(0, len(data), MAX_DELTA):
             self.write(AudioChunk(data[start : start + MAX_DELTA], chunk.sample_rate, chunk.label))

@@ -1,6 +1,6 @@
-"""What the voice side of the relay is made of, and what its parts ask of it.
+"""Services that the parts of the relay's voice subsystem share.
 
-Its parts are attributes, so that a test may put in its own.
+They are attributes, so that a test may replace them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["VoiceServices"]
 
 
 class VoiceServices:
-    """Nothing is read or connected to when it is made."""
+    """Keys, providers and settings of voice; construction reads and connects nothing."""
 
     def __init__(self, engine: Engine, config: VoiceConfig) -> None:
         self.engine = engine
@@ -33,7 +33,7 @@ class VoiceServices:
         self.stored = SettingsStore(engine, config, self._speaks)
 
     def settings(self, family: SettingsSection[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
-        """What a family is set to, for a profile or for the relay; the keys are read anew, too."""
+        """Return the settings of a section, for a profile or the relay; the keys are read again, too."""
         yield from self.refresh_keys()
         return (yield from self.stored.read(family, profile))
 
@@ -42,7 +42,7 @@ class VoiceServices:
         yield from self.keys.refresh(self.engine, self.config.service_home)
 
     def api_credential(self, principal: Principal) -> Flow[str | None]:
-        """The bearer toward the API server: the caller's own, or the host's key for a paired device; None: none."""
+        """Return the bearer for the API server: the caller's own, or the host's key for a paired device; None: none."""
         if principal.kind == "api":
             return principal.bearer
         config = self.config
@@ -52,6 +52,6 @@ class VoiceServices:
         return key or None
 
     def _speaks(self) -> Flow[bool]:
-        """Whether this host does, and listens."""
+        """Report whether local programs for synthesis and for transcription are installed."""
         engines = yield from self.providers.host.engines()
         return bool(engines.speak and engines.listen)

@@ -1,20 +1,20 @@
-"""A voice session: ids, ring, resume, grant and event log once, and a mode for what is said in it.
+"""A voice session: event ids, event replay, resume, grant and event log, with a mode for the messages.
 
     class Echo(VoiceMode):
-        def on_message(self, kind, message): ...     # what only this mode knows
-        def keeps(self, code): ...                   # whether a lost socket may come back
+        def on_message(self, kind, message): ...     # messages of this mode
+        def resumes_after(self, code): ...           # whether a lost socket may resume
 
     session = VoiceSession(family, principal, chosen, Echo)
     session.emit("voice.response.started", provider="stub")
     session.emit_audio("voice.audio.delta", pcm, 24_000)
-    yield from session.room()                        # whoever speaks waits here for a client that is slow, or away
+    yield from session.wait_writable()               # a sender waits here for a slow or absent client
 
-The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent whose provider hears and speaks by
-itself (`svc_proto.voice.agent.native_mode`) and the one whose provider only speaks (`svc_proto.voice.agent.rendered`).
+The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent with a provider that listens
+(`svc_proto.voice.agent.native_mode`), the agent with a provider that renders (`svc_proto.voice.agent.agent_mode`).
 
-What is emitted gets its ids, goes to the socket that owns the session, into the ring for whoever comes back, and into
-the event log. A slow client makes the speaker wait, so that memory is bounded by the socket's high-water mark and the
-ring; one that does not read at all is dropped by the socket's own limits, and the session is detached.
+Each event gets its ids and goes to the socket that owns the session, to the replay buffer and to the event log. A slow
+client makes the sender wait, so that memory is bounded by the socket's high-water mark and the replay buffer. A client
+that does not read at all is disconnected by the socket's own limits, and the session is detached.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
 __all__ = ["MAX_DELTA", "POLICY", "VoiceMode", "VoiceSession", "error_message_of"]
 
 MAX_DELTA = 32 * 1024  # bytes of PCM in one event
-MAX_CANDIDATES = 4  # of one session: the one that came first has to go
+MAX_CANDIDATES = 4  # of one session: the oldest is refused
 MAX_EARLY = 64  # messages from before `voice.session.ready`: a further one ends the socket
-WRITABLE_TIMEOUT = 60.0  # s after which a speaker looks again whether there is room
-NO_SOUND = '"audio_base64":""'  # as an event is written without its sound
+WRITABLE_TIMEOUT = 60.0  # s after which a sender checks again whether there is room
+NO_SOUND = '"audio_base64":""'  # the placeholder of the sound in an event's text
 POLICY = 1008
 SUPERSEDED = 4000  # wire terminal-voice 6.3
 TAKEN_OVER = "another socket has taken over"
 
 
 class VoiceMode:
-    """What a session does with what happens to it."""
+    """Behaviour of a kind of voice session: callbacks for its messages and its life cycle."""
 
     def __init__(self, session: VoiceSession) -> None:
         self.session = session
@@ -75,55 +75,55 @@ class VoiceMode:
         self.chosen = session.chosen
 
     def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready` besides those of every session."""
+        """Return the members of `voice.session.ready` beside those of every session."""
         return {}
 
     def resumed_fields(self) -> dict[str, object]:
-        """Members of `voice.session.resumed` besides those of every session."""
+        """Return the members of `voice.session.resumed` beside those of every session."""
         return {}
 
     def on_attached(self) -> None:
-        """The first socket is here. Call `begin` of the session at once or later, or `release`."""
+        """Handle the first socket: call `begin` of the session, at once or later, or `release`."""
         self.session.begin()
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """A message that only the mode knows; False for one that it does not know either. May raise `Refused`."""
+        """Handle a message of this mode; return False for an unknown one. May raise `Refused`."""
         return False
 
     def on_lost(self) -> None:
-        """The owner is gone before the session was ready, or from one that does not resume; it is FRESH again."""
+        """Handle a socket that was lost before the session was ready or without resume; the session is FRESH again."""
 
     def resumes_after(self, code: int) -> bool:
-        """The owner is gone, its socket closed with `code`: whether there is something to come back for."""
+        """Report whether a session whose socket closed with `code` waits for a reconnect."""
         return False
 
     def on_detached(self) -> None:
-        """Nobody listens now; somebody may come back before the window closes."""
+        """Handle the loss of the client, which may reconnect within the resume window."""
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has read enough of what was said, or has come back to hear it."""
+        """Wait until the client has read enough, or has reconnected and read enough."""
         return self.session.wait_writable()
 
     def on_resumed(self) -> None:
-        """Somebody came back, and has heard what it has missed."""
+        """Handle a reconnect, after the event replay."""
 
     def on_revoked(self) -> None:
-        """The token of the session is accepted no more, and `on_closed` follows: stop what goes on elsewhere."""
+        """Stop work elsewhere, because the session's token was revoked; `on_closed` follows."""
 
     def on_closed(self) -> None:
-        """The end: cancel every flow, drop every channel."""
+        """Handle the end of the session: cancel every flow, drop every channel."""
 
     # --- of a `Rendering` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Some sound."""
+        """Handle a piece of rendered audio."""
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """That was all, or all that can be had; `fields` are `metrics` and `metadata` of the response's end."""
+        """Handle the end of rendering, or its error; `fields` are `metrics` and `metadata` of the response's end."""
 
 
 class VoiceSession:
-    """One session, made by its family's `create`."""
+    """Voice session, made by `create` of its session manager."""
 
     def __init__(
         self,
@@ -138,37 +138,37 @@ class VoiceSession:
         self.chosen = chosen
         self.family = family
         self.id = _secret(engine.entropy(18))  # 24 characters
-        self.resume_token = _secret(engine.entropy(32))  # 43 characters; forgotten once it was told
+        self.resume_token = _secret(engine.entropy(32))  # 43 characters; cleared by `take_token`
         deadline, window = engine.now.mono + UNCLAIMED_TIMEOUT, voice.config.resume_ttl
         self.life = VoiceSessionLifecycle(token_hash=sha256_hex(self.resume_token), window=window, deadline=deadline)
         self.socket: VoiceConnection | None = None  # the owner
         self.candidates: dict[int, VoiceConnection] = {}
         name = log_name(family.files, engine.now.wall, self.id)
-        self.run_path = f"{family.runs}/{name}"  # of each file that it leaves, without suffix
+        self.run_path = f"{family.runs}/{name}"  # of each file of the session, without suffix
         self.log = EventLog(engine, f"{self.run_path}.jsonl")
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
-        self._speakers = Condition(engine)  # of who waits for room
+        self._speakers = Condition(engine)  # flows that wait for room
         self._timer = engine.timers.timer(self._due)
         self._wind()
         self.mode = mode(self)
 
     def take_token(self) -> str:
-        """The resume token, once: only its hash is kept."""
+        """Return the resume token, once: only its hash is kept."""
         token, self.resume_token = self.resume_token, ""
         return token
 
     def created(self, fields: Mapping[str, object]) -> None:
-        """It is in the table: begin its log, and delete what older sessions have left."""
+        """Log the creation of the session, and delete expired files of older sessions."""
         family, chosen = self.family, self.chosen
         self.log_event(f"{family.name}.session.created", session_id=self.id, **self.settings_choice(), **fields)
         family.sweep(chosen.run_retention_days if isinstance(chosen, RealtimeSettings) else KEEP_DAYS)
         self.engine.log(Level.INFO, "voice session made", kind=family.name, session=self.id[:8])
 
-    # --- for its mode ---
+    # --- for the mode ---
 
     def settings_choice(self) -> dict[str, object]:
-        """Which provider, model and voice speak, as events name them."""
+        """Return provider, model and voice, as events name them."""
         return {"provider": self.chosen.provider, "model": self.chosen.model, "voice": self.chosen.voice}
 
     @property
@@ -178,21 +178,21 @@ class VoiceSession:
 
     @property
     def closed(self) -> bool:
-        """Whether it is over."""
+        """Report whether the session has ended."""
         return self.life.state is VoiceState.CLOSED
 
     @property
     def attached(self) -> bool:
-        """Whether a client listens."""
+        """Report whether a client is connected."""
         return self.life.state is VoiceState.ATTACHED
 
     @property
     def resume_ttl_ms(self) -> int:
-        """The window for coming back."""
+        """The resume window in milliseconds."""
         return int(self.life.window * 1000)
 
     def emit(self, kind: str, /, **fields: object) -> None:
-        """Tell the client, now or when it comes back."""
+        """Send an event to the client, now or by event replay."""
         if self.closed:
             return
         ids = self.life.number()
@@ -201,7 +201,7 @@ class VoiceSession:
         self.log.record(event)
 
     def emit_audio(self, kind: str, pcm: bytes, rate: int, /, **fields: object) -> None:
-        """Tell the client some sound, whole samples; `rate` in Hz (wire 4.7)."""
+        """Send audio to the client, whole samples; `rate` in Hz (wire 4.7)."""
         if self.closed:
             return
         ids, (peak, rms) = self.life.number(audio=True), levels(pcm)
@@ -213,31 +213,32 @@ class VoiceSession:
         fields["sample_width"] = SAMPLE_WIDTH
         fields["peak_level"] = peak
         fields["rms_level"] = rms
-        text = in_order(fields)  # once, for the log too: the sound has to be escaped nowhere, and takes its place after
+        # The text is encoded once for client and log; base64 needs no escapes and replaces the placeholder.
+        text = in_order(fields)
         sound = binascii.b2a_base64(pcm, newline=False).decode("ascii")
         self._send(ids, text.replace(NO_SOUND, f'"audio_base64":"{sound}"', 1))
         self.log.add(text.replace(NO_SOUND, f'"audio_base64":"<{len(pcm)} bytes>"', 1))
 
     def error(self, message: str, /, **fields: object) -> None:
-        """`voice.error`; the socket stays open."""
+        """Send `voice.error`; the socket stays open."""
         self.emit("voice.error", message=message, **fields)
 
     def log_event(self, kind: str, /, **fields: object) -> None:
-        """A line for the log alone."""
+        """Write an entry to the event log alone."""
         self.log.record({"type": kind, "at_ms": self.at_ms, **fields})
 
     @property
     def has_room(self) -> bool:
-        """Whether the client has read enough of what was said, or much of it was not said to anybody yet."""
+        """Report whether more may be sent: the socket is writable or, without a client, the replay buffer has room."""
         return self.life.has_room if self.socket is None else self.socket.writable
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has read enough of what was said, or has come back to hear it."""
+        """Wait until the client has read enough, or has reconnected and read enough."""
         while not self.has_room:
             yield from self._speakers.wait(self.engine.now.mono + WRITABLE_TIMEOUT)
 
     def begin(self) -> None:
-        """What the session needs is there: say that it is ready, and take what the client has said meanwhile."""
+        """Send `voice.session.ready` and handle the messages that came before it."""
         self.life.ready()
         self.ready()
         early, self._early = self._early, deque()
@@ -246,7 +247,7 @@ class VoiceSession:
                 self._handle_message(message)
 
     def ready(self) -> None:
-        """Tell the client `voice.session.ready`."""
+        """Send `voice.session.ready`."""
         scope = self.chosen.scope
         fields: dict[str, object] = {
             "session_id": self.id,
@@ -268,7 +269,7 @@ class VoiceSession:
         self.emit("voice.session.ready", **fields)
 
     def release(self, code: int = 1011, reason: str = "") -> None:
-        """Let the owner go and be as before it came, so that somebody may try again."""
+        """Close the owner's socket and return to the state before it connected, so that another may try."""
         socket, self.socket = self.socket, None
         self._early.clear()
         self.life.release(self.engine.now.mono)
@@ -277,21 +278,21 @@ class VoiceSession:
             socket.end(code, reason)
 
     def close(self, why: str, *, code: int = 1000) -> None:
-        """The end: whatever runs for the session stops, whoever listens or waits is told. Harmless the second time."""
+        """End the session: stop its work, close its socket and refuse candidates. A second call does nothing."""
         if self.closed:
             return
         self.life.close()
         self._finish(why, code)
 
     def revoke(self, why: str) -> None:
-        """Its token is accepted no more: the end, of what runs for it on the API server, too."""
+        """End the session and its work on the API server, because its token was revoked."""
         self.mode.on_revoked()
         self.close(why, code=POLICY)
 
     # --- for its sockets ---
 
     def on_socket_open(self, socket: VoiceConnection) -> None:
-        """A socket is open."""
+        """Handle a new socket: make it the owner, a candidate, or refuse it."""
         if self.closed:
             self.refuse(socket, self.life.denial())
             return
@@ -309,7 +310,7 @@ class VoiceSession:
         self.mode.on_attached()
 
     def on_text(self, socket: VoiceConnection, text: str) -> None:
-        """A message came."""
+        """Handle a text message."""
         if socket is self.socket:
             try:
                 message = _parse(text)
@@ -321,19 +322,19 @@ class VoiceSession:
             self._claim(socket, text)
 
     def heard_binary(self, socket: VoiceConnection) -> None:
-        """A frame that is no text came."""
+        """Report an error for a binary frame of the owner; refuse a candidate that sent one."""
         if socket is self.socket:
             self.error("only text frames are understood here")
         else:
             self.refuse(socket, self.life.denial())
 
     def on_writable(self, socket: VoiceConnection) -> None:
-        """The client has read enough."""
+        """Wake flows that wait for room, because the client has read enough."""
         if socket is self.socket:
             self._speakers.notify_all()
 
     def on_socket_closed(self, socket: VoiceConnection, code: int) -> None:
-        """A socket is gone."""
+        """Handle the end of a socket."""
         self.candidates.pop(socket.number, None)
         if socket is not self.socket:
             return
@@ -345,27 +346,27 @@ class VoiceSession:
             self._lost(code, "client closed")
 
     def opened_with(self, bearer_hash: str) -> list[VoiceConnection]:
-        """Whoever is here by that token: candidates, and the owner."""
+        """Return the sockets that were opened with that token: candidates and the owner."""
         here = [*self.candidates.values(), *([self.socket] if self.socket is not None else [])]
         return [socket for socket in here if secrets_equal(socket.bearer_hash, bearer_hash)]
 
     def refuse(self, socket: VoiceConnection, denied: ClaimDenied) -> None:
-        """A candidate does not get the session."""
+        """Refuse the session to a candidate and close its socket."""
         self.candidates.pop(socket.number, None)
         self._send_unrecorded(socket, "voice.session.resume_failed", reason=denied.reason)
         socket.end(denied.close_code, denied.reason)
 
-    # --- who speaks for the session ---
+    # --- ownership of the session ---
 
     def _claim(self, socket: VoiceConnection, text: str) -> None:
-        """A candidate may show the token, and nothing else."""
+        """Handle a candidate's message: only a resume token is accepted."""
         try:
             message = _parse(text)
             if not self._asks_to_resume(message):
                 self.refuse(socket, self.life.denial())
                 return
             self._resume(socket, message)
-        except Refused as refused:  # it may try again
+        except Refused as refused:  # the candidate may try again
             self._send_unrecorded(socket, "voice.error", message=refused.message)
 
     def _asks_to_resume(self, message: Mapping[str, object]) -> bool:
@@ -379,7 +380,7 @@ class VoiceSession:
         outcome = self.life.resume(message.get("resume_token"), message)
         if isinstance(outcome, ClaimDenied):
             self.refuse(socket, outcome)
-            if socket is self.socket:  # the owner itself showed a bad token: the session is as after any loss
+            if socket is self.socket:  # the owner itself sent a bad token: the session is as after any loss
                 self.socket = None
                 self._lost(outcome.close_code, "resume failed")
             return
@@ -415,7 +416,7 @@ class VoiceSession:
         self._speakers.notify_all()
 
     def extend(self, seconds: float) -> None:
-        """While detached: wait so long from now on for somebody to come back."""
+        """Extend the wait for a reconnect of a detached session, to so many seconds from now."""
         self.life.extend(self.engine.now.mono + seconds)
         self._wind()
 
@@ -424,7 +425,7 @@ class VoiceSession:
         self._finish("expired", 4008)
 
     def _wind(self) -> None:
-        """Set the timer by the life's deadline."""
+        """Set the timer to the deadline of the life cycle."""
         if self.life.deadline is None:
             self._timer.cancel()
         else:
@@ -469,13 +470,13 @@ class VoiceSession:
             raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
 
     def acknowledge(self, message: Mapping[str, object]) -> None:
-        """Note how far the client is; `Refused` for a field that is no whole number."""
+        """Record the client's position; raise `Refused` for a field that is not a whole number."""
         self.life.ack(Cursor.from_ack(message))
 
     def _queue_early(self, message: dict[str, object]) -> None:
         self._early.append(message)
         if len(self._early) > MAX_EARLY:
-            socket = cast("VoiceConnection", self.socket)  # whoever has just spoken
+            socket = cast("VoiceConnection", self.socket)  # the sender of this message
             self.on_socket_closed(socket, POLICY)
             socket.end(POLICY, "too many messages before the session was ready")
 
@@ -488,7 +489,7 @@ class VoiceSession:
             self.life.record(ids, text)
 
     def _send_unrecorded(self, socket: VoiceConnection, kind: str, /, **fields: object) -> None:
-        """Tell one socket what concerns it alone: with an id, and not kept."""
+        """Send an event to one socket alone: with an id, but without replay."""
         event = self._event(kind, self.life.number()) | {"session_id": self.id, **fields}
         socket.send(strict_json.dumps(event))
         self.log.record(event)
@@ -504,14 +505,14 @@ class VoiceSession:
 
 
 def error_message_of(engine: Engine, error: Exception) -> str:
-    """What a client is told of an error of whatever works for it: a provider's word, or the reference of a bug."""
+    """Return the client's text for an error: a provider's message, or the reference of an internal error."""
     if isinstance(error, ProviderError):
         return str(error)
     return f"internal error, reference {engine.log_bug(error)}"
 
 
 def _parse(text: str) -> dict[str, object]:
-    """A JSON object with a `type`; `Refused` otherwise, or `RemoteProtocolError` (1009)."""
+    """Parse a JSON object with a `type`; raise `Refused` otherwise, or `RemoteProtocolError` (1009)."""
     try:
         message = JsonObject.of_or_none(parse_message(text))
     except strict_json.JsonError as error:

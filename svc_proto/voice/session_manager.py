@@ -1,12 +1,10 @@
-"""What the three families of voice sessions share: how one is made and found, how many there may be, who may have one,
-which are over (wire terminal-voice 4.6, 4.7).
+"""Base class of the three session managers: creation, lookup, limits and end (wire terminal-voice 4.6, 4.7).
 
-class VoiceOutput(Family):
-    what, place, files, folder = ...    # and `section`, `providers`, `misfit`, `mode`
+    class OutputSessionManager(VoiceSessionManager):
+        what, place, files, folder = ...    # and `section`, `providers`, `unsupported_text`, `mode`
 
-At the limit a session of the same caller that nobody listens to makes room, the oldest first: one that nobody has ever
-attached to before one that is detached. A caller whose sessions are all in use, or whose share is small while others
-hold the rest, gets 503.
+At the limit, a session of the same caller without a client is closed, the oldest first: one that never had a client
+before a detached one. A caller without such a session gets 503, even if other callers use up the limit.
 """
 
 from __future__ import annotations
@@ -32,25 +30,25 @@ if TYPE_CHECKING:
 
 __all__ = ["VoiceSessionManager", "MAX_PER_PRINCIPAL", "MAX_SESSIONS"]
 
-MAX_SESSIONS = 128  # of a family; each keeps at most 4 MiB for whoever comes back
+MAX_SESSIONS = 128  # of one kind; each keeps at most 4 MiB for event replay
 MAX_PER_PRINCIPAL = 64  # of one caller
-MAX_ENDED = 1024  # ids of sessions that are over: the one that ended first is forgotten, and gives 404
+MAX_ENDED = 1024  # ids of ended sessions: the oldest is dropped, and gives 404
 SWEEP_INTERVAL = 3600.0  # s
 ENDED_TTL = 3600.0  # s that such an id gives 410
 
 
 class VoiceSessionManager:
-    """All sessions of one kind."""
+    """Registry of all sessions of one kind."""
 
-    what: ClassVar[str]  # that can be disabled
+    what: ClassVar[str]  # name in error texts
     place: ClassVar[str]  # of its sockets: `/voice/<place>/<id>`
     files: ClassVar[str]  # prefix of the names of its files
-    folder: ClassVar[str]  # of those: the member of the configuration that names it
+    folder: ClassVar[str]  # the member of the configuration that names their folder
     providers: ClassVar[Container[str]]  # that may be chosen
-    unsupported_text: ClassVar[str]  # why another, `{}`, cannot be
+    unsupported_text: ClassVar[str]  # error text for another one, `{}`
     section: ClassVar[SettingsSection[Any]]  # its settings
     mode: ClassVar[type[VoiceMode]]
-    resumes: ClassVar[bool] = True  # events have ids, and are kept; else a session is afresh once its socket has gone
+    resumes: ClassVar[bool] = True  # events have ids and are replayed; else a session without socket is as new
 
     def __init__(self, voice: VoiceServices) -> None:
         self.voice = voice
@@ -58,16 +56,17 @@ class VoiceSessionManager:
         self.name = f"voice.{self.place.replace('-', '_')}"  # prefix of types in the log: `<name>.session.created`
         self.most, self.of_one = MAX_SESSIONS, MAX_PER_PRINCIPAL  # sessions: of all callers, and of one
         self._sessions: dict[str, VoiceSession] = {}
-        self._swept = 0.0  # when its folder is to be swept again, monotonic seconds
+        self._swept = 0.0  # when its folder is swept next, monotonic seconds
         self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/<place>/session`: a new one, and the answer. `Refused` 404 when disabled, 400 for a bad choice,
-        503 for too many."""
+        """Create a session and return the response of `POST /voice/<place>/session`.
+
+        Raise `Refused` 404 when disabled, 400 for a bad choice, 503 for too many sessions."""
         return self.admit(principal, (yield from self.chosen(body)), self.mode)
 
     def open(self, principal: Principal, session_id: str) -> VoiceConnection:
-        """`GET /voice/<place>/{session_id}` as a WebSocket. `Refused` 404, 410 or 403, in that order."""
+        """Return the handler of the WebSocket `/voice/<place>/{session_id}`; raise `Refused` 404, 410 or 403."""
         session = self._sessions.get(session_id)
         if session is None:
             if self.resumes and self._over.get(session_id, self.voice.engine.now.mono):
@@ -80,7 +79,7 @@ class VoiceSessionManager:
     # --- for `create` ---
 
     def chosen(self, body: Mapping[str, object]) -> Flow[Any]:
-        """What the body picks of the settings. `Refused` 404 when the family is disabled, 400 for a bad choice."""
+        """Return the settings with the body's choices; raise `Refused` 404 when disabled, 400 for a bad choice."""
         settings = yield from self.voice.settings(self.section, profile_of({}, body))
         if not settings.enabled:
             raise Refused(404, "disabled", f"{self.what} is disabled")
@@ -96,7 +95,7 @@ class VoiceSessionManager:
         mode: Callable[[VoiceSession], VoiceMode],
         about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Make a session, and room for it. The answer to the call that has wanted it; `about` is for the log, too."""
+        """Create a session, after making room, and return the response; `about` also goes to the event log."""
         self.make_room(principal)
         session, about = VoiceSession(self, principal, chosen, mode), about or {}
         self._sessions[session.id] = session
@@ -123,7 +122,7 @@ class VoiceSessionManager:
         }
 
     def make_room(self, principal: Principal) -> None:
-        """See that one more fits; `Refused` 503 if it does not."""
+        """Close a session without a client if the limit is reached; raise `Refused` 503 if there is none."""
         own = [session for session in self._sessions.values() if session.principal.matches(principal)]
         if len(own) < self.of_one and len(self._sessions) < self.most:
             return
@@ -134,46 +133,46 @@ class VoiceSessionManager:
                     return
         raise Refused(503, "too_many_sessions", "too many voice sessions are open")
 
-    # --- all of them ---
+    # --- for all sessions ---
 
     def is_known(self, session_id: str) -> bool:
-        """Whether there is, or was, a session of that id."""
+        """Report whether a session of that id is open, or ended lately."""
         return session_id in self._sessions or session_id in self._over
 
     def sessions(self) -> list[VoiceSession]:
-        """The sessions that are not over, the oldest first."""
+        """Return the open sessions, the oldest first."""
         return list(self._sessions.values())
 
     def forget(self, session: VoiceSession) -> None:
-        """A session is over."""
+        """Remove a session that has ended."""
         now = self.voice.engine.now.mono
         del self._sessions[session.id]
         self._over.purge(now)
         self._over.put(session.id, True, now + ENDED_TTL)
 
     def sweep(self, days: int) -> None:
-        """Delete what sessions have left that are older; looked for once an hour. 0: never."""
+        """Delete files of sessions older than `days`, at most once an hour; 0: never."""
         now = self.voice.engine.now.mono
         if days > 0 and now >= self._swept:
             self._swept = now + SWEEP_INTERVAL
             self.voice.engine.spawn(delete_old_logs(self.voice.engine, self.runs, self.files, days=days))
 
     def revoke_bearer(self, bearer_hash: str, reason: str) -> None:
-        """A token is accepted no more: close what was opened with it, and stop the sessions' runs."""
+        """Close the sockets and sessions that were opened with a revoked token, and stop the sessions' runs."""
         for session in self.sessions():
             if secrets_equal(session.principal.bearer_hash, bearer_hash):
                 session.revoke(reason)
             else:
-                for socket in session.opened_with(bearer_hash):  # the session stays for the caller's others
+                for socket in session.opened_with(bearer_hash):  # the session stays for the caller's other tokens
                     socket.detach(POLICY, reason)
 
     def recheck(self, bearer_hash: str) -> None:
-        """The grants behind a token were changed: close the sockets that were opened with one that is over."""
+        """Close the sockets of a token whose grant was changed and has ended."""
         for session in self.sessions():
             for socket in session.opened_with(bearer_hash):
                 socket.recheck()
 
     def stop(self) -> None:
-        """The process ends."""
+        """Close all sessions, because the process ends."""
         for session in self.sessions():
             session.close("server shutdown", code=1001)

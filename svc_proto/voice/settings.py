@@ -1,8 +1,7 @@
-"""What voice output and realtime are set to: one table of names, defaults and rules; and what a session picks of them.
+"""Settings of voice output and realtime: names, defaults and rules; and the choices of a session.
 
-Each setting is a member of `OutputSettings`, `RealtimeSettings` or `PromotionSettings`, with its rule, which gives a
-value or
-`Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6, 5, 6.1). How they are found and kept:
+Each setting is a member of `OutputSettings`, `RealtimeSettings` or `PromotionSettings`. Its rule returns a value or
+raises `Refused` 400 with the setting's name (wire terminal-voice 3.2, 4.1, 4.6, 5, 6.1). They are read and stored by
 `svc_proto.voice.settings_store`.
 """
 
@@ -53,7 +52,7 @@ DELIVERIES = ("speak_verbatim", "speak_when_idle", "notify_then_speak", "visual_
 
 
 def parse_integer_setting(value: object, name: str, low: int, high: int) -> int:
-    """A whole number in a range, or its digits as text. `Refused` 400."""
+    """Parse a whole number in a range, or its digits as text; raise `Refused` 400."""
     return integer(integer_text(value), name, low, high)
 
 
@@ -74,23 +73,23 @@ def _between(low: int, high: int) -> Rule:
 
 
 def _of(default: T, rule: Rule, **about: object) -> T:
-    """A row: `said` is its name in files and requests, `env` its variable's where that is not its own in capitals;
-    `file_only`: a request cannot change it.
-    """
+    """Define a setting; `said` is its name in files and requests, if it differs from the member's.
+
+    `env` is its variable's suffix if that is not the name in capitals; `file_only`: a request cannot change it."""
     return field(default=default, metadata={"rule": rule, **about})
 
 
 @frozen(kw_only=True)
 class SettingsScope:
-    """Where settings come from."""
+    """Origin of settings."""
 
     config_scope: str = "relay"  # or `global`, `profile`
-    profile: str | None = None  # as it was asked for
+    profile: str | None = None  # as it was requested
     fallback_to_global: bool = False
     config_path: str | None = None  # the profile's file; None for the relay's own settings and global ones
 
     def fields(self) -> dict[str, object]:
-        """The three members that every answer about settings carries."""
+        """Return the three members of every response about settings."""
         return {
             "profile": self.profile,
             "config_scope": self.config_scope,
@@ -100,7 +99,7 @@ class SettingsScope:
 
 @frozen(kw_only=True)
 class OutputSettings:
-    """Of streaming speech output."""
+    """Settings of streaming speech output."""
 
     scope: SettingsScope = SettingsScope()
     enabled: bool = _of(True, boolean_word)
@@ -118,7 +117,7 @@ class OutputSettings:
 
 @frozen(kw_only=True)
 class PromotionSettings:
-    """Of runs that go on in the background."""
+    """Settings of runs in the background."""
 
     enabled: bool = _of(True, boolean_word, said="promotion_enabled")
     promote_after_ms: int = _of(6_000, _between(0, 120_000))
@@ -132,7 +131,7 @@ class PromotionSettings:
 
 @frozen(kw_only=True)
 class RealtimeSettings:
-    """Of the realtime lab and the realtime agent."""
+    """Settings of the realtime lab and the realtime agent."""
 
     scope: SettingsScope = SettingsScope()
     enabled: bool = _of(True, boolean_word)
@@ -150,7 +149,7 @@ AnySettings: TypeAlias = OutputSettings | RealtimeSettings
 
 
 def rules_of(kind: type, *, file_only: bool = False) -> Rules:
-    """The table of a kind of settings by the names that files and requests say: those of `file_only`, or the others."""
+    """Return the rules of a kind of settings by the names in files and requests: `file_only` ones, or the others."""
     rows = [(row.metadata.get("said", row.name), row.metadata) for row in fields(kind)]
     return {
         name: about["rule"] for name, about in rows if "rule" in about and bool(about.get("file_only")) is file_only
@@ -162,7 +161,7 @@ VARIABLES = {row.name: str(row.metadata["env"]) for row in fields(OutputSettings
 
 
 def usable_values(rules: Rules, found: Mapping[str, object]) -> dict[str, object]:
-    """What of a file or an environment can be used; the rest counts as not said."""
+    """Return the valid settings of a file or an environment; invalid ones count as absent."""
     values: dict[str, object] = {}
     for name, rule in rules.items():
         if found.get(name) is not None:
@@ -172,17 +171,17 @@ def usable_values(rules: Rules, found: Mapping[str, object]) -> dict[str, object
 
 
 def parse_text_choice(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
-    """A member that is text of one line, no longer than its kind may be, without blanks around. `Refused` 400."""
+    """Parse a member that is a single line of limited length, trimmed; raise `Refused` 400."""
     value = body.get(name)
     return otherwise if value is None else single_line(value, name, LENGTHS[name])
 
 
 def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
-    """The settings with what the body names. One that is null or blank counts as absent. `Refused` 400.
+    """Return the settings with the body's choices; null or blank ones count as absent. Raise `Refused` 400.
 
-    Whoever names another provider and no model or voice gets that provider's own, not the settings'.
+    A body that names another provider without model or voice gets that provider's first ones.
     """
-    rules = OUTPUT if hasattr(settings, "language") else REALTIME  # which has none
+    rules = OUTPUT if hasattr(settings, "language") else REALTIME  # lab and agent have no language
     named = {name: text for name in LENGTHS if name in rules and (text := parse_text_choice(body, name))}
     picked: dict[str, Any] = usable_values(rules, named)
     if "provider" in picked:
@@ -193,7 +192,7 @@ def apply_choice(settings: SettingsT, body: Mapping[str, object]) -> SettingsT:
         if provider != settings.provider:
             picked = {**info.default_options(settings.sample_rate), **picked}
     if "language" in picked and picked.get("provider", settings.provider) == LOCAL and "voice" not in named:
-        # A voice of espeak-ng is a language: nobody wants German read in English.
+        # A voice of espeak-ng is a language: German text needs the German voice.
         voice = str(picked.get("voice", settings.voice))
         wanted = picked["language"].replace("_", "-")  # as Android writes `de_DE`
         if wanted.lower().partition("-")[0] != voice.lower().partition("-")[0]:

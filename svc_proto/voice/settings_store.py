@@ -1,9 +1,9 @@
-"""The settings as they are stored: read anew for each request, changed one at a time, comments and order kept.
+"""Store of the settings: read again for each request, changed one at a time; comments and order are preserved.
 
-The relay's own settings come from the environment, then its file, then defaults. A profile's section is laid over
-them (wire terminal-voice 3.2). A model and a voice belong to a provider: whoever names another provider and no model or
-voice gets that provider's first. Where no provider is named at all, this host's own engines speak if they are there.
-A change touches its own section of one file, which is replaced as a whole, atomically.
+The relay's own settings come from the environment, then its file, then defaults. A profile's section overrides them
+(wire terminal-voice 3.2). A model and a voice belong to a provider: a section that names another provider alone gets
+that provider's first ones. Where no provider is named at all, the local provider is used if it is installed. A change
+replaces its own section of one file; the file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ __all__ = ["OUTPUT_SECTION", "REALTIME_SECTION", "SettingsSection", "SettingsSto
 __all__ += ["resolve_settings", "profile_values", "split_shared_values"]
 
 _OF_A_PROVIDER = ("model", "voice", "sample_rate")
-_TTS_NAMES = ("provider", *_OF_A_PROVIDER)  # what is taken of `tts:`
+_TTS_NAMES = ("provider", *_OF_A_PROVIDER)  # the settings that are read from `tts:`
 
 
 @frozen(kw_only=True)
 class SettingsSection(Generic[SettingsT]):
-    """One block of settings."""
+    """Section of settings in files and the environment."""
 
     section: str  # of a configuration file
-    kind: str  # what a vendor's bare name stands for
+    kind: str  # the meaning of a vendor's bare name
     prefix: str  # of its variables
     rules: Rules
-    settings: type[SettingsT]  # what it makes
+    settings: type[SettingsT]  # the resulting class
 
     def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
-        """What the environment says."""
+        """Return the settings in the environment."""
         said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
         return usable_values(self.rules, said)
 
     def from_file(self, holder: Mapping[str, object], section: str | None = None) -> dict[str, object]:
-        """What the section of a file says, or another one; empty if there is none."""
+        """Return the settings in a file's section, or in another section; empty if there is none."""
         return usable_values(self.rules, self._flat(JsonObject.of(holder).get_object(section or self.section)))
 
     def _flat(self, found: Mapping[str, object]) -> dict[str, object]:
-        """The block of the provider first, then what stands beside it."""
+        """Return the section with the block of its provider merged in; direct members override the block."""
         provider = as_text(found.get("provider"))
         blocks = _blocks(found)
         flat: dict[str, object] = {}
@@ -97,7 +97,7 @@ REALTIME_SECTION = SettingsSection(
 
 
 def profile_values(family: SettingsSection[Any], profile: ConfigProfile) -> dict[str, object]:
-    """What a profile says of a family; empty: nothing that can be used."""
+    """Return a profile's settings of a section; empty if there is no valid one."""
     values = family.from_file(profile.data)
     if values or family is not OUTPUT_SECTION:
         return values
@@ -112,7 +112,7 @@ def _blocks(section: Mapping[str, object]) -> dict[str, JsonObject]:
 
 
 def merge_settings(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    """What is said, and over it what another says; if that names another provider, nothing of the first one's stays."""
+    """Return `above` over `below`; another provider in `above` drops the model, voice and rate of `below`."""
     other = "provider" in below and above.get("provider", below["provider"]) != below["provider"]
     kept = {name: value for name, value in below.items() if not (other and name in _OF_A_PROVIDER)}
     return {**kept, **above}
@@ -121,9 +121,9 @@ def merge_settings(below: Mapping[str, object], above: Mapping[str, object]) -> 
 def split_shared_values(
     family: SettingsSection[Any], holder: Mapping[str, object], change: Mapping[str, object]
 ) -> dict[str, object]:
-    """A change of a file's section. One of the provider alone takes along what stands beside the last one's name, and
-    what the new one does not know: a voice, a model.
-    """
+    """Return a change of a file's section, completed if it changes the provider.
+
+    A model or voice beside the old provider's name that the new provider does not have is replaced."""
     said = JsonObject.of(holder).get_object(family.section)
     info = PROVIDERS.get(str(change.get("provider")))
     before = said.string("provider")
@@ -146,7 +146,7 @@ def resolve_settings(
     *,
     local: bool,
 ) -> SettingsT:
-    """The settings that follow from what the relay says, and a profile over it; `local` is whether this host speaks."""
+    """Return the settings of the relay with a profile over them; `local`: default to the local provider."""
     values: dict[str, Any] = merge_settings({"provider": None, **base}, over)
     provider = values["provider"] = values["provider"] or (LOCAL if local else family.settings().provider)
     info = PROVIDERS.get(provider)
@@ -161,7 +161,7 @@ def resolve_settings(
 
 
 def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence[str]) -> dict[str, object]:
-    """Read the members of a PATCH, `profile` apart. `Refused` 400."""
+    """Parse the members of a PATCH, except `profile`; raise `Refused` 400."""
     wanted = {name: value for name, value in body.items() if name != "profile"}
     unknown = sorted(name for name in wanted if name not in rules)
     if unknown:
@@ -176,7 +176,7 @@ def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence
 
 
 class SettingsStore:
-    """`speaks` finds out whether this host can speak by itself; asked only where no provider is named."""
+    """Reader and writer of settings; `speaks` checks for the local provider, only where none is named."""
 
     def __init__(self, engine: Engine, config: VoiceConfig, speaks: Callable[[], Flow[bool]]) -> None:
         self._engine = engine
@@ -185,7 +185,7 @@ class SettingsStore:
         self._changing = Lock(engine)
 
     def read(self, family: SettingsSection[SettingsT], name: str | None) -> Flow[SettingsT]:
-        """What is set, for a profile or the relay."""
+        """Return the settings for a profile or the relay."""
         config, over, scope = self._config, dict[str, object](), SettingsScope()
         stored = yield from read_yaml(self._engine, self.path_of(family))
         file = {} if isinstance(stored, Failure) else family.from_file(stored)
@@ -198,13 +198,13 @@ class SettingsStore:
         return resolve_settings(family, base, over, scope, local=not named and (yield from self._speaks()))
 
     def path_of(self, family: SettingsSection[Any]) -> str:
-        """The relay's own file."""
+        """Return the path of the relay's own file."""
         return self._config.output_path if family.settings is OutputSettings else self._config.realtime_path
 
     def change(self, family: SettingsSection[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:
-        """Set members of the section of a profile's file, or of the relay's; the path of the file.
+        """Set members of the section in a profile's file, or in the relay's; return the path of the file.
 
-        `Refused` 404 for a profile that is not there, or a file that cannot be changed.
+        Raise `Refused` 404 for an unknown profile, or a file that cannot be changed.
         """
         yield from self._changing.acquire()
         try:
@@ -222,7 +222,7 @@ class SettingsStore:
                 raise Refused(404, "not_found", "there is no such profile")
             path = profile.path
             if "provider" not in change and not family.from_file(profile.data):
-                shown = profile_values(family, profile)  # of `tts:`, which will not count any more
+                shown = profile_values(family, profile)  # from `tts:`, which the new section overrides
 
         def edits(stored: object) -> dict[str, object]:
             return {family.section: split_shared_values(family, JsonObject.of(stored), {**shown, **change})}

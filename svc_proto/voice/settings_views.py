@@ -1,6 +1,6 @@
-"""The answers of the config, options and validate routes of the three families (wire voice 4.3 to 4.5, 5, 6.1).
+"""Responses of the config, options and validate routes of the three modes (wire terminal-voice 4.3 to 4.5, 5, 6.1).
 
-Clients in use decode them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
+Existing clients decode strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ LIMITS = (
 
 @frozen(eq=False)
 class VoiceModeView:
-    """What distinguishes the settings of a family and the answers about them."""
+    """Differences between the three modes in their settings and responses."""
 
     mode: str
     protocol: str  # behind the brand's name
     family: type[VoiceSessionManager]
-    rules: Rules  # of what a request can change
-    vendors: tuple[ProviderEndpoint, ...]  # whose keys it shows
+    rules: Rules  # of the settings that a request can change
+    vendors: tuple[ProviderEndpoint, ...]  # the vendors whose keys are shown
 
     def allowed(self) -> list[ProviderInfo]:
-        """The providers that it can be set to."""
+        """Return the providers that the mode can use."""
         return [info for info in PROVIDERS.values() if info.id in self.family.providers]
 
     def described(self) -> list[ProviderInfo]:
-        """The providers that have options of their own here: in the lab (wire 5) the realtime ones, and this host."""
+        """Return the providers with options: in the lab (wire 5) only the realtime ones and the local one."""
         return [
             info for info in self.allowed() if self is not LAB_VIEW or "realtime" in info.supports or info.id == LOCAL
         ]
 
     def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> dict[str, object]:
-        """The option object."""
+        """Return the option object."""
         return provider_object(info, offer, native=info.native if self is AGENT_VIEW else None)
 
 
@@ -89,7 +89,7 @@ AGENT_VIEW = VoiceModeView(
     {**REALTIME, **PROMOTION},
     (XAI_REALTIME_ENDPOINT, OPENAI_REALTIME_ENDPOINT),
 )
-OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # there is none
+OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # members of an OAuth store, which does not exist
     LAB_VIEW: {"xai_oauth_path": "", "xai_oauth_paths": []},
     AGENT_VIEW: {"xai_oauth_configured": False, "xai_oauth_path": ""},
 }
@@ -98,7 +98,7 @@ OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # there is none
 def config_response(
     view: VoiceModeView, settings: AnySettings, path: str, keys: ProviderKeys, brand: Brand
 ) -> dict[str, object]:
-    """`GET …/config`."""
+    """Return the response of `GET …/config`."""
     own: dict[str, object] = {}
     if isinstance(settings, OutputSettings):
         own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
@@ -132,7 +132,7 @@ def config_response(
 def options_response(
     view: VoiceModeView, settings: AnySettings, offer: ProviderCatalog, brand: Brand
 ) -> dict[str, object]:
-    """`GET …/providers/{id}/options`."""
+    """Return the response of `GET …/providers/{id}/options`."""
     answer: dict[str, object] = {
         "success": True,
         "mode": view.mode,
@@ -154,7 +154,7 @@ def options_response(
 def validate_response(
     view: VoiceModeView, offer: ProviderCatalog, choice: AnySettings, brand: Brand
 ) -> dict[str, object]:
-    """`POST …/providers/{id}/validate`."""
+    """Return the response of `POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
     answer: dict[str, object] = {
@@ -185,7 +185,7 @@ def _defaults(settings: AnySettings) -> dict[str, object]:
 
 
 def _auth(view: VoiceModeView, keys: ProviderKeys) -> dict[str, object]:
-    """Only names of variables, never what is in them. There is no OAuth store."""
+    """Return the names of the variables that are set, never their values; there is no OAuth store."""
     auth: dict[str, object] = {}
     for vendor in view.vendors:
         name, present = vendor.name.lower(), keys.present_variables(*vendor.keys)

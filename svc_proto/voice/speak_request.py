@@ -1,4 +1,4 @@
-"""What a client says or asks to have spoken, and how the speaking went (wire terminal-voice 4.7)."""
+"""Members of a client's speech requests, and timing metrics of the speech (wire terminal-voice 4.7)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SpeechMetrics", "parse_audio", "parse_expression", "mask_secrets", "
 
 MAX_WORD = 2000  # characters of a text in `expression` or `provider_options`
 MAX_ITEMS = 32  # members of either, and items of a list in them
-MAX_METADATA = 64  # members that a provider tells about what it did
+MAX_METADATA = 64  # members of a provider's metadata
 EXPRESSION = (  # wire 4.7
     "emotion",
     "tone",
@@ -31,7 +31,7 @@ EXPRESSION = (  # wire 4.7
     "interruption_behavior",
     "persona_instructions",
 )
-# What a caller may tell a provider: how to speak, never where to send something, with which key or header.
+# Options that a caller may pass to a provider: they change the speech, never an address, a key or a header.
 OPTIONS = (
     "instructions",
     "speed",
@@ -50,7 +50,7 @@ MASKED = ("token", "secret", "key", "password", "authorization")
 
 
 def parse_text(message: Mapping[str, object]) -> str | None:
-    """`text`, or `prompt`, at most `MAX_TEXT` characters; None when there is none. `Refused` for what is no text."""
+    """Return `text`, or `prompt`, cut to `MAX_TEXT` characters; None without one. Raise `Refused` for no text."""
     for name in ("text", "prompt"):
         if found := (optional(message, name, text) or "").strip():
             return found[:MAX_TEXT]
@@ -58,7 +58,7 @@ def parse_text(message: Mapping[str, object]) -> str | None:
 
 
 def parse_audio(message: Mapping[str, object]) -> bytes:
-    """`audio_base64` of a piece of microphone audio. `Refused` 400 for what is no base64."""
+    """Decode `audio_base64` of a piece of microphone audio; raise `Refused` 400 for invalid base64."""
     try:
         return base64.b64decode(text(message.get("audio_base64"), "audio_base64"))
     except (binascii.Error, ValueError):
@@ -66,18 +66,18 @@ def parse_audio(message: Mapping[str, object]) -> bytes:
 
 
 def parse_expression(message: Mapping[str, object]) -> dict[str, object]:
-    """The members of `expression` that are known and harmless. `Refused` for what is no object."""
+    """Return the known and harmless members of `expression`; raise `Refused` if it is not an object."""
     return _picked(message, "expression", EXPRESSION)
 
 
 def parse_options(message: Mapping[str, object]) -> dict[str, object]:
-    """The harmless members of `provider_options`, and of `provider_overrides` in `expression`; the others left out."""
+    """Return the harmless members of `provider_options`, and of `provider_overrides` in `expression`."""
     overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)
     return overrides | _picked(message, "provider_options", OPTIONS)
 
 
 def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
-    """What a provider told about its work, without anything that looks like a secret and without anything nested."""
+    """Return the flat members of a provider's metadata, masked where the name looks like a secret's."""
     shown: dict[str, object] = {}
     for name, value in list(metadata.items())[:MAX_METADATA]:
         if any(word in name.lower() for word in MASKED):
@@ -89,17 +89,17 @@ def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
 
 @define
 class SpeechMetrics:
-    """How fast sound came. Times are monotonic seconds."""
+    """Timing of rendered audio; times are monotonic seconds."""
 
     begun: float
     first: float | None = field(default=None, init=False)
     gap: float = field(default=0.0, init=False)  # s, the longest between two pieces
-    underruns: int = field(default=0, init=False)  # pieces that came after a listener had heard all before
+    underruns: int = field(default=0, init=False)  # pieces that came after all earlier audio was played
     _last: float = field(default=0.0, init=False)
     _heard_until: float = field(default=0.0, init=False)
 
     def piece(self, size: int, rate: int, now: float) -> None:
-        """Some sound came: so many bytes, at a rate in Hz."""
+        """Count a piece of audio: `size` in bytes, `rate` in Hz."""
         if self.first is None:
             self.first = self._heard_until = now
         else:
@@ -111,7 +111,7 @@ class SpeechMetrics:
         self._heard_until += duration(size, rate)
 
     def report(self, done: RenderResult, *, now: float) -> dict[str, object]:
-        """`metrics` of `voice.response.done`; what nobody measures is null."""
+        """Return `metrics` of `voice.response.done`; members without a measurement are null."""
         return {
             **done.identity,
             "first_audio_ms": None if self.first is None else _ms(self.first - self.begun),

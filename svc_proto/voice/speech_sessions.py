@@ -1,10 +1,10 @@
-"""Sessions in which a renderer speaks, one response at a time: output and the lab (terminal-voice 4.6 to 5).
+"""Sessions that render one response at a time: speech output and the lab (wire terminal-voice 4.6 to 5).
 
-Output: a client that closes its socket with 1000 while it is spoken to wants no more: the session is over. Any other
-end of the socket may be an accident: the speech goes on until the ring is half full, for whoever comes back.
+Output: a client that closes its socket with 1000 during a response ends the session. Any other end of the socket may be
+an accident: rendering continues until the replay buffer is half full, for a client that reconnects.
 
-The lab tries a provider's voice, one answer after the other. It has no ids and nothing to resume. Without a socket it
-is as fresh as before; a second socket takes its place.
+The lab tries a provider's voice, one response after the other. It has no event ids and no resume. Without a socket it
+is as new; a second socket replaces the first.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from svc_proto.voice.speech_text import clean_for_speech
 __all__ = ["SENTENCE", "LabMode", "OutputMode", "LabSessionManager", "OutputSessionManager"]
 
 RENDERER = "streaming_tts_renderer"
-SENTENCE = "This is a test of the realtime voice."  # when the lab is given no text
+SENTENCE = "This is a test of the realtime voice."  # when the lab's client sends no text
 MAX_MODE = 80  # characters of `render_mode`: the rest is cut
-MAX_TRANSCRIPT = 20_000  # characters of what a provider says it said: the rest is cut
+MAX_TRANSCRIPT = 20_000  # characters of a provider's transcript of its speech: the rest is cut
 
 
 class SpeechMode(VoiceMode, ABC):
-    """Responses one at a time: told, rendered, copied into a file."""
+    """Mode with one response at a time, which is announced, rendered and copied into a file."""
 
-    fields: ClassVar[Mapping[str, object]] = {}  # of its start and of its end
+    fields: ClassVar[Mapping[str, object]] = {}  # of the events at its start and its end
 
     def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)
         self.speaking = False
-        self.responses = 0  # that were asked for
+        self.responses = 0  # number of responses that were requested
         self._copy = WavRecorder(session.engine, f"{session.run_path}.wav")
         self._rendering: Task | None = None
 
     def start(self, message: Mapping[str, object], mode: str, /, **fields: object) -> None:
-        """Say that the response to `response.create` begins; `mode` if it names none."""
+        """Announce the response to `response.create`; `mode` is the default of `render_mode`."""
         self.speaking = True
         self.responses += 1
         word = (as_text(message.get("render_mode")) or mode)[:MAX_MODE]
@@ -58,7 +58,7 @@ class SpeechMode(VoiceMode, ABC):
         self.session.emit("voice.response.started", **self.session.settings_choice(), **about)
 
     def wanted(self, message: Mapping[str, object], text: str, language: str = "", **more: object) -> SpeechRequest:
-        """What `response.create` asks for; `more` are options. `Refused` for what makes no sense."""
+        """Build the request of a `response.create`; `more` are options. Raise `Refused` for invalid members."""
         return SpeechRequest(
             text=text,
             model=self.chosen.model,
@@ -70,32 +70,32 @@ class SpeechMode(VoiceMode, ABC):
         )
 
     def speak(self, request: SpeechRequest) -> None:
-        """Have it spoken. A realtime provider answers on a socket of its own, any other reads the text aloud."""
+        """Render a request; a realtime provider uses a socket of its own."""
         session = self.session
         if self.responses > 1:
             self._copy = WavRecorder(session.engine, f"{session.run_path}-{self.responses}.wav")
         self._rendering = Rendering(self, request).task
 
     def response_finished(self) -> None:
-        """A response is over, well or not, or nobody wants to hear it any more."""
+        """Finish a response that is complete, has failed or is not wanted any more."""
         self.speaking = False
         if self._rendering is not None:
             self._rendering.cancel()
         self._copy.close()
 
     def on_closed(self) -> None:
-        """The socket is gone: stop speaking."""
+        """Stop rendering at the end of the session."""
         self.response_finished()
 
     # --- of a `Rendering` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Some sound."""
+        """Send a piece of audio and copy it."""
         self.session.emit_audio("voice.audio.delta", chunk.data, chunk.sample_rate, label=chunk.label)
         self._copy.add(chunk.data, chunk.sample_rate)
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """All of it; or it broke off, and the session goes on."""
+        """Report the end of the response, or its failure; the session continues."""
         self.response_finished()
         if isinstance(done, Exception):
             self.failed(error_message_of(self.engine, done))
@@ -105,22 +105,22 @@ class SpeechMode(VoiceMode, ABC):
         self.session.emit("voice.response.done", **done.identity, **files, **fields, **self.fields)
 
     def failed(self, message: str) -> None:
-        """Say that it broke off."""
+        """Report a failed response."""
         self.session.error(message, provider=self.chosen.provider)
 
 
 class OutputMode(SpeechMode):
-    """One text, spoken."""
+    """Mode of speech output: one text for each session."""
 
     fields: ClassVar = {"output_mode": RENDERER}
     chosen: OutputSettings
 
     def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready`."""
+        """Return the members of `voice.session.ready`."""
         return {**self.fields}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """`response.create` is all there is."""
+        """Handle `response.create`, the only message of this mode."""
         if kind != "response.create":
             return False
         if self.responses:
@@ -134,7 +134,7 @@ class OutputMode(SpeechMode):
             message,
             text,
             chosen.language,
-            optimize_streaming_latency=chosen.optimize_streaming_latency,  # the settings say it, and no caller
+            optimize_streaming_latency=chosen.optimize_streaming_latency,  # from the settings; a caller cannot set it
             text_normalization=chosen.text_normalization,
         )
         self.start(message, "verbatim", text_chars=len(said))
@@ -142,11 +142,11 @@ class OutputMode(SpeechMode):
         return True
 
     def resumes_after(self, code: int) -> bool:
-        """See the module."""
+        """Report whether the session waits for a reconnect: a response was requested, and `code` is not 1000."""
         return code != 1000 and self.responses > 0
 
     def failed(self, message: str) -> None:
-        """The client may fall back on another way of speaking."""
+        """Report a failed response with the fallback that the client may use."""
         session, chosen = self.session, self.chosen
         about = {"provider": chosen.provider, "session": session.id[:8], "problem": message}
         session.engine.log(Level.WARNING, "voice not rendered", **about)
@@ -159,14 +159,14 @@ class OutputMode(SpeechMode):
 
 
 class LabMode(SpeechMode):
-    """One selection of provider, model and voice, to be listened to."""
+    """Mode of the lab: a selection of provider, model and voice to try."""
 
     _heard = 0  # bytes of microphone audio
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """What a client may ask for."""
+        """Handle `input_audio.append` and `response.create`."""
         match kind:
-            case "input_audio.append":  # counted, and used for nothing
+            case "input_audio.append":  # counted, but not used
                 rate = integer(message.get("sample_rate", 24_000), "sample_rate")
                 size = len(parse_audio(message))
                 self._heard += size
@@ -179,12 +179,12 @@ class LabMode(SpeechMode):
         return True
 
     def on_lost(self) -> None:
-        """Nobody listens: stop."""
+        """Stop rendering without a client."""
         if self.speaking:
             self.response_finished()
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """All of it; a realtime provider tells what it has said."""
+        """Report the end of the response, with the transcript of a realtime provider."""
         if isinstance(done, RenderResult) and done.transcript:
             self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
         super().rendered(response_id, done, fields)
@@ -203,7 +203,7 @@ class LabMode(SpeechMode):
 
 
 class OutputSessionManager(VoiceSessionManager):
-    """The family of speech output: a text goes in by a WebSocket, PCM comes out as it is made."""
+    """Session manager of speech output: text comes in by a WebSocket, PCM goes out as it is made."""
 
     what, place, files, folder = "voice output", "output", "voice-output", "output_runs"
     section, mode = OUTPUT_SECTION, OutputMode
@@ -212,7 +212,7 @@ class OutputSessionManager(VoiceSessionManager):
 
 
 class LabSessionManager(VoiceSessionManager):
-    """The family of the lab, where any provider may be tried."""
+    """Session manager of the lab, where any provider may be tried."""
 
     what, place, files, folder = "realtime voice", "realtime", "realtime", "lab_runs"
     section, mode, resumes = REALTIME_SECTION, LabMode, False

@@ -1,4 +1,4 @@
-"""Text made fit to be spoken: what Markdown and tools leave in an answer is taken out (wire terminal-voice 3.4)."""
+"""Cleaning of text for speech: removes the marks of Markdown and tools from an answer (wire terminal-voice 3.4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOOL_EMOJI = "🔧🔨🛠⚙🔍🔎💻🖥📄📁📂📝📋📦🌐🔗�
 _SELECTORS = "\ufe0e\ufe0f\u200d"  # that follow an emoji
 _EMOJI = f"[{_TOOL_EMOJI}]"
 _EMPHASIS = r"(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]*[^\s_])_(?![\w_])"
-# What is found, and what stands in its place; each sees what those before it have left.
+# Patterns and replacements; each sees the result of those before it.
 _REPLACED: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"\r\n?": "\n",
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f]": " ",  # a synthesizer takes a NUL for the end of the text
@@ -35,7 +35,7 @@ _ROWS = [(re.compile(pattern), words) for pattern, words in _REPLACED.items()]
 
 
 def clean_for_speech(text: str) -> str:
-    """What a voice should say of a text; empty when nothing is left."""
+    """Return the text that a voice should read out; empty when nothing is left."""
     for pattern, words in _ROWS:
         text = pattern.sub(words, text)
     return text.strip()

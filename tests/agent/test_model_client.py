@@ -79,7 +79,7 @@ def test_what_may_pass_is_tried_again(status: int) -> None:
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
     assert world.host.event_names == ["asked", "text", "answered"]
-    pauses = [fields["seconds"] for name, fields in world.logs if name == "model asked again"]
+    pauses = [fields["seconds"] for name, fields in world.logs if name == "model request retried"]
     assert isinstance(pauses[0], float)
     assert isinstance(pauses[1], float)
     assert 0.5 <= pauses[0] <= 1.0
@@ -166,7 +166,7 @@ def test_no_head_in_time() -> None:
     assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
-    assert [event for event, _ in world.logs if event == "model asked again"] == []  # it was given its time
+    assert [event for event, _ in world.logs if event == "model request retried"] == []  # it was given its time
 
 
 def test_an_answer_that_is_too_large() -> None:

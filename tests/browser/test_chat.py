@@ -212,7 +212,7 @@ def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factor
     page.locator(".media-card").evaluate("each => { each.dataset.marked = 'yes' }")
     expect(page.locator(".prose p")).to_have_text("word " * 60)
     expect(page.locator(".media-card")).to_have_attribute("data-marked", "yes")
-    expect(page.locator(".media-card")).to_contain_text("Its time is over")
+    expect(page.locator(".media-card")).to_contain_text("Expired")
     assert sum(url.endswith("/media") for url in visit.asked) == 1
     shot = tmp_path_factory.mktemp("pictures") / "a shot.png"  # outside the service home, whose files phones cannot get
     shot.write_bytes(draw((), screen_on=False))

@@ -53,7 +53,7 @@ def test_running_servers_are_shown_at_once(site: Site, visit: PageOpener) -> Non
     expect(phones.locator(".hint")).to_have_text("1 paired")
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text(DASH)
     expect(page.locator("figure").filter(has_text="Memory").locator(".value")).to_have_text(re.compile(r"^\d+\.\d MB$"))
-    expect(page.get_by_text("The pictures fill with time: there is a look every 15 seconds.")).to_be_visible()
+    expect(page.get_by_text("The charts fill over time: one sample every 15 seconds.")).to_be_visible()
     page.clock.fast_forward(5_000)
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text("0 a second")
 

@@ -141,7 +141,7 @@ class _Errors(types.ModuleType):
 
 def _evaluate(path: Path) -> dict[str, Any]:
     config = types.ModuleType("gunicorn.config")
-    vars(config)["ConfigJson"] = _Config
+    vars(config)["Config"] = _Config
     stand_ins = {
         "gunicorn": types.ModuleType("gunicorn"),
         "gunicorn.http": types.ModuleType("gunicorn.http"),

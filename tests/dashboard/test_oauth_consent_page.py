@@ -83,13 +83,13 @@ def test_yes(virtual: SimulatedEnvironment, fields: dict[str, str], ttl: int) ->
     assert b"listed among the devices" in answer.body
     body = {"ballot": "b4llot", "allow": True, "scope": "bridge", "ttl_seconds": ttl * 86_400}
     assert sent(peer) == ("POST /mcp/questions/ABC123", body)
-    assert "agent answered by the dashboard" in [line.event for line in board.server.logs]
+    assert "authorization request answered" in [line.event for line in board.server.logs]
 
 
 @pytest.mark.parametrize("fields", [{"answer": "refuse"}, {}, {"answer": "ALLOW"}])
 def test_anything_else_is_no(virtual: SimulatedEnvironment, fields: dict[str, str]) -> None:
     board, peer = asked(virtual)
-    assert b"is told no" in post(board, **fields).body
+    assert b"was refused" in post(board, **fields).body
     assert sent(peer)[1] == {"ballot": "b4llot", "allow": False}
 
 

@@ -1,4 +1,4 @@
-"""Worlds with the plain lanes and without: every fact and command of every program is the same."""
+"""Tests of simulations with and without fast paths: all facts and commands are equal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from svc_proto.wire import websocket
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, *range(2, 20)))])
 def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
-    before = vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]
+    before = vars(server_channel)["FastPathServerConnection"], vars(websocket)["FrameReader"]
     lanes = run_seed(seed)
     with without_fast_paths():
-        assert vars(server_channel)["PlainConnection"] is ReferenceServerConnection
-        assert vars(client_channel)["PlainCall"] is ReferenceClientConnection
+        assert vars(server_channel)["FastPathServerConnection"] is ReferenceServerConnection
+        assert vars(client_channel)["FastPathClientConnection"] is ReferenceClientConnection
         assert vars(websocket)["FrameReader"] is ReferenceFrameReader
         laws = run_seed(seed)
     assert isinstance(lanes, ScenarioReport)
     assert lanes == laws
-    assert (vars(server_channel)["PlainConnection"], vars(websocket)["FrameReader"]) == before
+    assert (vars(server_channel)["FastPathServerConnection"], vars(websocket)["FrameReader"]) == before

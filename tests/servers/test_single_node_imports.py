@@ -17,12 +17,12 @@ TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # each imported module is reported, by
 NODES = (
     r"svc_proto\.cluster(\..+)?",
     r"svc_proto\.wire\.resp",
-    r"svc_proto\.relay\.(fellows|fellow_sessions|passing|bucket)",
-    r"svc_proto\.api\.shared_ownership",
-    r"servers\.relay_workers|svc_proto\.client\.crew|runtimes\.steer",
+    r"svc_proto\.relay\.cluster\.(codes|coordinator|request_forwarding|sessions)|svc_proto\.relay\.media\.object_store",
+    r"svc_proto\.api\.cluster\.session_ownership",
+    r"servers\.relay_workers|svc_proto\.cli\.worker_supervisor|runtimes\.net\.reuseport_bpf",
     r"redis|hiredis|valkey",
     r"aws_request_signer|boto.*",
-    r"psycopg(\..+)?|sqlalchemy\.dialects\.postgresql(\..+)?|runtimes\.chat_search_postgresql",
+    r"psycopg(\..+)?|sqlalchemy\.dialects\.postgresql(\..+)?|runtimes\.store\.search_postgresql",
 )
 KEY = "sk-alone-1d0f99"
 PROGRAMS = {
@@ -98,7 +98,8 @@ def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) ->
         with running(tmp_path, module, *PROGRAMS[module], env=env) as program:
             program.line(READY)
             assert program.stop() == 0
-    wanted = ["fellows", "fellow_sessions", "passing", "bucket"] if module == "servers.relay" else ["shared_ownership"]
+    relay = ["cluster.coordinator", "cluster.sessions", "cluster.request_forwarding", "media.object_store"]
+    wanted = relay if module == "servers.relay" else ["cluster.session_ownership"]
     room = module.removeprefix("servers.")
     assert {"svc_proto.cluster.node", "svc_proto.wire.resp", *(f"svc_proto.{room}.{name}" for name in wanted)} <= {
         *loaded(program)

@@ -1,1 +1,1 @@
-"""The phone's own safety (spec "Bridge safety gates"): what stands between a bridge command and the device."""
+"""Safety gates of the phone (spec "Bridge safety gates"), which check each bridge command before its execution."""

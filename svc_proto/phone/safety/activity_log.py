@@ -1,4 +1,4 @@
-"""The phone's own log of what the agent did (spec "Bridge safety gates", wire bridge 5.8).
+"""Activity log of the agent's commands on the phone (spec "Bridge safety gates", wire bridge 5.8).
 
 "Every command is appended to a local activity log (timestamp, status, result text, optional screenshot token), capped
 at 100 entries."
@@ -25,7 +25,7 @@ MAX_RESULT = 140
 
 
 class ActivityStatus(Enum):
-    """How a command ended, in the words of the log."""
+    """Result of a command, as the log writes it."""
 
     PENDING = "Pending"
     SUCCESS = "Success"
@@ -35,7 +35,7 @@ class ActivityStatus(Enum):
 
 @frozen(kw_only=True)
 class ActivityEntry:
-    """One command. `timestamp_ms` is when it came, epoch milliseconds."""
+    """Log entry of one command; `timestamp_ms` is its arrival in epoch milliseconds."""
 
     activity_id: str
     timestamp_ms: int
@@ -46,7 +46,7 @@ class ActivityEntry:
     thumbnail_token: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The entry with the field names of wire bridge 5.8."""
+        """Return the entry with the field names of wire bridge 5.8."""
         return {
             "id": self.activity_id,
             "timestampMs": self.timestamp_ms,
@@ -59,7 +59,7 @@ class ActivityEntry:
 
 
 class ActivityLog:
-    """The last hundred commands by id."""
+    """Log of the last hundred commands by id."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[str, ActivityEntry] = OrderedDict()  # oldest first
@@ -69,11 +69,11 @@ class ActivityLog:
         return len(self._entries)
 
     def entries(self) -> list[ActivityEntry]:
-        """What the phone has done, the newest first."""
+        """Return the entries, the newest first."""
         return list(reversed(self._entries.values()))
 
     def begin(self, command: PhoneCommand, now: Moment) -> str:
-        """Write a command down as pending. Its id in the log: the request id, or one made up when it has none."""
+        """Add a command as pending; return its id in the log: the request id, or a new one without a request id."""
         activity_id = command.request_id
         if not activity_id:
             self._unnamed += 1
@@ -90,7 +90,7 @@ class ActivityLog:
         return activity_id
 
     def finish(self, activity_id: str, reply: CommandReply, *, thumbnail_token: str | None = None) -> None:
-        """Replace an entry by its outcome; nothing when it is gone."""
+        """Set the result of an entry; do nothing if the entry was dropped."""
         entry = self._entries.get(activity_id)
         if entry is None:
             return
@@ -99,7 +99,7 @@ class ActivityLog:
         )
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all entries."""
         self._entries.clear()
 
 

@@ -1,6 +1,6 @@
-"""Apps that the agent must not see or touch (spec "Bridge safety gates" 5a, wire bridge 5.3).
+"""Blocklist of apps that the agent must not see or touch (spec "Bridge safety gates" 5a, wire bridge 5.3).
 
-Package names are compared whole and with their case. The list is the user's to edit.
+Package names are compared as a whole and with their case. The user may edit the list.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SECOND_FACTOR = (
     "com.authy.authy",
     "com.duosecurity.duomobile",
 )
-_EMAIL_AND_WORK = (  # the spec's "email and work apps", of which phones in use today ship none
+_EMAIL_AND_WORK = (  # the spec's "email and work apps", which phones in use today do not list
     "com.google.android.gm",
     "com.microsoft.office.outlook",
     "com.microsoft.teams",
@@ -57,7 +57,7 @@ DEFAULT_BLOCKLIST = _BANKING + _PAYMENT + _PASSWORD_MANAGERS + _SECOND_FACTOR + 
 
 
 class Blocklist:
-    """The blocked packages, in the order in which they were added."""
+    """Blocked packages, in the order in which they were added."""
 
     def __init__(self, packages: Iterable[str] = DEFAULT_BLOCKLIST) -> None:
         self._packages: dict[str, None] = {}
@@ -72,11 +72,11 @@ class Blocklist:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """All of them."""
+        """The blocked packages."""
         return tuple(self._packages)
 
     def add(self, package: str) -> bool:
-        """Block a package. False for a blank name, or when the list is full."""
+        """Block a package; return False for a blank name, or when the list is full."""
         name = package.strip()
         if not name or (len(self._packages) >= MAX_BLOCKED and name not in self._packages):
             return False
@@ -84,12 +84,12 @@ class Blocklist:
         return True
 
     def remove(self, package: str) -> bool:
-        """Unblock a package. Whether it was blocked."""
+        """Unblock a package; return whether it was blocked."""
         if package not in self._packages:
             return False
         del self._packages[package]
         return True
 
     def reset(self) -> None:
-        """Back to the defaults."""
+        """Restore the defaults."""
         self._packages = dict.fromkeys(DEFAULT_BLOCKLIST)

@@ -1,4 +1,4 @@
-"""The numbers of the safety gates that a person may set, with their bounds: a command line needs nothing else."""
+"""Bounds of the safety gates' settings; this module has no imports of the gates, for the command line."""
 
 from __future__ import annotations
 

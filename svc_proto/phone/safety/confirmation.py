@@ -1,17 +1,17 @@
-"""Asking the user before something that cannot be taken back (spec "Bridge safety gates" 5b, wire bridge 5.5, 5.6).
+"""Confirmation by the user before an irreversible action (spec "Bridge safety gates" 5b, wire bridge 5.5, 5.6).
 
-| state     | trigger     | next       |                                                                     |
-|-----------|-------------|------------|---------------------------------------------------------------------|
-| NONE      | ASK         | REQUESTED  | a full-screen overlay: the command, the flagged verb, the full text |
-| NONE      | CANNOT_SHOW | IMPOSSIBLE | "missing overlay permission counts as denial"                       |
-| REQUESTED | ALLOW       | ALLOWED    |                                                                     |
-| REQUESTED | DENY        | DENIED     | "a denial is final"                                                 |
-| REQUESTED | TIME_OUT    | TIMED_OUT  | counts as denial                                                    |
-| REQUESTED | CANNOT_SHOW | IMPOSSIBLE | the permission was taken back while it was open                     |
-| REQUESTED | WITHDRAW    | WITHDRAWN  | master off, or the connection lost: there is nothing to allow       |
+| state     | trigger       | next       |                                                                     |
+|-----------|---------------|------------|---------------------------------------------------------------------|
+| NONE      | `ASK`         | REQUESTED  | a full-screen overlay: the command, the flagged verb, the full text |
+| NONE      | `CANNOT_SHOW` | IMPOSSIBLE | "missing overlay permission counts as denial"                       |
+| REQUESTED | `ALLOW`       | ALLOWED    |                                                                     |
+| REQUESTED | `DENY`        | DENIED     | "a denial is final"                                                 |
+| REQUESTED | `TIME_OUT`    | TIMED_OUT  | counts as denial                                                    |
+| REQUESTED | `CANNOT_SHOW` | IMPOSSIBLE | the permission was withdrawn while the overlay was open             |
+| REQUESTED | `WITHDRAW`    | WITHDRAWN  | master off, or the connection lost: an Allow would have no effect   |
 
-What the user does not want to be asked about again is kept by verb for the touches and by action for the four routes
-that always ask, so trusting "send" on a button does not silence messages.
+Trust is kept by verb for the touches and by action for the four always-confirmed routes, so that trusting "send" on a
+button does not silence messages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class ConfirmationState(Enum):
-    """Where an overlay is in its life."""
+    """State of a confirmation."""
 
     NONE = "(none)"
     REQUESTED = "Requested"
@@ -51,7 +51,7 @@ class ConfirmationState(Enum):
 
 
 class ConfirmationTrigger(Enum):
-    """What happens to it."""
+    """Trigger of a transition of `CONFIRMATION_TABLE`."""
 
     ASK = "ask"
     CANNOT_SHOW = "cannot show"
@@ -74,42 +74,42 @@ CONFIRMATION_TABLE: Table[ConfirmationState, ConfirmationTrigger] = {
 
 @frozen
 class AwaitingConfirmation:
-    """A command waits for the user's answer to this confirmation."""
+    """Result of a command that waits for the user's answer to this confirmation."""
 
     confirmation_id: str
 
 
 @frozen(kw_only=True)
 class ConfirmationRequest:
-    """What the overlay shows. `action` is the route without slash; `verb` is None on the routes that always ask."""
+    """Content of an overlay; `action` is the route without slash, `verb` is None on the always-confirmed routes."""
 
     action: str
     verb: str | None
-    text: str  # all of it: the text a verb stands in, or what would leave the phone
+    text: str  # in full: the text that contains the verb, or the data that would leave the phone
 
 
 @define(kw_only=True)
 class SafetyConfirmation:
-    """One overlay. `deadline` in monotonic seconds."""
+    """State of one overlay; `deadline` in monotonic seconds."""
 
     confirmation_id: str
     command: PhoneCommand
     question: ConfirmationRequest
-    context: tuple[str, ...]  # what was on the screen when the user was asked: an Allow is good for that alone
+    context: tuple[str, ...]  # the screen's content at the request: an Allow is valid for that alone
     deadline: float
     state: ConfirmationState = field(default=ConfirmationState.NONE, init=False)
 
     def step(self, trigger: ConfirmationTrigger) -> None:
-        """Follow the table."""
+        """Apply a transition of the table."""
         self.state = step(CONFIRMATION_TABLE, self.state, trigger)
 
     def due(self, now: Moment) -> bool:
-        """Whether it has waited too long."""
+        """Report whether the deadline has passed."""
         return now.mono >= self.deadline
 
 
 class TrustedActions:
-    """What the user ticked "do not ask again" for. `verbs` and `actions` restore what a store has kept."""
+    """Verbs and actions that need no more confirmation; `verbs` and `actions` restore stored ones."""
 
     def __init__(self, *, verbs: Iterable[str] = (), actions: Iterable[str] = ()) -> None:
         self._verbs = dict.fromkeys(verbs)
@@ -117,31 +117,31 @@ class TrustedActions:
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """Trusted verbs, oldest first."""
+        """The trusted verbs, oldest first."""
         return tuple(self._verbs)
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Trusted actions (`call`, `send_sms`, `send_mms`, `share_media`), oldest first."""
+        """The trusted actions (`call`, `send_sms`, `send_mms`, `share_media`), oldest first."""
         return tuple(self._actions)
 
     def covers(self, question: ConfirmationRequest) -> bool:
-        """Whether the overlay can be skipped."""
+        """Report whether the overlay can be skipped."""
         return question.action in self._actions if question.verb is None else question.verb in self._verbs
 
     def remember(self, question: ConfirmationRequest) -> None:
-        """Not to ask again about the verb, or the action where there is none. To be called on an Allow only."""
+        """Trust the verb, or the action if there is no verb; to be called after an Allow only."""
         if question.verb is None:
             self._actions[question.action] = None
         else:
             self._verbs[question.verb] = None
 
     def reset(self) -> None:
-        """Ask about everything again."""
+        """Remove all trust."""
         self._verbs.clear()
         self._actions.clear()
 
 
 def clamp_timeout(seconds: float) -> float:
-    """The nearest time-out the user may set, in seconds."""
+    """Return the nearest time-out that the user may set, in seconds."""
     return max(MIN_TIMEOUT, min(MAX_TIMEOUT, seconds))

@@ -1,8 +1,8 @@
 r"""Destructive verbs (spec "Bridge safety gates" 5b, wire bridge 5.4).
 
-A verb counts where it stands as a word: letters, digits and `_` are word characters, so "pay-now" has one and
-"send_now" has none. It is taken literally and without regard to case. The list is the user's to edit; once edited
-it is alphabetical.
+A verb counts where it is a whole word: letters, digits and `_` are word characters, so "pay-now" contains a verb and
+"send_now" does not. Verbs are matched literally and without regard to case. The user may edit the list; an edited
+list is in alphabetical order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_VERBS = 200  # entries; more is refused
 
 
 class DestructiveVerbs:
-    """The verbs that make a text one to ask about."""
+    """Verbs that require a confirmation for a text that contains them."""
 
     def __init__(self, verbs: Iterable[str] = DEFAULT_VERBS) -> None:
         self._patterns: dict[str, re.Pattern[str]] = {}
@@ -44,23 +44,24 @@ class DestructiveVerbs:
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """All of them, in the order in which they are tried."""
+        """The verbs, in the order in which they are tried."""
         return tuple(self._patterns)
 
     def matches(self, text: str) -> tuple[str, ...]:
-        """Every verb that stands in the text, in list order."""
+        """Return the verbs that the text contains, in list order."""
         patterns = self._patterns
-        if text.isascii():  # of megabytes: a plain search says at once which patterns need not try each place
+        # A text may have megabytes: a plain search excludes most patterns, which would try each position.
+        if text.isascii():
             lowered = text.lower()
             patterns = {verb: each for verb, each in patterns.items() if verb in lowered or not verb.isascii()}
         return tuple(verb for verb, pattern in patterns.items() if pattern.search(text) is not None)
 
     def first(self, text: str) -> str | None:
-        """The verb to show: "the first in list order that matches" (wire bridge 5.4)."""
+        """Return the verb to show: "the first in list order that matches" (wire bridge 5.4)."""
         return next(iter(self.matches(text)), None)
 
     def add(self, verb: str) -> bool:
-        """Add a verb, trimmed and in lower case. False for a blank one, one that is there, or a full list."""
+        """Add a verb, trimmed and in lower case; return False for a blank or known one, or a full list."""
         word = _normal(verb)
         if not word or word in self._patterns or len(self._patterns) >= MAX_VERBS:
             return False
@@ -68,7 +69,7 @@ class DestructiveVerbs:
         return True
 
     def remove(self, verb: str) -> bool:
-        """Take a verb out. Whether it was there."""
+        """Remove a verb; return whether it was in the list."""
         word = _normal(verb)
         if word not in self._patterns:
             return False
@@ -76,7 +77,7 @@ class DestructiveVerbs:
         return True
 
     def reset(self) -> None:
-        """Back to the defaults, in their order."""
+        """Restore the defaults, in their order."""
         self._patterns = {verb: _pattern(verb) for verb in DEFAULT_VERBS}
 
 
@@ -85,5 +86,5 @@ def _normal(verb: str) -> str:
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    # Not \b: it would never hold at the end of a verb that ends in a sign, such as "pay!".
+    # Not \b: it would never match at the end of a verb that ends in a sign, such as "pay!".
     return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)

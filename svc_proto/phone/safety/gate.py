@@ -1,11 +1,10 @@
-"""Every safety gate of the phone, around a handset (spec "Bridge safety gates", wire bridge 5.2).
+"""Safety gates of the phone around a phone backend (spec "Bridge safety gates", wire bridge 5.2).
 
-The order, the spec's where other phones differ: routes that are always free; the store build; the master toggle;
-accessibility; screen-capture consent; the app in front; the target app; the lock screen, behind which another app may
-be in front; and last, when nothing else stands in the way, the user. An Allow passes all of them again, since
-everything may have changed while the user read.
+The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle;
+accessibility; screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no
+gate refuses, the user decides. After an Allow all gates are checked again, since the state may have changed.
 
-Each command is performed at most once and answered at most once: by `perform`, `decide` or `advance`.
+Each command is executed at most once and answered at most once: by `execute`, `decide` or `advance`.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ __all__ = ["MAX_WAITING", "Answer", "SafetyGate"]
 MAX_WAITING = 16  # overlays open at once; a further one is refused with 503
 MAX_UPLOADS = 64  # screenshots whose upload the log waits for; the oldest stays pending there
 
-_LOST = CommandReply(503, {"error": "the connection to the relay was lost"})  # only the log ever sees it
+_LOST = CommandReply(503, {"error": "the connection to the relay was lost"})  # only the log contains this reply
 
 Answer: TypeAlias = tuple[str, CommandResponse]
 """A request id and the answer to that command."""
 
 
 class SafetyGate:
-    """The gates. `flavor` is the build, `sideload` or `googlePlay`; `blocklist`, `verbs` and `trust` are the user's.
+    """Gates of one phone: `flavor` is the build, `sideload` or `googlePlay`; three lists belong to the user.
 
-    `wake` turns the display on and dismisses a lock that has no credential, and says whether the phone is usable now;
-    it is called for unattended access alone. `consents` are the system's own, when it keeps them. All state is volatile
-    but for the three lists and `log`, which the owner may keep.
+    These are `blocklist`, `verbs` and `trust`. `wake` turns the display on and dismisses a lock without credential. It
+    returns whether the phone is usable now, and is called for unattended access alone. `consents` are the system's own,
+    if it stores them. All state is volatile except the three lists and `log`, which the owner may store.
     """
 
     def __init__(
@@ -84,9 +83,8 @@ class SafetyGate:
         self._unattended = UnattendedAccess(wake)
         self._consents = SystemPermissions() if consents is None else consents
         self._show_chip = False
-        self._waiting: OrderedDict[str, tuple[str, SafetyConfirmation]] = (
-            OrderedDict()
-        )  # confirmation id -> (log id, it)
+        # by confirmation id; the text is the log id
+        self._waiting: OrderedDict[str, tuple[str, SafetyConfirmation]] = OrderedDict()
         self._uploads: OrderedDict[str, None] = OrderedDict()  # log ids, oldest first
         self._ready: list[Answer] = []
         self._ready_at = 0.0  # when (monotonic seconds) the first of them was made
@@ -95,9 +93,9 @@ class SafetyGate:
     # --- commands -------------------------------------------------------------------------------------------------
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse | AwaitingConfirmation:
-        """Judge a command, and carry it out unless a gate forbids it or the user is to be asked first.
+        """Check a command and execute it, unless a gate refuses it or the user must confirm it first.
 
-        A command that comes again while it waits for the user is not asked about twice.
+        A repeated command that waits for the user does not open a second confirmation.
         """
         self._tick(now)
         self._master.command(now)
@@ -119,9 +117,9 @@ class SafetyGate:
         return self._request_confirmation(log_id, command, question, now)
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
-        """The user's answer. The request id and its answer; None when nothing waits under that id any more.
+        """Apply the user's answer; return request id and answer of the command, or None if the id is not open.
 
-        `remember` is "do not ask again"; it counts on an Allow only.
+        `remember` trusts the verb or action from now on; it counts on an Allow only.
         """
         self._tick(now)
         if confirmation_id not in self._waiting:
@@ -137,13 +135,13 @@ class SafetyGate:
         return command.request_id, self._logged(log_id, self._after_allow(confirmation, now))
 
     def advance(self, now: Moment) -> list[Answer]:
-        """Let time pass. Request ids and answers of the commands that will not be performed after all."""
+        """Apply deadlines; return request ids and answers of the commands that will not be executed."""
         self._tick(now)
         answers, self._ready = self._ready, []
         return answers
 
     def next_deadline(self) -> float | None:
-        """When (monotonic seconds) `advance` has something to do."""
+        """Return when (monotonic seconds) `advance` is due, if at all."""
         if self._ready:
             return self._ready_at
         deadlines = [confirmation.deadline for _, confirmation in self._waiting.values()]
@@ -153,7 +151,7 @@ class SafetyGate:
         return min(deadlines, default=None)
 
     def connection_lost(self) -> None:
-        """Nobody is left to answer: what waits for the user is never performed."""
+        """Withdraw the waiting commands, because no answer can be sent any more."""
         for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
             self.log.finish(log_id, _LOST)
         for log_id in self._uploads:
@@ -162,7 +160,7 @@ class SafetyGate:
         self._ready.clear()
 
     def forget(self, request_id: str) -> bool:
-        """Nobody waits for this command any more: it is never performed. Whether it waited for the user."""
+        """Withdraw a command whose caller is gone; return whether it waited for the user."""
         for key, (log_id, confirmation) in self._waiting.items():
             if confirmation.command.request_id == request_id:
                 del self._waiting[key]
@@ -172,13 +170,13 @@ class SafetyGate:
         return False
 
     def process_died(self) -> None:
-        """The app ends: "state is not persisted". What the user set stays; toggle, consent and overlays do not."""
+        """Reset at the end of the app: "state is not persisted" holds for the toggle, the consent and overlays."""
         self._master.process_death()
         self._consents.end_capture_session()
         self.connection_lost()
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
-        """The reply to a command whose file is uploaded. Without `request_id` the log takes the oldest that waits."""
+        """Return the reply to a command whose file is uploaded; None means the log's oldest upload."""
         reply = self._handset.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
@@ -187,17 +185,17 @@ class SafetyGate:
         return reply
 
     def upload_failed(self, request_id: str, reply: CommandReply) -> None:
-        """The file of a command did not reach the relay; `reply` is what the caller was told, for the log."""
+        """Log a failed upload; `reply` is the answer that the caller received."""
         if request_id in self._uploads:
             del self._uploads[request_id]
             self.log.finish(request_id, reply)
 
     def confirmations(self) -> list[SafetyConfirmation]:
-        """The overlays that are open, oldest first."""
+        """Return the open overlays, oldest first."""
         return [confirmation for _, confirmation in self._waiting.values()]
 
     def status(self, now: Moment) -> dict[str, object]:
-        """The handset's status with the members that are the gates' own (wire bridge 1.3)."""
+        """Return the backend's status with the members of the gates (wire bridge 1.3)."""
         self._tick(now)
         return with_gate_status(
             self._handset.status(now),
@@ -213,7 +211,7 @@ class SafetyGate:
     # --- the user's controls ----------------------------------------------------------------------------------------
 
     def set_master(self, on: bool, now: Moment) -> bool:
-        """Turn Device Control on or off. Whether it is on now: without accessibility it stays off."""
+        """Turn Device Control on or off; return whether it is on: without accessibility it stays off."""
         self._tick(now)
         if on:
             return self._master.turn_on(now, accessible=self._sideload and self._consents.accessibility)
@@ -222,51 +220,51 @@ class SafetyGate:
         return False
 
     def set_accessibility(self, granted: bool) -> None:
-        """The accessibility service was bound or unbound. It does not move the toggle (wire bridge 5.1)."""
+        """Set whether the accessibility service is bound; the master toggle does not change (wire bridge 5.1)."""
         self._consents.accessibility = granted
 
     def set_capture_consent(self, granted: bool) -> None:
-        """The user allowed screen capture, or took that back. It ends with the master toggle."""
+        """Set the consent to screen capture; it ends with the master toggle."""
         self._consents.screen_capture = granted
 
     def set_overlay_permission(self, granted: bool, now: Moment) -> None:
-        """The permission to draw over apps. Without it the open overlays are gone, which denies them."""
+        """Set the permission to draw over apps; without it the open overlays are denied."""
         self._tick(now)
         self._consents.overlay = granted
         self._tick(now)
 
     def set_notification_listener(self, granted: bool) -> None:
-        """Notification access, of which the gates only report; until this is called the handset's word is reported."""
+        """Set notification access, which the status only reports; before the first call the backend's value is used."""
         self._consents.notification_listener = granted
 
     def set_unattended(self, enabled: bool) -> None:
-        """Unattended access: wake the phone for commands that need its screen."""
+        """Set unattended access, which wakes the phone for commands that need its screen."""
         self._unattended.enabled = enabled
 
     def set_auto_disable_minutes(self, minutes: int, now: Moment) -> None:
-        """The idle interval, clamped to 5..120."""
+        """Set the idle interval, clamped to 5..120 minutes."""
         self._tick(now)
         self._master.set_idle_minutes(minutes)
         self._tick(now)
 
     def set_confirmation_timeout(self, seconds: float) -> None:
-        """How long an overlay waits, clamped to 10..60; counts from the next one."""
+        """Set the time-out of later overlays, clamped to 10..60 s."""
         self._timeout = clamp_timeout(seconds)
 
     def set_status_overlay(self, shown: bool) -> None:
-        """Whether the user wants the status chip."""
+        """Set whether the user wants the status chip."""
         self._show_chip = shown
 
-    # --- what the user sees -----------------------------------------------------------------------------------------
+    # --- display for the user ---------------------------------------------------------------------------------------
 
     @property
     def is_armed(self) -> bool:
-        """Whether the master toggle is on."""
+        """Report whether the master toggle is on."""
         return self._master.is_armed
 
     @property
     def unattended(self) -> bool:
-        """Whether unattended access is on."""
+        """Report whether unattended access is on."""
         return self._unattended.enabled
 
     @property
@@ -280,11 +278,11 @@ class SafetyGate:
         return self._master.is_armed and self._unattended.enabled
 
     def chip(self, *, in_background: bool) -> bool:
-        """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
+        """Report whether the status overlay is shown: optional, "forced visible when unattended access is on"."""
         return self._master.is_armed and in_background and (self._show_chip or self._unattended.enabled)
 
     def view(self, now: Moment, *, in_background: bool = True) -> SafetyView:
-        """Everything at once; `in_background` says whether another app than the client is in front."""
+        """Return the state of all gates; `in_background`: another app than the client is in front."""
         self._tick(now)
         chip = StatusChip.HIDDEN
         if self.chip(in_background=in_background):
@@ -313,7 +311,7 @@ class SafetyGate:
             activity=tuple(self.log.entries()),
         )
 
-    # --- judging ----------------------------------------------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------------------------------------
 
     def _refusal(self, command: PhoneCommand, now: Moment) -> CommandReply | None:
         if command.path in (route_rules.FREE_ROUTES if self._sideload else route_rules.STORE_ROUTES):
@@ -334,7 +332,7 @@ class SafetyGate:
             return route_rules.UNKNOWN_ROUTE
         if not self._unattended.wakes:
             return None
-        # The app that a dismissed lock uncovers is not the one that was checked above.
+        # The app behind a dismissed lock is not the one that was checked above.
         return self._blocked(command) if self._unattended.make_ready(now) else route_rules.KEYGUARD_BLOCKED
 
     def _blocked(self, command: PhoneCommand) -> CommandReply | None:
@@ -351,7 +349,7 @@ class SafetyGate:
             question = route_rules.confirmation_request_of(command)
             return None if self.trust.covers(question) else question
         for text in self._texts(command):
-            for verb in self.verbs.matches(text):  # a trusted verb does not vouch for another one beside it
+            for verb in self.verbs.matches(text):  # a trusted verb does not cover another one beside it
                 question = route_rules.confirmation_request_for(command, verb, text)
                 if not self.trust.covers(question):
                     return question
@@ -387,7 +385,7 @@ class SafetyGate:
         return _confirmed(self._handset.execute(command, now))
 
     def _context(self, command: PhoneCommand) -> tuple[str, ...]:
-        """What an Allow depends on: for a touch, the app in front and the texts; a message is the same anywhere."""
+        """Return the condition of an Allow: for a touch, the app in front and the texts; for a message, none."""
         if command.path in route_rules.ALWAYS_ASK:
             return ()
         return self._handset.foreground, *self._texts(command)
@@ -402,7 +400,7 @@ class SafetyGate:
             self._answer_later(log_id, confirmation, route_rules.denied_reply(confirmation.question), now)
         if self._master.advance(now):
             self._went_off(now)
-        if self._waiting and not self._consents.overlay:  # the system took it back, perhaps without a word to us
+        if self._waiting and not self._consents.overlay:  # the system may withdraw it without a notice
             for log_id, confirmation in self._withdraw(ConfirmationTrigger.CANNOT_SHOW):
                 self._answer_later(log_id, confirmation, route_rules.denied_reply(confirmation.question), now)
 
@@ -433,7 +431,7 @@ class SafetyGate:
 
 
 def _confirmed(performed: CommandResponse) -> CommandResponse:
-    """Wire bridge 4.3: the phone adds `confirmed` to results that passed an overlay. A file's reply is not here yet."""
+    """Add `confirmed` to results that passed an overlay (wire bridge 4.3); the reply for a file is made later."""
     if isinstance(performed, UploadReply):
         return performed
     if isinstance(performed, DelayedReply):

@@ -1,4 +1,4 @@
-"""What the gates need of a handset beside its commands: what is in front, what a node is called, what was granted."""
+"""Interfaces of the phone backend for the safety gates: the app in front, texts of nodes, grants."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ __all__ = ["GuardedBackend", "TargetTextSource", "SystemBackend"]
 
 
 class GuardedBackend(PhoneBackend, Protocol):
-    """A handset, and what the gates have to know about its screen."""
+    """Phone backend with the information on its screen that the gates need."""
 
     @property
     def foreground(self) -> str:
-        """The package in front, `unknown` when nobody can tell."""
+        """The package in front; `unknown` if that cannot be determined."""
 
     def text_of(self, node_id: str) -> str | None:
-        """The text of a node on the screen, else its description; None when there is neither."""
+        """Return the text of a node on the screen, else its description; None without either."""
 
 
 @runtime_checkable
 class TargetTextSource(Protocol):
-    """A handset that can say more about what a command presses than `text_of` can.
+    """Phone backend with more information on the target of a command than `text_of` has.
 
-    The documented rule (wire bridge 5.4) does not look into a node that has no text of its own, at the node under a
-    coordinate, or at the whole text of what `/tap_text` finds by a part of it. On a handset with this method the verbs
-    count in what it returns as well.
+    The documented rule (wire bridge 5.4) does not cover three cases: children of a node without a text of its own, the
+    node under a coordinate, and the whole text that `/tap_text` matches in part. With this method they are covered.
     """
 
     def texts_pressed(self, command: PhoneCommand) -> Sequence[str]:
-        """Every text by which a person would know what this command presses; empty when there is none."""
+        """Return every text by which a user recognizes the target of this command; empty when there is none."""
 
 
 class SystemBackend(GuardedBackend, Protocol):
-    """A handset that a phone is made of: it knows its build, keeps the system's grants, and can be woken."""
+    """Phone backend of a whole phone: with its build, the system's grants, and a way to wake it."""
 
     @property
     def build(self) -> str:
-        """`sideload` or `googlePlay`."""
+        """The build: `sideload` or `googlePlay`."""
 
     @property
     def consents(self) -> SystemPermissions:
-        """What the user granted. The gates work on this very object, so that there is one truth."""
+        """The grants of the user; the gates use this object itself, so that there is one copy."""
 
     def wake(self, now: Moment) -> bool:
-        """Turn the display on, dismiss a lock without credential, and say whether the phone is usable now."""
+        """Turn the display on and dismiss a lock without credential; return whether the phone is usable now."""

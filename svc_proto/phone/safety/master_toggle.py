@@ -1,4 +1,4 @@
-"""The master toggle and its idle timer (spec "Bridge (Device Control, sideload build)").
+"""Master toggle and its idle timer (spec "Bridge (Device Control, sideload build)").
 
 | state | trigger                 | next  |                                                               |
 |-------|-------------------------|-------|---------------------------------------------------------------|
@@ -8,7 +8,7 @@
 | ARMED | COMMAND                 | ARMED | "idle timer resets"                                           |
 | ARMED | IDLE                    | OFF   | "idle time reaches the configured auto-disable interval"      |
 | ARMED | TURN_OFF                | OFF   | "foreground notification removed"                             |
-| ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `MasterToggle` is off               |
+| ARMED | PROCESS_DEATH           | OFF   | "state is not persisted": a new `MasterToggle` is off         |
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = [
 
 
 class MasterState(Enum):
-    """Whether the agent may act on the phone at all."""
+    """State of the toggle: whether the agent may act on the phone."""
 
     OFF = "Off"
     ARMED = "Armed"
 
 
 class MasterTrigger(Enum):
-    """What happens to the toggle."""
+    """Trigger of a transition of `MASTER_TABLE`."""
 
     TURN_ON = "turn on"
     TURN_ON_INACCESSIBLE = "turn on without accessibility"
@@ -57,40 +57,40 @@ MASTER_TABLE: Table[MasterState, MasterTrigger] = {
 
 
 class MasterToggle:
-    """The toggle. Off at first. Intervals in minutes, clamped to 5..120; time on the monotonic clock."""
+    """Toggle that starts off; intervals in minutes, clamped to 5..120; time on the monotonic clock."""
 
     def __init__(self, *, idle_minutes: int = DEFAULT_IDLE_MINUTES) -> None:
         self._state = MasterState.OFF
-        self._active_at = 0.0  # when it was armed, or the last command since
+        self._active_at = 0.0  # the time of arming or of the last command since
         self._idle_minutes = _clamp(idle_minutes)
         self._turned_off_by: MasterTrigger | None = None
 
     @property
     def state(self) -> MasterState:
-        """Where the toggle is."""
+        """The state of the toggle."""
         return self._state
 
     @property
     def is_armed(self) -> bool:
-        """Whether it is on."""
+        """Report whether the toggle is on."""
         return self._state is MasterState.ARMED
 
     @property
     def turned_off_by(self) -> MasterTrigger | None:
-        """Why it is off; None while it is on, and when it never was."""
+        """The reason why the toggle is off; None while it is on, and when it never was."""
         return None if self.is_armed else self._turned_off_by
 
     @property
     def idle_minutes(self) -> int:
-        """The auto-disable interval."""
+        """The auto-disable interval in minutes."""
         return self._idle_minutes
 
     def set_idle_minutes(self, minutes: int) -> None:
-        """Change the interval; it counts from the last command, so a shorter one may be over already."""
+        """Set the interval; it counts from the last command, so that a shorter one may be over already."""
         self._idle_minutes = _clamp(minutes)
 
     def turn_on(self, now: Moment, *, accessible: bool) -> bool:
-        """The user turns it on. Whether it is on afterwards; the timer starts when it was off."""
+        """Turn on at the user's request; return whether the toggle is on. The idle timer starts if it was off."""
         if self.is_armed:
             return True
         self._step(MasterTrigger.TURN_ON if accessible else MasterTrigger.TURN_ON_INACCESSIBLE)
@@ -98,31 +98,31 @@ class MasterToggle:
         return self.is_armed
 
     def turn_off(self) -> bool:
-        """The user turns it off. Whether it was on."""
+        """Turn off at the user's request; return whether the toggle was on."""
         return self._turn_off(MasterTrigger.TURN_OFF)
 
     def process_death(self) -> bool:
-        """The process ends. Whether it was on."""
+        """Turn off at the end of the process; return whether the toggle was on."""
         return self._turn_off(MasterTrigger.PROCESS_DEATH)
 
     def command(self, now: Moment) -> None:
-        """A command came: "idle timer resets"."""
+        """Handle a command: "idle timer resets"."""
         self._step(MasterTrigger.COMMAND)
         self._active_at = now.mono
 
     def advance(self, now: Moment) -> bool:
-        """Turn off when the interval has passed without a command. Whether that happened."""
+        """Turn off when the interval has passed without a command; return whether that happened."""
         due = self.next_deadline()
         if due is None or now.mono < due:
             return False
         return self._turn_off(MasterTrigger.IDLE)
 
     def next_deadline(self) -> float | None:
-        """When (monotonic seconds) it turns itself off; None while it is off."""
+        """Return when (monotonic seconds) the idle timer expires; None while the toggle is off."""
         return self._active_at + self._idle_minutes * 60.0 if self.is_armed else None
 
     def auto_disable_at_ms(self, now: Moment) -> int | None:
-        """The same as epoch milliseconds, as `bridge.status` has it."""
+        """Return the same as epoch milliseconds, for `bridge.status`."""
         due = self.next_deadline()
         return None if due is None else int(now.at(due).wall * 1000)
 

@@ -1,8 +1,8 @@
-"""What the user granted to the client in the system's own dialogs and settings.
+"""Permissions that the user granted to the client in the system's dialogs and settings.
 
-Accessibility, drawing over other apps and notification access are switches of the system: they stay until the user
-takes them back, and moving one does not move the master toggle (wire bridge 5.1). Screen capture is a consent for one
-capture session, which ends when the master toggle goes off (wire bridge 3.4).
+Accessibility, drawing over other apps and notification access are switches of the system. They stay until the user
+withdraws them, and do not change the master toggle (wire bridge 5.1). Screen capture is a consent for one capture
+session, which ends when the master toggle goes off (wire bridge 3.4).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["SystemPermissions"]
 
 @define(kw_only=True)
 class SystemPermissions:
-    """The grants as they are now; none at first. `notification_listener` is None until somebody says what it is."""
+    """Present grants, none at first; `notification_listener` is None until it is set."""
 
     accessibility: bool = False
     screen_capture: bool = False
@@ -22,5 +22,5 @@ class SystemPermissions:
     notification_listener: bool | None = None
 
     def end_capture_session(self) -> None:
-        """The next screenshot needs a new consent."""
+        """End the capture session: the next screenshot needs a new consent."""
         self.screen_capture = False

@@ -1,6 +1,6 @@
-"""Which gate looks at which route, at what of a command, and the words of every refusal (wire bridge 5.2, 5.5).
+"""Rules of the safety gates: routes, inspected arguments, and the reply of every refusal (wire bridge 5.2, 5.5).
 
-Routes are judged by path alone: a method that a path does not take is the handset's to refuse.
+Routes are checked by path alone: the phone backend refuses a method that a path does not support.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = [
     "target_packages",
 ]
 
-FREE_ROUTES = ("/ping", "/setup")  # answered whatever the state is: liveness and a note, they touch nothing
+FREE_ROUTES = ("/ping", "/setup")  # always answered: they return liveness or a note and touch nothing
 STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
 UNGATED_READ_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
 ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
-READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wakes screen"
+READ_ROUTES = (  # routes that need no display; wire bridge 5.2, column "wakes screen"
     *UNGATED_READ_ROUTES,
     "/screen",
     "/screen_hash",
@@ -58,7 +58,7 @@ READ_ROUTES = (  # they need no screen that is on; wire bridge 5.2, column "wake
     "/search_contacts",
     "/wait",
 )
-KNOWN_ROUTES = (  # a path that has no row in the tables has no gates either, so it is not performed
+KNOWN_ROUTES = (  # a path without a row in the tables has no gates either, so it is not executed
     *FREE_ROUTES,
     *READ_ROUTES,
     *ALWAYS_ASK,
@@ -105,9 +105,8 @@ MASTER_OFF = _gate_reply(
     "Device Control is turned off on the phone",
     "Turn on Device Control in the app on the phone.",
 )
-CAPTURE_NOT_ALLOWED = CommandReply(
-    500, {"error": "screen capture has not been allowed on the phone"}
-)  # wire bridge 3.4
+# wire bridge 3.4
+CAPTURE_NOT_ALLOWED = CommandReply(500, {"error": "screen capture has not been allowed on the phone"})
 KEYGUARD_BLOCKED = _gate_reply(
     423, "keyguard_blocked", "the phone is locked with a credential", "Unlock the phone.", final=True
 )
@@ -117,7 +116,7 @@ SCREEN_CHANGED = _gate_reply(
     "the screen changed while the user was asked; nothing was done",
     "Read the screen again.",
 )
-UNKNOWN_ROUTE = CommandReply(404, {"error": "path: unknown command"})  # wire bridge 3.8: nobody knows this path
+UNKNOWN_ROUTE = CommandReply(404, {"error": "path: unknown command"})  # wire bridge 3.8
 
 
 def inspected_texts(
@@ -125,10 +124,10 @@ def inspected_texts(
     text_of: Callable[[str], str | None],
     pressed: Callable[[PhoneCommand], Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    """The texts in which a destructive verb counts: the attached one, and that of each node named. Blanks left out.
+    """Return the texts to search for destructive verbs: the attached one and that of each named node, without blanks.
 
-    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. What
-    `pressed` says of the command counts as well (see `TargetTextSource`).
+    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. Texts
+    that `pressed` returns for the command count as well (see `TargetTextSource`).
     """
     if command.path not in _TEXT_ROUTES:
         return ()
@@ -143,7 +142,7 @@ def inspected_texts(
 
 
 def target_packages(command: PhoneCommand) -> tuple[str, ...]:
-    """The packages a command would start: `package`, and the one in `component` (`pkg/class`)."""
+    """Return the packages that a command would start: `package`, and the one in `component` (`pkg/class`)."""
     if command.path not in _TARGET_ROUTES:
         return ()
     component = _scalar(command.body, "component").partition("/")[0]
@@ -152,16 +151,16 @@ def target_packages(command: PhoneCommand) -> tuple[str, ...]:
 
 
 def confirmation_request_of(command: PhoneCommand) -> ConfirmationRequest:
-    """What to ask on the routes that always ask: all that would leave the phone, as the handset reads it.
+    """Return the confirmation for an always-confirmed route: all data that would leave the phone, as parsed.
 
-    Raises `CommandRefused` where the handset would: nobody is asked about what cannot be done.
+    Raise `CommandRefused` where the backend would: no confirmation is requested for an invalid command.
     """
     outgoing = READERS[command.path](CommandArguments(command.body))
     return ConfirmationRequest(action=_action(command), verb=None, text=outgoing.question_text)
 
 
 def blocked_reply(command: PhoneCommand, package: str) -> CommandReply:
-    """The app in front, or the one to be started, is on the blocklist."""
+    """Return the refusal for an app in front, or a target app, that is on the blocklist."""
     result: dict[str, object] = {"error": f"blocked package {package}"}
     if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
         result.update(status="blocked", reason="blocked_package")
@@ -169,9 +168,9 @@ def blocked_reply(command: PhoneCommand, package: str) -> CommandReply:
 
 
 def denied_reply(question: ConfirmationRequest) -> CommandReply:
-    """The body of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
+    """Return the refusal of wire bridge 5.5, for a denial, a time-out and an overlay that could not be shown.
 
-    `error` is the spec's own; what was denied is named in the instruction.
+    `error` is the spec's text; `instruction` names the denied action.
     """
     about = f": {question.text[:_MAX_QUOTE]}" if question.text else ""
     return CommandReply(
@@ -190,7 +189,7 @@ def denied_reply(question: ConfirmationRequest) -> CommandReply:
 
 
 def confirmation_request_for(command: PhoneCommand, verb: str, text: str) -> ConfirmationRequest:
-    """What to ask about a destructive verb."""
+    """Return the confirmation for a destructive verb."""
     return ConfirmationRequest(action=_action(command), verb=verb, text=text)
 
 
@@ -199,7 +198,7 @@ def _action(command: PhoneCommand) -> str:
 
 
 def _scalar(body: Mapping[str, object], name: str) -> str:
-    """An argument as text, as phones read it; empty for what no route takes, such as a null or an array."""
+    """Return an argument as text, as phones parse it; empty for a type that no route accepts, such as an array."""
     try:
         return scalar_text(body.get(name), name)
     except CommandRefused:

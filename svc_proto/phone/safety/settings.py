@@ -1,4 +1,4 @@
-"""What the person has set before the phone starts; what they change later goes through the gates' own controls."""
+"""Safety settings of a phone at its start; later changes go through the controls of the gates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ConfirmationPolicy", "SafetySettings", "Switch"]
 
 
 class ConfirmationPolicy(Enum):
-    """Who answers the confirmations: the person, or a standing word of theirs."""
+    """Policy for confirmations: the user decides, or a fixed answer applies."""
 
     ASK = "ask"
     ALLOW = "allow"
@@ -21,7 +21,7 @@ class ConfirmationPolicy(Enum):
 
 
 class Switch(Enum):
-    """What the person turns on and off: in the app, and in the settings of the system."""
+    """Switch of the user, in the app or in the settings of the system."""
 
     MASTER = "master"
     UNATTENDED = "unattended"
@@ -33,12 +33,12 @@ class Switch(Enum):
 
 @frozen(kw_only=True)
 class SafetySettings:
-    """A phone's safety switches. By default Device Control is off until it is turned on, and the person is asked."""
+    """Safety switches of a phone; by default Device Control is off and the user confirms."""
 
     armed: bool = False  # turn the master toggle on at the start
     answers: ConfirmationPolicy = ConfirmationPolicy.ASK
     unattended: bool = False
     chip: bool = False
     idle_minutes: int = DEFAULT_IDLE_MINUTES  # 5 to 120
-    confirmation_timeout: float = DEFAULT_TIMEOUT  # s, 10 to 60; over 30 the caller has given up before
+    confirmation_timeout: float = DEFAULT_TIMEOUT  # s, 10 to 60; over 30 the caller's request times out before
     blocklist: tuple[str, ...] = DEFAULT_BLOCKLIST

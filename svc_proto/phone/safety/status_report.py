@@ -1,4 +1,4 @@
-"""The gates' own members of `bridge.status`, laid over what the handset reports (wire bridge 1.3)."""
+"""Members of `bridge.status` that the gates add to the backend's report (wire bridge 1.3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["UNKNOWN_APP", "with_gate_status"]
 
-UNKNOWN_APP = "unknown"  # wire bridge 1.3: without the accessibility service nobody can tell what is in front
+UNKNOWN_APP = "unknown"  # wire bridge 1.3: the app in front cannot be determined without the accessibility service
 
 
 def with_gate_status(
@@ -25,9 +25,9 @@ def with_gate_status(
     blocked: int,
     verbs: int,
 ) -> dict[str, object]:
-    """A copy of `base` with the gates' members; on a store build those are false, 0 and null.
+    """Return a copy of `base` with the gates' members; on a store build those are false, 0 and null.
 
-    `master_enabled` reads false while the accessibility service is unbound, although the toggle stays where it is.
+    `master_enabled` is false while the accessibility service is unbound, although the toggle does not change.
     """
     accessible = sideload and consents.accessibility
     status = JsonObject(base)
@@ -39,7 +39,7 @@ def with_gate_status(
         "screen_capture_granted": sideload and consents.screen_capture,
         "overlay_granted": sideload and consents.overlay,
     }
-    if consents.notification_listener is not None:  # a real value on all builds
+    if consents.notification_listener is not None:  # reported on all builds
         bridge["notification_listener_granted"] = consents.notification_listener
     status["bridge"] = bridge
     status["safety"] = {

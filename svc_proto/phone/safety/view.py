@@ -1,4 +1,4 @@
-"""Everything a screen or a terminal shows of the gates, as one value (spec "Bridge safety gates" 5 d, e, f)."""
+"""View of the gates for a screen or a terminal, as one value (spec "Bridge safety gates" 5 d, e, f)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACCESSIBILITY_HINT = "Turn on the accessibility service of this app in the syste
 
 
 class StatusChip(Enum):
-    """The status overlay: optional, "forced visible when unattended access is on", only over other apps."""
+    """Status overlay: optional, "forced visible when unattended access is on", only over other apps."""
 
     HIDDEN = "hidden"
     SHOWN = "shown"
@@ -33,33 +33,32 @@ class StatusChip(Enum):
 
 @frozen(kw_only=True)
 class ForegroundNotification:
-    """The notification that stands while the master toggle is on; it cannot be swiped away."""
+    """Notification that is shown while the master toggle is on; it cannot be dismissed."""
 
     text: str
     actions: tuple[str, ...]
     dismissible: bool
 
 
-NOTIFICATION = ForegroundNotification(
-    text="Device Control is on", actions=("Disable", "Settings"), dismissible=False
-)  # wire bridge 5.1
+# wire bridge 5.1
+NOTIFICATION = ForegroundNotification(text="Device Control is on", actions=("Disable", "Settings"), dismissible=False)
 
 
 @frozen(kw_only=True)
 class ConfirmationView:
-    """One open confirmation: "the command, the flagged verb and the full text"."""
+    """Open confirmation: "the command, the flagged verb and the full text"."""
 
     confirmation_id: str
     request_id: str
     method: str
     path: str
-    verb: str | None  # None on the routes that always ask
+    verb: str | None  # None on the always-confirmed routes
     text: str
     seconds_left: float
 
     @classmethod
     def of(cls, confirmation: SafetyConfirmation, now: Moment) -> ConfirmationView:
-        """What to draw for a confirmation that waits."""
+        """Return the view of an open confirmation."""
         command, question = confirmation.command, confirmation.question
         return cls(
             confirmation_id=confirmation.confirmation_id,
@@ -74,10 +73,11 @@ class ConfirmationView:
 
 @frozen(kw_only=True)
 class SafetyView:
-    """The gates at one instant.
+    """State of the gates at one instant.
 
-    `turned_off_by` is why the toggle is off, None when it is on or was never on. `hint` is what the user has to do
-    before it can be turned on. The lists are in their own order; `overlays` oldest first, `activity` newest first.
+    `turned_off_by` is the reason why the toggle is off, None when it is on or was never on. `hint` is a step that the
+    user must take before the toggle can be on. The lists are in their own order; `overlays` oldest first, `activity`
+    newest first.
     """
 
     flavor: str

@@ -1,1 +1,1 @@
-"""What relay nodes share."""
+"""Coordination between the nodes of a relay."""

@@ -1,9 +1,8 @@
-"""Pairing codes of a service with several nodes: keys of Redis, of which one node gets the value.
+"""Pairing codes of a clustered relay: Redis keys, each consumed by one node.
 
-An invite may hold a key of the pairing's own, which is good before its code was shown to anybody (`PairingApiKeys`). So
-who makes such a code tells all, and so does who uses it up: a node knows the codes of all living invites, by which it
-takes their keys, and Redis alone says who may pair with them. What a node has heard of while it may have missed
-something counts as far as Redis still has it.
+An invite may hold a pairing API key, which is valid before its code is shown to a client (`PairingApiKeys`). So a node
+broadcasts when it registers or consumes such a code. Each node has the codes of all live invites and accepts their
+keys; Redis alone decides on pairing. After missed messages a stored code counts only as far as Redis still has it.
 """
 
 from __future__ import annotations
@@ -32,15 +31,19 @@ __all__ = ["ClusterCodes"]
 
 
 class ClusterCodes:
-    """See the module. Codes whose invites hold a key are in `Relay.codes` as well, as those of one process are."""
+    """Pairing codes in Redis. Codes whose invites hold a key are in `Relay.codes` as well."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
         self._node = node
-        self._invites: ExpiringMap[str, tuple[str, float]] = ExpiringMap(MAX_CODES)  # hash of the key, and since when
+        # Hash of the key and its time, by code.
+        self._invites: ExpiringMap[str, tuple[str, float]] = ExpiringMap(MAX_CODES)
 
     def register(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """In place of one that reads the same. `Refused` 400 or 503. Others hear of a key before anybody can pair."""
+        """Register a code in place of an equal one. Raise `Refused` 400 or 503.
+
+        Other nodes get the key before a client can pair.
+        """
         code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
         if meta.key_hash or code in self._invites:
@@ -52,7 +55,7 @@ class ClusterCodes:
             raise cluster_unavailable_error("a pairing code")
 
     def consume(self, code: str) -> Flow[PairingMeta | None]:
-        """Nobody gets what somebody else has got. A lost answer leaves a code that is used up."""
+        """Consume a code; only one caller gets its metadata. A lost reply leaves the code consumed."""
         try:
             code = normalize_code(code)
         except Refused:
@@ -67,7 +70,7 @@ class ClusterCodes:
         return meta
 
     def key_issued(self, code: str, key_hash: str, age: float) -> None:
-        """An invite with this code holds the key of this hash; an empty one: there is none any more."""
+        """Store that the invite with this code holds the key of this hash; an empty hash removes it."""
         try:
             code = normalize_code(code)
         except Refused:
@@ -82,7 +85,7 @@ class ClusterCodes:
             self._relay.codes.register(code, Moment(since, now.wall), PairingMeta(key_hash=key_hash))
 
     def state(self) -> dict[str, object]:
-        """What others have to know."""
+        """Return the invites with keys, for other nodes."""
         now = self._relay.engine.now.mono
         self._invites.purge(now)
         known = self._invites.items()
@@ -90,12 +93,12 @@ class ClusterCodes:
         return {"invites": invites} if invites else {}
 
     def apply_state(self, rows: list[JsonObject]) -> None:
-        """What another node knows, as far as it is still so."""
+        """Take over the invites of another node that Redis confirms."""
         for row in rows:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
     def resync(self) -> None:
-        """The same of what we know."""
+        """Compare the own invites with Redis."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
             self._compare(code, key_hash, now - since)
@@ -104,7 +107,7 @@ class ClusterCodes:
         self._node.redis.send("GET", self._key(code), take=partial(self._compared, code, key_hash, age))
 
     def _compared(self, code: str, key_hash: str, age: float, answer: Reply) -> None:
-        if not isinstance(answer, Failure):  # else we missed something again
+        if not isinstance(answer, Failure):  # else a message was missed again
             there = isinstance(answer, bytes) and JsonObject.parse_or_empty(answer).text("key_hash") == key_hash
             self.key_issued(code, key_hash if there else "", age)
 
@@ -113,7 +116,7 @@ class ClusterCodes:
 
 
 def _described(meta: PairingMeta) -> dict[str, object]:
-    """As a request would say it."""
+    """Return the metadata with the members of a pairing request."""
     grants = meta.grants
     return {
         "ttl_seconds": meta.ttl_seconds,

@@ -1,40 +1,40 @@
-"""What a relay shares with the other nodes of its service, by way of the cluster: see `commons`, `svc_proto.cluster`.
+"""Coordination between the nodes of a clustered relay over Redis: see `local_coordinator` and `svc_proto.cluster`.
 
-- **Codes** are keys of Redis: SET with ten minutes to live, GETDEL by whoever is shown one. Only one of two gets it. Of
-  one whose invite holds a key each node knows that it is there: the key is good at once, see `fellow_codes`.
-- **Sessions** are in the store that all nodes have. Who changes or ends one tells all; who hears nothing of one looks
-  into the store. A node that has missed something reads them all again: one that is gone there is over. What has ended
-  stays ended: its hash is kept for a while, and told to who joins, so that no record that was read before comes back.
-- **Phones** that are elsewhere are in `Relay.phones` beside our own, with numbers below zero. Of two places that have
-  the same device the later counts, by Redis's clock. A command waits here, where it was asked for, and is told to the
-  node of its phone once; that node says what the phone answers. If the node goes, or the phone, or our way to them,
-  `Relay.remove_phone` fails what waits, with the code for a phone that left.
-- **Files**, and sessions of MCP and of voice, are where they began. A request for one that is not here is passed on to
-  the address of the node that has it, see `passing`.
-- **Questions of agents** to the owner, and the codes that answer them, are at one node, and brought to whichever is
-  asked about them: so each is used up once.
-- **The limiter** of each node hears what the others count. A block of theirs is so one of ours.
+- **Codes** are Redis keys: SET with a lifetime of ten minutes, and GETDEL to consume one: only one node gets it. Each
+  node also stores the codes whose invites hold a key, since that key is valid at once: see `codes`.
+- **Sessions** are in the store that all nodes share. A node broadcasts each change and end; a node without the session
+  reads the store. After a missed message a node reads all sessions again and ends those that are gone. The hashes of
+  ended sessions are kept for a while and sent to nodes that join, so that no stale record brings one back.
+- **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. If two nodes have the same
+  device, the later one by Redis's clock counts. A command waits at the node that received it, and is sent once to the
+  node of its phone, which sends the phone's answer back. If that node, the phone or our connection is lost,
+  `Relay.remove_phone` fails the pending commands, with the code for a phone that disconnected.
+- **Files**, and sessions of MCP and of voice, stay where they began. A request for one elsewhere is forwarded to
+  the address of its node, see `request_forwarding`.
+- **Consent requests** to the owner, and the codes that answer them, are at one node. They move to the node that needs
+  them, so each is consumed once.
+- **The rate limiter** of each node receives the failures that others count, so a block applies at all nodes.
 
-| word        | to  |                                                        |
+| message     | to  |                                                        |
 |-------------|-----|--------------------------------------------------------|
-| `failed`, `succeeded`, `cleared` | all | see `told_limiter`                 |
+| `failed`, `succeeded`, `cleared` | all | see `replicated_auth_rate_limiter` |
 | `saved`     | all | the record of a session, and when it was stored         |
-| `ended`     | all | the hash of one that was revoked                       |
-| `invited`   | all | a code, and the hash of the key of its invite; none: it is used up |
-| `came`      | all | a phone, with its last status                          |
-| `said`      | all | its status                                             |
-| `left`      | all | it can be driven no more                               |
-| `notified`  | all | a notification that a phone has passed on              |
-| `kept`      | all | an upload that is where all nodes have it              |
-| `gone`      | all | the token of one that had to go                        |
-| `active`    | all | which one is driven unless one is named                |
-| `command`   | one | for a phone of theirs                                  |
-| `consent`   | one | a question of an agent's to the owner, which is theirs |
-| `answered`  | one | what a phone has said to a command of theirs           |
-| `activity`  | one | a question: the last commands that were sent from there |
-| `online`    | one | a question: the sessions that have a socket there      |
-| `consent`   | one | a question: whether one of those is to be had          |
-| `has`       | one | a question: where a file, or a session, is to be had   |
+| `ended`     | all | the hash of a revoked session                           |
+| `invited`   | all | a code, and the hash of its invite's key; none: the code is consumed |
+| `came`      | all | a connected phone, with its last status                 |
+| `said`      | all | the new status of a phone                               |
+| `left`      | all | a phone that has disconnected                           |
+| `notified`  | all | a notification from a phone                             |
+| `kept`      | all | an upload in the storage that all nodes share           |
+| `gone`      | all | the token of an upload that was deleted                 |
+| `active`    | all | the phone that commands go to unless one is named       |
+| `command`   | one | a command for a phone of the receiver                   |
+| `consent`   | one | a consent request, which is now the receiver's          |
+| `answered`  | one | the answer of a phone to a command of the receiver      |
+| `activity`  | one | request: the last commands that were sent from there    |
+| `online`    | one | request: the sessions that have a socket there          |
+| `consent`   | one | request: to hand over a consent request                 |
+| `has`       | one | request: the address of a file or session, if it is there |
 """
 
 from __future__ import annotations
@@ -80,29 +80,30 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterCoordinator"]
 
-MAX_FORWARDED = 10_000  # commands of others that wait for phones of ours; the oldest is forgotten
-MAX_LOOKUPS = 64  # at a time, of questions that may be at another node; a further one is not there
-PROPAGATION_DELAY = 0.25  # s until one that nobody had is asked for again
-MAX_NAME = 64  # characters of what is asked for elsewhere: ids are shorter
+MAX_FORWARDED = 10_000  # commands of other nodes that wait for phones of ours; the oldest is dropped
+MAX_LOOKUPS = 64  # concurrent lookups of consent requests at other nodes; a further one finds nothing
+PROPAGATION_DELAY = 0.25  # s until a consent request that no node had is looked up again
+MAX_NAME = 64  # characters of a name to look up elsewhere; ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
 @define(eq=False)
 class _RemotePhoneRoute:
-    """A phone that another node has; a `PhoneRoute`."""
+    """Route to a phone of another node; a `PhoneRoute`."""
 
     fellows: ClusterCoordinator
     node: str
-    socket: int  # its number there
+    socket: int  # number of the phone at its node
 
     def send_text(self, text: str) -> bool:
         return self.fellows.node.send_to(self.node, "command", {"socket": self.socket, "text": text})
 
 
 class ClusterCoordinator(LocalCoordinator):
-    """See the module."""
+    """Coordinator of a relay that runs as several nodes."""
 
-    node: Node  # these three from the start on
+    # These three are set by `start`.
+    node: Node
     sessions: ClusterSessions
     codes: ClusterCodes
 
@@ -111,21 +112,22 @@ class ClusterCoordinator(LocalCoordinator):
         self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self.broadcast)
         self._where = where
         self._elsewhere: dict[int, _RemotePhoneRoute] = {}
-        self._numbers: dict[str, dict[int, int]] = {}  # below zero, by node and by number there
+        self._numbers: dict[str, dict[int, int]] = {}  # negative, by node and by number there
         self._next = 0
         self._since: RecencyHeap[int] = RecencyHeap()  # every phone, by number, on Redis's clock
         self._seeking = 0
-        self._active = ""  # the device id that all nodes were told last, connected or not
+        self._active = ""  # device id of the last broadcast, connected or not
         self._active_since = 0.0
-        self._joined_at = -inf  # when a node last said what it has (monotonic s)
-        self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)  # whose, and to which socket
+        self._joined_at = -inf  # monotonic s, when a node last sent its state
+        # Node and socket that the answer belongs to.
+        self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
     def start(self) -> Flow[None]:
-        """Meet the others, and open the doors without them if that takes too long."""
+        """Join the cluster; continue without the other nodes after a timeout."""
         engine = self.relay.engine
         self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
         self.sessions = ClusterSessions(self.relay, self.node)
-        for session in self.relay.sessions.tombstones():  # nobody else may have heard of it
+        for session in self.relay.sessions.tombstones():  # the other nodes may not have received these
             self.sessions.note_end(session.token_hash)
         self.codes = ClusterCodes(self.relay, self.node)
         self._intermediary = RequestForwarder(self.relay, self.node)
@@ -133,59 +135,62 @@ class ClusterCoordinator(LocalCoordinator):
         yield from self.sessions.caught_up()
 
     def stop(self) -> None:
-        """Say so: what others wait for fails at once."""
+        """Leave the cluster, so that pending requests of other nodes fail at once."""
         self.sessions.stop()
         self.node.stop()
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Tell every node."""
+        """Send a message to every node."""
         self.node.broadcast(word, body)
 
     # --- codes ---
 
     def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """At Redis."""
+        """Register the code in Redis."""
         return self.codes.register(code, meta)
 
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
-        """The same."""
+        """Consume the code in Redis."""
         return self.codes.consume(code)
 
     # --- sessions ---
 
     def session_saved(self, session: PairedSession) -> None:
-        """Others take it over."""
+        """Broadcast the session's record."""
         at = self.node.cluster_time
         self.sessions.note_change(session.token_hash, at)
         self.broadcast("saved", {**session.to_record(), "at": at})
 
     def session_ended(self, session: PairedSession) -> None:
-        """Others cut it off."""
+        """Broadcast the end, so that other nodes close its connections."""
         self.sessions.note_end(session.token_hash)
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """In the store, for a token that another node may have given out a moment ago."""
+        """Look the session up in the store: another node may have issued the token a moment ago."""
         return self.sessions.lookup(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
 
     def flush(self) -> Flow[None]:
-        """What was said on this connection is with Redis; of what was not, `hello` has told the others that it was."""
+        """Wait until Redis has received every message of this connection.
+
+        Messages lost with an earlier connection are covered by the resynchronisation after `hello`.
+        """
         if isinstance((yield from self.node.redis.execute("PING")), Failure):
             text = "it is done here, but the other nodes were not told and may go on as before: try again"
             raise Refused(503, "cluster_unavailable", text)
 
     def flush_best_effort(self) -> Flow[None]:
-        """As `flush`."""
+        """Wait as `flush` does, but ignore a failure."""
         yield from self.node.redis.execute("PING")
 
     def sync_sessions(self) -> Flow[None]:
-        """Read what the store has."""
+        """Read all sessions from the store."""
         yield from self.sessions.catch_up()
 
     # --- phones ---
 
     def phone_connected(self, number: int, replaced: int | None) -> None:
-        """Others may drive it through us."""
+        """Broadcast the phone, so that other nodes can send it commands through this one."""
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(number)
         assert phone is not None  # it has just been registered
@@ -196,38 +201,38 @@ class ClusterCoordinator(LocalCoordinator):
         self._prefer()
 
     def phone_status_changed(self, number: int) -> None:
-        """Others show it, too."""
+        """Broadcast the status."""
         phone = self.relay.phones.find_by_socket(number)
-        assert phone is not None  # it has just been reported
+        assert phone is not None  # its status has just been recorded
         self.broadcast("said", {"socket": number, "status": phone.status})
 
     def phone_disconnected(self, number: int) -> None:
-        """Others fail what waits for it."""
+        """Broadcast the end, so that other nodes fail the commands that wait for the phone."""
         if number not in self._elsewhere:
             self.broadcast("left", {"socket": number})
         self._forget(number)
         self._prefer()
 
     def phone_selected(self) -> None:
-        """Everybody drives the same one."""
+        """Broadcast the selection, so that all nodes use the same phone."""
         self._select(self.relay.phones.active or "")
 
     def notification_received(self, payload: Mapping[str, object]) -> None:
-        """Others keep it, too."""
+        """Broadcast the notification, so that all nodes store it."""
         self.broadcast("notified", payload)
 
     def route_to_phone(self, number: int) -> PhoneRoute | None:
-        """By way of its node."""
+        """Return the route through the phone's node."""
         return self._elsewhere.get(number)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """While the others cannot be reached nobody knows what phones there are."""
+        """Replace the refusal by 503 while the other nodes are unreachable: their phones are unknown then."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
         return cluster_unavailable_error("which phone is where")
 
     def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
-        """To the node that has asked, if it was this phone that was asked."""
+        """Send the answer to the node that sent the command, if this phone received it."""
         request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
         if number == client.number:
@@ -235,21 +240,21 @@ class ClusterCoordinator(LocalCoordinator):
             self.node.send_to(node, "answered", {"socket": number, "payload": dict(payload)})
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
-        """Ours and those of the others that say so in time."""
+        """Return commands of this node and of those that answer before the timeout, newest first."""
         records = self.relay.bridge.records(limit)
         for answer in (yield from self._asked("activity", {"limit": limit})):
             records += answer.objects("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
     def online_sessions(self) -> Flow[frozenset[str]]:
-        """Ours and those of the others that say so in time."""
+        """Return the sessions of this node and of those that answer before the timeout."""
         found = self.relay.online()
         for answer in (yield from self._asked("online", {})):
             found |= frozenset(answer.texts("hashes"))
         return found
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """From a node that has it. What was passed on to us is asked for nowhere else."""
+        """Forward the request to the node that has the object. A request that was forwarded to us goes no further."""
         media = what == "media"
         if is_forwarded(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
             return None
@@ -258,16 +263,16 @@ class ClusterCoordinator(LocalCoordinator):
         return self._intermediary.answer(what, name, request)
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
-        """By the word of who answers in time."""
+        """Query all nodes; use the answers that arrive before the timeout."""
         answers = yield from self._asked("has", {"what": "terminal", "name": terminal})
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Whoever has it tells it, before he answers: see `on_message`."""
+        """Have the node that has the consent request send it here before it answers: see `on_message`."""
         return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
     def _lookup_consent(self, by: str, value: str) -> Flow[None]:
-        """Twice, since it may be on its way from one node to another."""
+        """Query the other nodes, twice, since the request may be in transit between two nodes."""
         self._seeking += 1
         try:
             yield from self._asked("consent", {"by": by, "value": value})
@@ -278,17 +283,17 @@ class ClusterCoordinator(LocalCoordinator):
             self._seeking -= 1
 
     def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
-        """The answers of those who say something in time."""
+        """Send a request to all nodes and return the answers that arrive before the timeout."""
         asked = [self.node.request(node, word, body) for node in self.node.members]
         answers = yield from gather(self.relay.engine, asked)
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
     def metrics(self) -> list[MetricFamily]:
-        """Whom this node reaches."""
+        """Return the metrics of the connection and the nodes."""
         return cluster_metrics(self.node, "phones")
 
     def _count_phones(self) -> int:
-        """Those of this node."""
+        """Return the number of this node's own phones."""
         return len(self._since) - len(self._elsewhere)
 
     def _entry(self, phone: ConnectedPhone) -> dict[str, object]:
@@ -305,10 +310,10 @@ class ClusterCoordinator(LocalCoordinator):
             "age": None if phone.reported_at is None else now - phone.reported_at,
         }
 
-    # --- `NodeHandler`: what the node hears ---
+    # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Our phones, and what has ended."""
+        """Return our phones, the ended sessions, the codes with keys and the uploads."""
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
@@ -321,7 +326,7 @@ class ClusterCoordinator(LocalCoordinator):
         }
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """In place of what we knew."""
+        """Replace the stored state of the node."""
         self._joined_at = self.relay.engine.now.mono
         for token_hash in state.texts("ended"):
             self.sessions.end_local(token_hash)
@@ -337,7 +342,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
-        """By the table of the module."""
+        """Handle a message of the table above."""
         now = self.relay.engine.now
         match word:
             case "failed" | "succeeded" | "cleared":
@@ -365,10 +370,10 @@ class ClusterCoordinator(LocalCoordinator):
                 payload = body.get_object("payload")
                 self.relay.bridge.answer(payload.get("request_id"), number, payload, now)
             case _:
-                pass  # of a phone that has gone, or of a later version
+                pass  # about a phone that has disconnected, or of a later version
 
     def _take_over(self, node: str, word: str, body: JsonObject) -> None:
-        """What was another node's, or is everybody's."""
+        """Apply a message about an upload, an invite or a consent request."""
         match word:
             case "kept":
                 self.relay.media.adopt(node, body)
@@ -380,7 +385,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.relay.oauth.adopt_consent(body)
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
-        """By the same table."""
+        """Answer a request of the table above."""
         match word:
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
@@ -395,15 +400,15 @@ class ClusterCoordinator(LocalCoordinator):
                 return {}
 
     def on_messages_missed(self) -> None:
-        """What lasts is in the store, and codes are with Redis."""
+        """Read the sessions from the store again, and compare the codes with Redis."""
         self.sessions.read_again()
         self.codes.resync()
 
     def on_node_lost(self, node: str) -> None:
-        """Its phones are, too."""
+        """Remove the phones of the node and mark its uploads as orphaned."""
         for number in list(self._numbers.get(node, {}).values()):
             self.relay.remove_phone(number)
-        unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # who has just joined may not have heard it
+        unheard = self._joined_at > self.relay.engine.now.mono - LEASE  # a joining node may have missed this loss
         self.relay.media.uploads.mark_orphaned(node, tell=unheard)
 
     def _number(self, node: str, body: JsonObject) -> int | None:
@@ -415,7 +420,8 @@ class ClusterCoordinator(LocalCoordinator):
         if socket is None or not device_id or node not in self.node.members:
             return
         if device_id == f"socket-{socket}":
-            device_id = f"{node}-{device_id}"  # it has no name of its own, and here the number means another
+            # The device has no id of its own, and the number means another phone here.
+            device_id = f"{node}-{device_id}"
         before = relay.phones.find_by_device_id(device_id)
         if before is not None and self._since.since(before.socket) > since:
             return
@@ -442,7 +448,7 @@ class ClusterCoordinator(LocalCoordinator):
             relay.phones.status(number, entry.get("status"), Moment(now.mono - age, now.wall))
 
     def _forget(self, number: int | None) -> None:
-        """It is no phone any more."""
+        """Drop the numbers of a phone that is gone."""
         if number is None:
             return
         self._since.discard(number)
@@ -458,7 +464,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("active", {"device_id": device_id, "since": self._active_since})
 
     def _prefer(self) -> None:
-        """Whichever phone is driven unless one is named, every node comes to the same."""
+        """Set the preferred phone by the same rule at every node."""
         phones = self.relay.phones
         phone = phones.find_by_socket(self._since.last or 0)
         phones.set_preferred(active=self._active, most_recent=None if phone is None else phone.device_id)
@@ -471,7 +477,7 @@ class ClusterCoordinator(LocalCoordinator):
             self.relay.changes.notify(DEVICES)
 
     def _command(self, node: str, body: JsonObject) -> None:
-        """A command of another node for a phone of ours; if that is gone, so is its number there."""
+        """Send a command of another node to a phone of ours; report a phone that is gone."""
         number, text = body.integer("socket"), body.text("text")
         client = None if number is None else self.relay.clients.get(number)
         envelope = parse_envelope(text)

@@ -1,9 +1,9 @@
-"""What a relay shares with the other nodes of its service, as a relay has it that is alone: with nobody.
+"""Coordination for a relay that runs as a single node.
 
-Everything here is called where something happens that others would have to agree on or to hear. `LocalCoordinator` is
-the whole of it for one process: a code is used up in its own table, a session is ended by whoever ends it, and a phone
-is where its socket is. `svc_proto.relay.cluster.coordinator.ClusterCoordinator` does the same by way of the cluster;
-the relay does not know which of the two it has.
+The relay calls these methods wherever several nodes would have to agree or to be notified. `LocalCoordinator`
+implements them for one process: a code is consumed in its own table, and a phone is where its socket is.
+`svc_proto.relay.cluster.coordinator.ClusterCoordinator` implements them over the cluster. The relay does not depend on
+which of the two it has.
 """
 
 from __future__ import annotations
@@ -30,128 +30,134 @@ T = TypeVar("T")
 
 
 class PhoneRoute(Protocol):
-    """What leads to a phone."""
+    """Route by which messages reach a phone."""
 
     def send_text(self, text: str, /) -> bool:
-        """Send it a message; False if that cannot be done any more."""
+        """Send the phone a message; return False if that is no longer possible."""
         ...
 
 
 class LocalCoordinator:
-    """See the module."""
+    """Coordinator of a single node; base class of the cluster's coordinator."""
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
         self.limiter = AuthRateLimiter()
 
     def start(self) -> Flow[None]:
-        """Meet the others, if they can be met."""
+        """Join the cluster, if there is one."""
         yield from ()
 
     def stop(self) -> None:
-        """Leave them."""
+        """Leave the cluster."""
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Tell every node."""
+        """Send a message to every node."""
 
-    # --- codes: who may use one up has to be agreed on ---
+    # --- codes: the nodes must agree on the consumer ---
 
     def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """Make a code usable, once. `Refused` 400 for what is not a code, 503 if that cannot be agreed on."""
+        """Register a code, once. Raise `Refused` 400 for an invalid code, 503 without agreement."""
         yield from ()
         self.relay.codes.register(code, self.relay.engine.now, meta)
 
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
-        """Use a code up: what was attached to it; None for one that is unknown, used or too old. `Refused` 503."""
+        """Consume a code and return its metadata; None if unknown, used or expired.
+
+        Raise `Refused` 503 if the nodes cannot agree.
+        """
         yield from ()
         return self.relay.codes.consume(code, self.relay.engine.now)
 
-    # --- sessions: all that others have to hear ---
+    # --- sessions: events for the other nodes ---
 
     def session_saved(self, session: PairedSession) -> None:
-        """It is in the store, as it is now."""
+        """Publish that the session's present state is stored."""
 
     def session_ended(self, session: PairedSession) -> None:
-        """It was revoked."""
+        """Publish that the session was revoked."""
 
     def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """Look for a session that is not here; None: there is nowhere to look."""
+        """Look up a session that this node does not have; None without another place to look."""
         return None
 
     def flush(self) -> Flow[None]:
-        """Wait until what was told is heard, or will be. `Refused` 503 if nobody can promise that."""
+        """Wait until all nodes have, or will get, the messages so far. Raise `Refused` 503 if that is not certain."""
         yield from ()
 
     def flush_best_effort(self) -> Flow[None]:
-        """The same, as far as that can be: a node that heard nothing asks for all later."""
+        """Wait as `flush` does, without a guarantee: a node that missed messages reloads everything later."""
         yield from ()
 
     def sync_sessions(self) -> Flow[None]:
-        """Hear what there is to be heard of sessions, before one is said not to be there."""
+        """Load outstanding session changes before a session is reported as missing."""
         yield from ()
 
     def online_sessions(self) -> Flow[frozenset[str]]:
-        """Which of them have a socket open, by the hashes of their tokens."""
+        """Return the token hashes of the sessions that have an open socket."""
         yield from ()
         return self.relay.online()
 
-    # --- phones: where they are, and what they say ---
+    # --- phones: their nodes and messages ---
 
     def phone_connected(self, number: int, replaced: int | None) -> None:
-        """The client of this number is a phone that can be driven, in place of the one of that number."""
+        """Publish that client `number` is a connected phone, in place of client `replaced`."""
 
     def phone_status_changed(self, number: int) -> None:
-        """It has told how it is."""
+        """Publish the phone's new status."""
 
     def phone_disconnected(self, number: int) -> None:
-        """It cannot be driven any more."""
+        """Publish that the phone has disconnected."""
 
     def phone_selected(self) -> None:
-        """Another is driven unless one is named."""
+        """Publish which phone commands go to by default."""
 
     def notification_received(self, payload: Mapping[str, object]) -> None:
-        """A phone has passed a notification on."""
+        """Publish a notification from a phone."""
 
     def route_to_phone(self, number: int) -> PhoneRoute | None:
-        """What leads to a phone that has no socket here."""
+        """Return the route to a phone of another node; None if it has none."""
         return None
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Why there is no such phone."""
+        """Return the refusal to raise for a phone that is missing."""
         return refused
 
     def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
-        """A phone has answered a command that nobody here has sent."""
+        """Forward a phone's answer to a command that this node has not sent."""
 
     def metrics(self) -> list[MetricFamily]:
-        """What a monitor is shown of the others."""
+        """Return the metrics of the other nodes."""
         return []
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
-        """The last commands, newest first."""
+        """Return the last commands, newest first."""
         yield from ()
         return self.relay.bridge.records(limit)
 
-    # --- what one of them has alone ---
+    # --- objects of one node ---
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
-        """The address of the node where a terminal of that name was begun, which may still be there; empty: none."""
+        """Return the address of the node that may still have this terminal; empty without one."""
         yield from ()
         return ""
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Bring a question of an agent's here that another node may have; None: nobody is to be asked."""
+        """Bring a consent request here that another node may have; None without other nodes."""
         return None
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """The answer to a request for what is not here, see `passing`; None: nobody is to be asked. `Refused` 503."""
+        """Forward a request for an object of another node, see `request_forwarding`; None without one.
+
+        Raise `Refused` 503.
+        """
         return None
 
 
 def local_or_forwarded(
     relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
-    """What `here` makes of a request about a session. If there is none of that name, the answer of the node with it."""
+    """Return the result of `here`; if the session is not here, the response of the node that has it."""
     try:
         return here()
     except Refused as refused:

@@ -1,14 +1,14 @@
-"""What is not here but at another node: a request for it is passed on to that node, see `svc_proto.cluster.forwarding`.
+"""Forwarding of requests for objects that another node has, see `svc_proto.cluster.forwarding`.
 
-| what is asked for       | by                                   | what comes back, besides a success           |
+| object                  | found by                             | what comes back, besides a success           |
 |-------------------------|--------------------------------------|----------------------------------------------|
 | a file (`media`)        | its token                            | 304, 412, 416                                |
 | a session at `/mcp`     | its number                           | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
 | a voice session's socket| its id                               | 403, 410                                     |
 
-All nodes are asked who has it; the address of one that does is where the request goes. `Via` says also that it is none
-of that node's own host. A socket is one of ours and one of theirs: what one hears the other says, and it ends with what
-let its caller in, here as well as there.
+All nodes are queried; the request goes to the address of the one that has the object. `Via` also shows that the request
+is not of that node's own host. A WebSocket is a pair: each message of one goes out on the other. The pair ends with the
+client's credential, at both nodes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RequestForwarder"]
 
-MAX_LOOKUPS = 256  # requests at a time for what nobody here knows, until their answer begins; another: 503
-MAX_SOCKETS = 1_024  # WebSockets at a time that are passed on; another: 503
+MAX_LOOKUPS = 256  # concurrent lookups, until the response begins; a further one: 503
+MAX_SOCKETS = 1_024  # concurrent forwarded WebSockets; a further one: 503
 POLICY = 1008  # RFC 6455 section 7.4.1
 GOING_AWAY = 1001
-UNSENDABLE_CODES = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that stand for a frame that was not there
+UNSENDABLE_CODES = {1005: 1000, 1006: GOING_AWAY, 1015: GOING_AWAY}  # codes that are never sent in a frame
 MORE = (*FILE_FORWARD_RULE.asked, b"accept", b"content-type", b"last-event-id")
 FORWARD_RULES = {
     "media": FILE_FORWARD_RULE,
@@ -51,16 +51,19 @@ SOCKETS = ("voice",)
 
 
 class RequestForwarder:
-    """Asks the others, and passes on: see RFC 9110 section 3.7."""
+    """Finds the node of an object and forwards the request, as a gateway (RFC 9110 section 3.7)."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
         self._node = node
         self._looking = 0
-        self.sockets = 0  # that are passed on
+        self.sockets = 0  # number of forwarded WebSockets
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
-        """The answer of the node that has it; None: nobody does, or it is here by now. `Refused` 503 at the limits."""
+        """Return the response of the node with the object; None if no other node has it.
+
+        Raise `Refused` 503 at the limits.
+        """
         if self._looking >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
         self._looking += 1
@@ -73,7 +76,7 @@ class RequestForwarder:
                     continue
                 self._relay.media.adopt(node, answer.get_object("upload"))
                 if self._relay.owns_locally(what, name):
-                    return None  # it is here, too: the news of it was still on its way
+                    return None  # the object is here by now: its announcement was in transit
                 if url := answer.text("url"):
                     return (yield from self._pass(what, request, url))
             return None
@@ -96,17 +99,17 @@ class RequestForwarder:
 
 
 class _UpstreamSocket:
-    """The socket that we have opened to the other node; a `WebSocketHandler`."""
+    """WebSocket to the other node; a `WebSocketHandler`."""
 
-    socket: WebSocketConnection  # from `on_open` on
+    socket: WebSocketConnection  # set by `on_open`
 
     def __init__(self) -> None:
-        self.near: WebSocketConnection | None = None  # while the caller's is there
-        self.early: list[str | bytes] = []  # what came before that, with the answer to our handshake
+        self.near: WebSocketConnection | None = None  # while the client's socket is open
+        self.early: list[str | bytes] = []  # messages before that, in the segment of the handshake's answer
         self.over: tuple[int, str] | None = None
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """See `WebSocketHandler`; so are the others."""
+        """Implement `WebSocketHandler`; so do the next methods."""
         self.socket = socket
 
     def on_text(self, text: str) -> None:
@@ -116,7 +119,7 @@ class _UpstreamSocket:
         self.pass_on(data)
 
     def on_writable(self) -> None:
-        pass  # a server reads on: what its client says and the other node does not take is bounded by our channel
+        pass  # the client's socket is always read: unread messages of the other node are bounded by the channel's limit
 
     def on_closed(self, code: int, reason: str) -> None:
         self.over = UNSENDABLE_CODES.get(code, code), reason
@@ -124,7 +127,7 @@ class _UpstreamSocket:
             self.near.close(*self.over)
 
     def pass_on(self, said: str | bytes) -> None:
-        """To the caller. One who does not read keeps us from reading, too."""
+        """Send a message to the client. A client that does not read pauses the socket to the other node."""
         if self.near is None:
             self.early.append(said)
             return
@@ -135,7 +138,7 @@ class _UpstreamSocket:
 
 @define(eq=False)
 class _DownstreamSocket:
-    """The caller's socket; a `WebSocketHandler`, and held by what let its caller in."""
+    """WebSocket of the client; a `WebSocketHandler` and `Revocable` that depends on the client's credential."""
 
     intermediary: RequestForwarder
     engine: Engine
@@ -143,7 +146,7 @@ class _DownstreamSocket:
     far: _UpstreamSocket
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """See `WebSocketHandler`; so are the others."""
+        """Implement `WebSocketHandler`; so do the next methods."""
         self.far.near = socket
         self.intermediary.sockets += 1
         self.engine.revocables[self] = self.holder
@@ -168,7 +171,7 @@ class _DownstreamSocket:
         self.far.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
     def revoke(self, refused: Refused) -> None:
-        """What let the caller in is over: see `Held`. What is said from here on goes nowhere."""
+        """Close both sockets: the client's credential was revoked. Later messages are dropped."""
         near = self.far.near
         if near is not None:
             near.close(POLICY, refused.message)

@@ -1,9 +1,9 @@
-"""The sessions of a service with several nodes, as one of them knows them: what is in the store, and what others say.
+"""Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
-A session that nobody here knows is looked for in the store. After something was missed all are read again: one that is
-gone there, and is still when it is asked for by itself, is over. What has ended stays ended: no record of it that was
-read before is taken. Nor is one that was read before a change which this node has heard of since, or makes; and news
-that come late, by Redis's clock, are none.
+A session that this node does not have is looked up in the store. After a missed message all sessions are read again.
+One that is missing then, and in a second lookup by itself, has ended. An ended session stays ended: a record that was
+read before is ignored. So is a record read before a change that this node made or received since, and a message that is
+older by Redis's clock.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CATCH_UP_TIMEOUT", "ClusterSessions"]
 
-CATCH_UP_TIMEOUT = 5.0  # s for reading all sessions, after which one goes on without
+CATCH_UP_TIMEOUT = 5.0  # s for reading all sessions, after which the caller continues without
 READ_AGAIN = 1.0  # s after the store did not answer
 ENDED_TTL = 3_600.0  # s for which the hash of a revoked session is kept
-MAX_ENDED = 10_000  # of them; the oldest is forgotten
-CHANGE_TTL = 60.0  # s for which it is kept when a session was heard of; the store is not waited for so long
-MAX_CHANGES = 10_000  # of them
-MAX_LOOKUPS = 64  # look-ups in the store at a time for tokens that nobody here knows; another is refused with 503
+MAX_ENDED = 10_000  # the oldest is dropped
+CHANGE_TTL = 60.0  # s for which the time of a change is kept; a store query never takes that long
+MAX_CHANGES = 10_000  # the oldest is dropped
+MAX_LOOKUPS = 64  # concurrent lookups of unknown tokens in the store; a further one is refused with 503
 OVER = "the session was revoked"
 
 
 class ClusterSessions:
-    """See the module."""
+    """Session synchronisation of one node."""
 
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
@@ -48,31 +48,31 @@ class ClusterSessions:
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
         self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_CHANGES)  # by hash, see `note_change`
         self._read = Condition(relay.engine)
-        self._task: Task | None = None  # that reads all
+        self._task: Task | None = None  # that reads all sessions
         self._again = False
         self._seeking = 0
 
     @property
     def ended(self) -> list[str]:
-        """The hashes of what has ended in the last hour."""
+        """Return the hashes of the sessions that ended in the last hour."""
         return [token_hash for token_hash, _ in self._ended.items()]
 
     def stop(self) -> None:
-        """Read nothing more."""
+        """Stop reading."""
         if self._task is not None:
             self._task.cancel()
 
     def catch_up(self) -> Flow[None]:
-        """Read all, or wait until that was done, but not for long."""
+        """Read all sessions, or wait at most `CATCH_UP_TIMEOUT` for it."""
         self.read_again()
         yield from self.caught_up()
 
     def caught_up(self) -> Flow[None]:
-        """Wait until all was read, but not for long."""
+        """Wait at most `CATCH_UP_TIMEOUT` until all sessions are read."""
         yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_TIMEOUT)
 
     def lookup(self, token: str) -> Flow[PairedSession | None]:
-        """Look for the session of a token in the store. `Refused` 503 when too many do."""
+        """Look up the session of a token in the store. Raise `Refused` 503 at `MAX_LOOKUPS`."""
         token_hash = sha256_hex(token)
         if self._seeking >= MAX_LOOKUPS:
             raise Refused(503, "busy", "too many tokens are being looked up")
@@ -92,7 +92,7 @@ class ClusterSessions:
         return None if isinstance(records, Failure) else records
 
     def apply_record(self, record: Mapping[str, object], at: float) -> None:
-        """Take in what another node has stored at that time (of Redis's clock), unless its session has ended."""
+        """Apply a record that another node stored at `at` (Redis's clock), unless its session has ended."""
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None or self._is_ahead(token_hash, at):
             return
@@ -100,13 +100,13 @@ class ClusterSessions:
         self._take_in(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
-        """A session is known as the store had it then, by Redis's clock."""
+        """Record that the session's state is the stored one of time `at`, by Redis's clock."""
         mono = self._relay.engine.now.mono
         self._news.purge(mono)
         self._news.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
-        """Whether what this node knows of a session is later, by Redis's clock."""
+        """Report whether this node has a later state of the session, by Redis's clock."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
         changed = None if session is None else self._relay.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):
@@ -115,7 +115,7 @@ class ClusterSessions:
         return at < known
 
     def _was_read(self, record: Mapping[str, object], asked: float) -> None:
-        """The store has said this, which was asked at that time (monotonic s)."""
+        """Apply a record of the store from a query at `asked` (monotonic s), unless there is a later state."""
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None:
             return
@@ -140,20 +140,20 @@ class ClusterSessions:
         relay.watch_sessions()
 
     def note_end(self, token_hash: str) -> None:
-        """It has ended, for good."""
+        """Record that a session has ended, for good."""
         mono = self._relay.engine.now.mono
         self._ended.purge(mono)
         self._ended.put(token_hash, True, mono + ENDED_TTL)
 
     def end_local(self, token_hash: str) -> None:
-        """Another node has revoked it, or it is gone from the store."""
+        """End a session that another node has revoked, or that is gone from the store."""
         self.note_end(token_hash)
         session = self._relay.sessions.hashed(token_hash)
         if session is not None and self._relay.close_connections(session, OVER) and not self._relay.is_stored(session):
-            self._relay.forget_session(session)  # what is on its way to the store must not stay there
+            self._relay.forget_session(session)  # a pending write must not bring it back
 
     def read_again(self) -> None:
-        """Read all: now, or after what is being read."""
+        """Read all sessions: now, or after the present reading."""
         self._again = True
         if self._task is None:
             self._task = self._relay.engine.spawn(self._read_all())
@@ -178,6 +178,6 @@ class ClusterSessions:
         for session in self._relay.sessions.all():
             if session.token_hash in there or not self._relay.is_stored(session):
                 continue
-            found = yield from self._stored(session.token_hash)  # it may have come while we read
+            found = yield from self._stored(session.token_hash)  # it may have been stored during the reading
             if found == ():
                 self.end_local(session.token_hash)

@@ -1,1 +1,1 @@
-"""Media files, uploads, object store."""
+"""Media of the relay: files, uploads, object store."""

@@ -1,8 +1,8 @@
-"""Files for phones: which may be fetched, the registry's life, and how one is opened and served (wire core 6).
+"""Media files for phones: permitted paths, registered tokens, opening and serving (wire core 6).
 
-A path is opened first and judged afterwards, by the real path of what was opened. So neither a link nor a rename
-between the two can show a file from outside of the roots. A path that cannot be opened is judged by the nearest folder
-above it that can, so that a refusal does not tell whether a file exists.
+A path is opened first and checked afterwards, by the real path of the opened file. So neither a link nor a rename in
+between can expose a file outside the roots. A path that cannot be opened is checked by its nearest ancestor that can,
+so that a refusal does not reveal whether a file exists.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "MediaService", "base64_bytes", "
 
 MIB = 1024 * 1024
 ANY_TYPE = "application/octet-stream"
-SPOOL = "spool"  # where uploads are, as a folder of the state folder
-SNIFFED = 16  # bytes that tell the format of an image
-LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, as far as a date in a header goes
+SPOOL = "spool"  # folder of uploads within the state folder
+SNIFFED = 16  # bytes that identify the format of an image
+LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, the last date of a header
 MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
-CLOCK_TOLERANCE = 3600.0  # s for which a file in a shared folder is left alone when its time is over
-MAX_EXPIRED = 100  # expired entries that the inspector can still show
+CLOCK_TOLERANCE = 3600.0  # s by which an expired file in a shared folder is kept longer
+MAX_EXPIRED = 100  # expired entries that the media inspector still lists
 MAX_NAME = 255  # characters of a file name
 MAX_TYPE = 200  # characters of a content type: 400
 ABSENT = (FailureKind.NOT_FOUND, FailureKind.INVALID)  # INVALID: a loop of links, a name too long
@@ -107,7 +107,7 @@ CONTENT_TYPES = {
 
 
 class MediaService:
-    """The relay's media: one registry, one sandbox. `prepare` finds out where its places really are, at the start."""
+    """Media of the relay: one registry, one sandbox. `prepare` resolves the real paths at the start."""
 
     def __init__(self, engine: Engine, config: RelayConfig, tell: PublishCallback) -> None:
         self._engine = engine
@@ -122,7 +122,7 @@ class MediaService:
         self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
-        """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are gone."""
+        """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are void."""
         engine, named = self._engine, self.sandbox
         uploads, shared = self.uploads, self.uploads.folder
         places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)
@@ -135,13 +135,13 @@ class MediaService:
         if shared:
             uploads.folder = real.pop()
         roots = len(named.roots)
-        # By name, too: such a path is not even opened. A system tree that leads to the user's home is not foreign.
+        # By name, too: such a path is not even opened. A system tree that links to the user's home is not protected.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
         self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
         if not self._config.begins:
             return
         sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
-        if uploads.folder:  # of which another node may have the tokens, as long as those live
+        if uploads.folder:  # another node may have valid tokens of these files
             sweep = SweepFolder(
                 engine.new_op(), shared, engine.now.wall - self._config.media_ttl_seconds - CLOCK_TOLERANCE
             )
@@ -150,7 +150,7 @@ class MediaService:
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
 
     def stop(self) -> None:
-        """The process will end, and with it every token that no other node has."""
+        """Delete uploads whose tokens end with the process."""
         self.uploads.stop()
 
     # --- the registry ---
@@ -166,10 +166,10 @@ class MediaService:
         owner: str | None = None,
         shown: str = "",
     ) -> MediaEntry:
-        """Make an entry of a real path that was judged.
+        """Register a real path that passed the check, and return its entry.
 
-        `owner`: it is an upload of this session, whose place was reserved; the file is deleted with the entry. If it is
-        an object, `path` is its name, and `shown` its type.
+        `owner`: the file is an upload of this session with reserved quota, and is deleted with the entry. For an
+        object, `path` is its name, and `shown` its type.
         """
         entry, gone = self.registry.register(
             self._engine.now,
@@ -189,30 +189,30 @@ class MediaService:
         return entry
 
     def reserve_quota(self, owner: str, size: int) -> None:
-        """An upload of a session grows; see `UploadRegistry`."""
+        """Reserve quota for a growing upload of a session; see `UploadRegistry`."""
         self.uploads.reserve(owner, size, lambda token: self._remove(self.registry.evict(token)))
 
     def adopt(self, node: str, record: JsonObject) -> None:
-        """Another node has taken an upload in, and it is to be had here, too."""
+        """Register an upload that another node has received."""
         for old in self.uploads.adopt(node, record):
             self._remove(old)
         self._watch()
 
     def forget(self, token: str) -> None:
-        """Another node says that it is no more."""
+        """Remove an upload that another node has deleted."""
         if self.uploads.shared and self.registry.peek(token) is not None:
             self.uploads.remove(self.registry.evict(token), heard=True)
             self._watch()
 
     def apply_state(self, node: str, rows: Sequence[JsonObject]) -> None:
-        """What another node has taken in, all of it."""
+        """Replace the list of uploads of another node."""
         for token in self.uploads.missing(node, rows):
             self.forget(token)
         for row in rows:
             self.adopt(node, row)
 
     def records(self, *, include_expired: bool) -> list[dict[str, object]]:
-        """What the inspector shows, newest first; of the expired entries the last ones."""
+        """Return the records for the media inspector, newest first, with the last expired entries if wanted."""
         now = self._engine.now
         records = self.registry.records(now)
         if include_expired:
@@ -223,16 +223,16 @@ class MediaService:
     # --- opening ---
 
     def has(self, token: str) -> bool:
-        """Whether it is the token of an entry here."""
+        """Report whether the token has an entry here."""
         return self.registry.lookup(token, self._engine.now) is not None
 
     def open_path(self, path: str) -> Flow[OpenedFile]:
-        """Open a file that its path names. `Refused`: 403 for what may not be fetched, 404 for what is not there."""
+        """Open a file by its path. Raise `Refused`: 403 for a path that may not be fetched, 404 for a missing file."""
         engine = self._engine
         if not path.startswith("/"):
             raise Refused(403, "relative_path", "the path must be absolute")
         if is_within(normal_path(path), self.sandbox.protected):
-            raise _outside()  # and not even opened: for some devices that has an effect
+            raise _outside()  # opening alone has an effect on some devices
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
             where = yield from self._where(path)
@@ -248,9 +248,9 @@ class MediaService:
         return opened
 
     def open_token(self, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
-        """Open the file of an entry; `Refused` 404 for anything that prevents it.
+        """Open the file of an entry; raise `Refused` 404 for any failure.
 
-        It is judged anew: since it was registered, something else may have come to stand at its path.
+        The path is checked again: since the registration another file may have replaced the first.
         """
         engine = self._engine
         entry = self.registry.lookup(token, engine.now)
@@ -276,7 +276,7 @@ class MediaService:
         return None
 
     def _where(self, path: str) -> Flow[str]:
-        """Where a path leads that cannot be opened. Empty if that cannot be said."""
+        """Return the real location of a path that cannot be opened; empty if unknown."""
         engine = self._engine
         head, rest = path.rstrip("/"), ""
         for _ in range(MAX_DEPTH):
@@ -295,7 +295,7 @@ class MediaService:
     def serve(
         self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
     ) -> Flow[Response]:
-        """Answer a GET or HEAD with an open file, which is given away by that: 200, 206, 304, or `Refused` 412, 416."""
+        """Answer a GET or HEAD with an open file and take over its handle: 200, 206, 304, or `Refused` 412, 416."""
         engine = self._engine
         given = False
         try:
@@ -312,7 +312,7 @@ class MediaService:
                 engine.emit(ReleaseFile(opened.handle))
 
     def answer(self, request: Request, token: str) -> Flow[Response | StreamedResponse]:
-        """Answer a GET or HEAD for a token; as `open_token` and `serve`, and `Refused` 503 of a store."""
+        """Answer a GET or HEAD for a token as `open_token` and `serve` do, or raise `Refused` 503 for the store."""
         upload, objects = self.uploads.object_of(token), self.uploads.objects
         entry = self.registry.lookup(token, self._engine.now)
         if objects is None or upload is None or entry is None:
@@ -332,12 +332,12 @@ class MediaService:
             request.method, upload.path, first=part.first, length=part.length, size=entry.size
         )
         if request.method == "HEAD":
-            reader.abandon()  # it is there, and that is all that is asked
+            reader.abandon()  # the object exists, which is all that HEAD needs
         fields = (*headers, (b"content-length", b"%d" % part.length))
         return StreamedResponse(part.status, Headers(fields), objects.stream(reader, part.length))
 
     def read(self, token: str, limit: int) -> Flow[bytes]:
-        """All of a file; `Refused` 404, 413 for one of more than `limit` bytes, 503."""
+        """Return a whole file. Raise `Refused` 404, 413 for more than `limit` bytes, or 503."""
         engine = self._engine
         upload, objects = self.uploads.object_of(token), self.uploads.objects
         if objects is None or upload is None:
@@ -357,7 +357,7 @@ class MediaService:
         return found
 
     def store_upload(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
-        """Bring an upload to where it stays: its path, or its name and its type as an object. `Refused` 503."""
+        """Move an upload to its final place; return its path, or name and type of its object. Raise `Refused` 503."""
         if self.uploads.objects is None:
             return opened.real_path, ""
         shown = yield from self._shown_type(opened, content_type)
@@ -365,7 +365,7 @@ class MediaService:
         return name, shown
 
     def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
-        """The declared type; for an image that is another kind of image, the type that it is."""
+        """Return the declared type; for an image of another format, the detected type."""
         kind, _, _ = declared.partition(";")
         if not kind.lower().startswith("image/"):
             return declared
@@ -395,7 +395,7 @@ class MediaService:
 
 @fast_frozen
 class _PartialResponse:
-    """What a request gets of a file: the status, the fields that say so, and which bytes."""
+    """Status, header fields and byte range of a response with a file."""
 
     status: int
     fields: list[tuple[bytes, bytes]]
@@ -403,13 +403,13 @@ class _PartialResponse:
     length: int = 0
 
     def headers(self, shown: str, name: str | None) -> Headers:
-        """All fields, with the type and the name."""
+        """Return all fields, with the type and the name."""
         about = [(b"content-type", shown.encode("ascii")), (b"content-disposition", content_disposition(name))]
         return Headers([*about, *self.fields])
 
 
 def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _PartialResponse:
-    """By its conditions and ranges: 200, 206, 304, or `Refused` 412, 416."""
+    """Evaluate conditions and ranges of the request: 200, 206, 304, or `Refused` 412, 416."""
     tag = entity_tag(size, modified)
     fields = [
         (b"cache-control", b"private, max-age=3600"),
@@ -446,7 +446,7 @@ def _within(size: int, limit: int) -> None:
 
 
 def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
-    """What the relay keeps outside of the service home. The whole relay home, unless a root has been put into it."""
+    """Return the relay's own paths outside the service home; the relay home only if no root is within it."""
     voice = config.voice
     ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
     if isinstance(config.media_store, str):
@@ -458,7 +458,7 @@ def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
 
 
 def display_name(name: str | None) -> str | None:
-    """What a file is called towards clients: a base name of encodable characters, or None."""
+    """Return a file name for clients: a base name of encodable characters, or None."""
     if name is None:
         return None
     clean = _CONTROL.sub("", base_name(name)).encode("utf-8", "replace").decode("utf-8")
@@ -466,7 +466,7 @@ def display_name(name: str | None) -> str | None:
 
 
 def content_type_field(value: object, field: str) -> str:
-    """A content type that can stand in a header; `Refused` 400 otherwise."""
+    """Return a content type that is valid in a header; raise `Refused` 400 otherwise."""
     found = text(value, field).strip()
     if len(found) > MAX_TYPE or not _TYPE.fullmatch(found):
         raise invalid(field, "a content type such as image/png")
@@ -474,12 +474,12 @@ def content_type_field(value: object, field: str) -> str:
 
 
 def base64_bytes(value: object, field: str) -> bytes:
-    """Strict base64 of at least one byte; `Refused` 400 otherwise."""
+    """Decode strict base64 of at least one byte; raise `Refused` 400 otherwise."""
     try:
         data = base64.b64decode(text(value, field), validate=True)
     except ValueError:
         raise invalid(field, "base64") from None
-    if len(text(value, field)) % 4:  # padding that is not needed
+    if len(text(value, field)) % 4:  # superfluous padding
         raise invalid(field, "base64")
     if not data:
         raise invalid(field, "base64 of at least one byte")

@@ -1,9 +1,9 @@
-"""Uploads in a store that is compatible with S3, which all nodes of a service have: put there, fetched, deleted.
+"""Uploads in an S3-compatible store that all nodes share: put, get and delete.
 
-An object is a file of an upload, under a random name; nothing is listed, and nothing about it is asked of the store but
-its bytes: who may have it, for how long, its type, its size and its entity tag are the relay's. So what comes back is
-held to what the relay knows: a length or a range that is another is a store that does not work. Requests are signed by
-the host (AWS Signature Version 4), whose library reads the clock. Nothing is tried twice.
+An object is the file of one upload, under a random name. The store provides bytes only: the relay has the permissions,
+expiry, type, size and entity tag, and nothing is listed. So a response is checked against the relay's data: another
+length or range is an error of the store. The host signs requests (AWS Signature Version 4), since its library reads the
+clock. Nothing is retried.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["ObjectStore"]
 
 CONNECT_TIMEOUT = 5.0  # s
-RESPONSE_TIMEOUT = 30.0  # s for the head of an answer
-UPLOAD_TIMEOUT = 600.0  # s for all of an upload; one that does not move at all is dropped long before
-SILENCE_TIMEOUT = 60.0  # s without a byte, after which a store counts as gone
+RESPONSE_TIMEOUT = 30.0  # s for the head of a response
+UPLOAD_TIMEOUT = 600.0  # s for a whole upload; one without any progress is dropped much earlier
+SILENCE_TIMEOUT = 60.0  # s without a byte, after which the store counts as lost
 NAME_BYTES = 16
 EMPTY_SHA256 = sha256(b"").hexdigest()
 NOT_FOUND = 404
 
 
 class ObjectStore:
-    """The objects of one bucket."""
+    """Client of one bucket."""
 
     def __init__(self, engine: Engine, bucket: S3Bucket) -> None:
         self._engine = engine
         self._bucket = bucket
 
     def put(self, opened: OpenedFile, digest: str) -> Flow[str]:
-        """Keep an open file, of which this is the SHA-256; the object's name. `Refused` 503."""
+        """Store an open file with this SHA-256 and return the object's name. Raise `Refused` 503."""
         engine, name = self._engine, self._engine.entropy(NAME_BYTES).hex()
 
         def read(offset: int) -> Flow[bytes | Failure]:
@@ -55,14 +55,14 @@ class ObjectStore:
             "PUT", name, ResponseMode[HttpResult](), body=UploadBody(opened.size, read), digest=digest
         )
         if not isinstance(answer, HttpResult) or answer.status != 200:
-            engine.spawn(self.delete(name))  # it may be there all the same
+            engine.spawn(self.delete(name))  # the object may exist all the same
             raise self._failed("put", answer)
         return name
 
     def get(self, method: str, name: str, *, first: int, length: int, size: int) -> Flow[BodyReader]:
-        """So many bytes of an object, at least one, from that one on. `Refused` 404 if it is gone, 503.
+        """Request `length` bytes (at least one) of an object from `first` on. Raise `Refused` 404 if it is gone, 503.
 
-        Whoever gets the reader has to `drop` it.
+        The caller must abandon the reader.
         """
         last, part = first + length - 1, length < size
         fields = ((b"range", b"bytes=%d-%d" % (first, last)),) if part else ()
@@ -78,7 +78,7 @@ class ObjectStore:
 
     @staticmethod
     def stream(reader: BodyReader, length: int) -> Callable[[ResponseWriter], Flow[bool]]:
-        """The body of an answer that has so many bytes of an object; one that breaks off is no whole answer."""
+        """Return a body producer for `length` bytes of an object; a truncated body marks the response as incomplete."""
 
         def produce(writer: ResponseWriter) -> Flow[bool]:
             left = length
@@ -95,7 +95,7 @@ class ObjectStore:
 
     @staticmethod
     def read_whole(reader: BodyReader, length: int) -> Flow[bytes | None]:
-        """The same in one piece; None if it breaks off."""
+        """Read the whole body; return None if it is truncated."""
         found = b""
         try:
             while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE_TIMEOUT)), bytes):
@@ -105,7 +105,7 @@ class ObjectStore:
         return found[:length] if len(found) >= length else None
 
     def delete(self, name: str) -> Flow[None]:
-        """Have it no more. What the store does not let go of is left to it."""
+        """Delete an object; a failure is only logged."""
         answer = yield from self._send_request("DELETE", name, ResponseMode[HttpResult]())
         if not isinstance(answer, HttpResult) or answer.status not in (200, 204, NOT_FOUND):
             self._failed("delete", answer)
@@ -141,7 +141,7 @@ class ObjectStore:
         )
 
     def _failed(self, what: str, answer: BodyReader | HttpResult | Failure) -> Refused:
-        """What callers are told; the log has more."""
+        """Log a failed request and return the refusal for the client."""
         status = 0
         if isinstance(answer, HttpResult):
             status = answer.status

@@ -1,4 +1,4 @@
-"""A file in a request, streamed into the spool folder: what uploads of media and recordings share.
+"""Upload of a file in a multipart request, streamed into the spool folder; shared by media and recordings.
 
     class Picture(IncomingFile):
         def begin_part(self, part): ...        # the flow that begins the file, or None: not this part
@@ -11,7 +11,7 @@
     finally:
         picture.abandon()
 
-Refusals: 400 for what is no such body, 413 for a file that is too long, 500 for a disk that does not take it.
+Refusals: 400 for an invalid body, 413 for a file that is too long, 500 for a disk failure.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["IncomingFile", "multipart_content_type", "receive_part"]
 
-MIN_FREE_BYTES = 64 * 1024 * 1024  # bytes of the disk that uploads leave free: the store needs some to revoke a session
+# Bytes of disk space that uploads leave free: the store needs some to revoke a session.
+MIN_FREE_BYTES = 64 * 1024 * 1024
 DISK_TIMEOUT = 120.0  # s, for one step of an upload on a slow disk
 
 
 class IncomingFile(ABC):
-    """One file on its way to the disk. `abandon` deletes whatever of it there is, unless it was finished."""
+    """A file during its upload. `abandon` deletes an unfinished file."""
 
     def __init__(self, engine: Engine, *, max_size: int, noun: str) -> None:
         self.engine = engine
@@ -48,14 +49,14 @@ class IncomingFile(ABC):
 
     @abstractmethod
     def begin_part(self, part: PartBegin) -> Flow[None] | None:
-        """A part of a multipart body begins: how this file begins with it; None if it is not this file."""
+        """Return the flow that begins the file with this part; None if the part is not the file."""
 
     @abstractmethod
     def too_large(self, limit: int) -> Refused:
-        """The refusal of a file that is larger than may be: 413."""
+        """Return the refusal 413 of a file that is too large."""
 
     def create(self, suffix: str, *, within: float = DISK_TIMEOUT) -> Flow[None]:
-        """Create the file; the end of its name is given."""
+        """Create the file with this suffix."""
         self.begun = True
         blob = yield from run_operation(
             self.engine, CreateBlob(self.engine.new_op(), suffix, MIN_FREE_BYTES), within=within
@@ -65,11 +66,11 @@ class IncomingFile(ABC):
         self._blob = blob
 
     def write(self, data: bytes) -> Flow[None]:
-        """Append; `Refused` 413 over the limit."""
+        """Append data; raise `Refused` 413 above the limit."""
         self.size += len(data)
         if self.size > self._max_size:
             raise self.too_large(self._max_size)
-        blob = cast("int", self._blob)  # a part's data comes behind its beginning
+        blob = cast("int", self._blob)  # a part's data follows its beginning
         written = yield from run_operation(
             self.engine, WriteBlob(self.engine.new_op(), blob, data), within=DISK_TIMEOUT
         )
@@ -77,7 +78,7 @@ class IncomingFile(ABC):
             raise self.not_stored(written)
 
     def finish(self) -> Flow[str]:
-        """Close the file, which has begun; where it is. Deleting it is the caller's from now on."""
+        """Close the file and return its path. The caller deletes it from now on."""
         blob = cast("int", self._blob)
         path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_TIMEOUT)
         if isinstance(path, Failure):
@@ -86,25 +87,25 @@ class IncomingFile(ABC):
         return path
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Delete the file unless it is finished."""
         if self._blob is not None:
             self.engine.emit(DiscardBlob(self._blob))
 
     def not_stored(self, failure: Failure) -> Refused:
-        """The refusal where the disk did not take the file: 500 `disk_full` or `write_failed`."""
+        """Return the refusal of a disk failure: 500 `disk_full` or `write_failed`."""
         if failure.kind is FailureKind.NO_SPACE:
             return Refused(500, "disk_full", "the disk of the relay's host is full")
         return Refused(500, "write_failed", f"the {self._noun} could not be stored")
 
 
 def multipart_content_type(request: Request) -> bytes | None:
-    """The request's content type if that is `multipart/form-data`."""
+    """Return the request's content type if it is `multipart/form-data`."""
     kind = request.headers.get(b"content-type", b"") or b""
     return kind if kind.partition(b";")[0].strip().lower() == b"multipart/form-data" else None
 
 
 def receive_part(request: Request, kind: bytes, file: IncomingFile) -> Flow[None]:
-    """Read the body to its end: the first part that the file begins with goes to the disk as it comes."""
+    """Read the whole body; the first part that `file` accepts is written to disk as it arrives."""
     try:
         decoder = MultipartDecoder(kind)
         inside = False
@@ -127,7 +128,7 @@ def receive_part(request: Request, kind: bytes, file: IncomingFile) -> Flow[None
                     case PartEnd():
                         inside = False
                     case _:
-                        pass  # of a part that nobody asked for
+                        pass  # data of another part
             if pieces:
                 yield from file.write(b"".join(pieces))
     except RemoteProtocolError as error:

@@ -1,10 +1,10 @@
-"""The files that devices have brought: whose they are, what they may take, and what all nodes know of them.
+"""Registry of uploads: owners, quotas, and synchronisation between nodes.
 
-Without `SVC_MEDIA_URL` an upload is a file of this process's spool, and ends with it. With it, an upload is in a place
-that all nodes of a service have: a folder, which is their spool then, or a bucket (see `bucket`). Then each node knows
-all of them, tells the others which it has taken in (`kept`) and which had to go (`gone`), and so serves them, counts
-them, and makes room among them as if they were its own. Who has taken one in deletes it when its time is over, or, if
-that node is gone, whoever is left.
+Without `SVC_MEDIA_URL` an upload is a file in this process's spool, and ends with the process. With the setting,
+uploads are in storage that all nodes share: a folder, which is their spool then, or a bucket (see `object_store`). Each
+node then has all uploads in its registry, and serves, counts and evicts them as its own. It broadcasts which it has
+received (`kept`) and deleted (`gone`). The node that received an upload deletes it when it expires; if that node is
+lost, any remaining node does.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["QUOTA", "PublishCallback", "MediaUpload", "UploadRegistry"]
 
-QUOTA = 10  # of the largest files: what the uploads of one session may take of the disk, whatever else is free
+QUOTA = 10  # quota of a session in files of the largest size, however much disk is free
 LOCAL_NODE = ""  # in place of the id of a node
-NO_NODE = "-"  # of one whose node is gone
+NO_NODE = "-"  # of an upload whose node is lost
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
@@ -39,45 +39,45 @@ PublishCallback = Callable[[str, Mapping[str, object]], None]
 
 @define
 class MediaUpload:
-    """One of them: where it is, whose it is, what it takes."""
+    """An upload: location, owner and size."""
 
-    path: str  # of the file, or the name of the object
+    path: str  # path of the file, or name of the object
     owner: str
     size: int
-    shown: str = ""  # the type of an object, as its bytes have it
-    node: str = LOCAL_NODE  # that has taken it in
+    shown: str = ""  # content type of an object, by its bytes
+    node: str = LOCAL_NODE  # that received it
 
 
 class UploadRegistry:
-    """By their token, oldest first; `tell` tells all nodes."""
+    """Uploads by token, oldest first; `tell` sends a message to all nodes."""
 
     def __init__(self, engine: Engine, config: RelayConfig, registry: MediaRegistry, tell: PublishCallback) -> None:
         self._engine = engine
         self._registry = registry
         self._tell = tell
         self._owned: dict[str, MediaUpload] = {}
-        self._used: dict[str, int] = {}  # bytes that uploads take, those under way too, by the session's hash
+        self._used: dict[str, int] = {}  # bytes of uploads, unfinished ones included, by the session's hash
         self._quota = QUOTA * config.media_max_size_mb * 1024 * 1024
         self.objects: ObjectStore | None = None
-        self.folder = config.media_store if isinstance(config.media_store, str) else ""  # where it really is
+        self.folder = config.media_store if isinstance(config.media_store, str) else ""  # real path
         self.shared = config.media_store is not None
         if isinstance(config.media_store, S3Bucket):
-            from svc_proto.relay.media.object_store import ObjectStore  # noqa: PLC0415, RUF100 - nobody without one pays for it
+            from svc_proto.relay.media.object_store import ObjectStore  # noqa: PLC0415, RUF100 - not loaded without a bucket
 
             self.objects = ObjectStore(engine, config.media_store)
 
     def object_of(self, token: str) -> MediaUpload | None:
-        """What is known of an upload that is an object."""
+        """Return the upload of a token if it is an object in a bucket."""
         return None if self.objects is None else self._owned.get(token)
 
     def add(self, entry: MediaEntry, upload: MediaUpload) -> None:
-        """An entry is an upload, whose place was reserved."""
+        """Add an upload whose quota was reserved, and broadcast it if storage is shared."""
         self._owned[entry.token] = upload
         if self.shared:
             self._tell("kept", self._record(entry, upload))
 
     def remove(self, entry: MediaEntry, *, heard: bool = False) -> None:
-        """An entry is there no more; `heard`: another node says so, and has seen to what is left of it."""
+        """Remove an upload and delete its data; `heard`: another node has removed it and deletes the data."""
         upload = self._owned.pop(entry.token, None)
         if upload is None:
             return
@@ -93,16 +93,19 @@ class UploadRegistry:
             self._engine.spawn(self.objects.delete(upload.path))
 
     def stop(self) -> None:
-        """The process will end, and with it every token that others do not have: delete the files."""
+        """Delete the files, unless storage is shared: their tokens end with the process."""
         if not self.shared:
             for upload in self._owned.values():
                 self._engine.emit(DeleteBlob(upload.path))
         self._owned.clear()
 
-    # --- what a session may have ---
+    # --- quotas of sessions ---
 
     def reserve(self, owner: str, size: int, evict: Callable[[str], None]) -> None:
-        """An upload of a session grows. Its oldest ones make room; `Refused` 507 when there are none."""
+        """Reserve quota for a growing upload, and evict the session's oldest uploads for it.
+
+        Raise `Refused` 507 when none is left.
+        """
         while self._used.get(owner, 0) + size > self._quota:
             oldest = next((token for token, upload in self._owned.items() if upload.owner == owner), None)
             if oldest is None:
@@ -111,29 +114,29 @@ class UploadRegistry:
         self._used[owner] = self._used.get(owner, 0) + size
 
     def release_quota(self, owner: str, size: int) -> None:
-        """What was reserved is free again."""
+        """Release reserved quota."""
         left = self._used.pop(owner, 0) - size
         if left:
             self._used[owner] = left
 
-    # --- what other nodes know ---
+    # --- synchronisation between nodes ---
 
     def answer(self, asked: JsonObject) -> dict[str, object]:
-        """What is said beside where a file is: what it is, if there is no need to go there."""
+        """Return the record of the upload, with which the other node can serve it without forwarding."""
         record = self.record(asked.text("name")) if asked.text("what") == "media" else {}
         return {"upload": record} if record else {}
 
     def record(self, token: str) -> dict[str, object]:
-        """One that may be fetched at any node; empty if there is none of that token."""
+        """Return the record of a shared upload; empty if there is none of that token."""
         entry, upload = self._registry.peek(token), self._owned.get(token)
         return self._record(entry, upload) if self.shared and entry is not None and upload is not None else {}
 
     def records(self) -> list[dict[str, object]]:
-        """Those that were taken in here, and those that nobody else would tell of."""
+        """Return the uploads that this node received, and those of lost nodes."""
         return [self.record(token) for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE)]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
-        """What another node has taken in is to be had here, too. The entries that had to go for it."""
+        """Register an upload that another node received; return the entries that were evicted for it."""
         token, name, left = record.text("token"), record.text("name"), record.number("left", 0.0)
         size, created = record.integer("size", 0), record.number("created_at")
         if not self.shared or not _TOKEN.fullmatch(token) or not _NAME.fullmatch(name):
@@ -159,12 +162,12 @@ class UploadRegistry:
         return self._registry.adopt(entry, now)
 
     def missing(self, node: str, rows: Sequence[JsonObject]) -> list[str]:
-        """Of what a node has taken in, the tokens that it says no more."""
+        """Return the tokens of the node's uploads that are missing in its list."""
         there = {row.text("token") for row in rows}
         return [token for token, upload in self._owned.items() if upload.node == node and token not in there]
 
     def mark_orphaned(self, node: str, *, tell: bool) -> None:
-        """A node is gone; what it has taken in is everybody's. `tell` those who may not have heard of it."""
+        """Mark the uploads of a lost node as ownerless. With `tell`, broadcast them to nodes that may not have them."""
         for token, upload in self._owned.items():
             if upload.node == node:
                 upload.node = NO_NODE

@@ -1,7 +1,7 @@
-"""The relay as its own authorisation server for MCP clients elsewhere: OAuth 2.1 as the Model Context Protocol has it.
+"""The relay as authorization server for remote MCP clients: OAuth 2.1 as the Model Context Protocol profiles it.
 
-Authorisation code with PKCE (S256) for public clients, which register themselves. What an owner allows is a session
-like that of a phone, with one grant, listed and ended as those are; its tokens open `/mcp` and nothing else.
+Authorization code with PKCE (S256) for public clients, which register themselves. A consent of the owner creates a
+paired session with one grant, which is listed and revoked like a phone's. Its tokens open `/mcp` and nothing else.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ __all__ = ["AuthorizationServer"]
 FORM = b"application/x-www-form-urlencoded"
 NO_STORE = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))  # RFC 6749 section 5.1
 CODE_REUSED_TEXT = "an authorisation code was shown twice, or by another"
-SURFACE = "mcp"  # how its session is listed
+SURFACE = "mcp"  # client surface of its sessions
 
 
 class AuthorizationServer:
-    """The handlers of the routes, and what waits for the owner."""
+    """Handlers of the OAuth routes, and the pending consent requests."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
@@ -70,20 +70,20 @@ class AuthorizationServer:
     def _timer(self) -> Timer:
         return self._relay.engine.timers.timer(self._expire)
 
-    # --- what describes us ---
+    # --- metadata ---
 
     def protected_resource_metadata(self, request: Request) -> Response:
-        """RFC 9728."""
+        """Return the protected resource metadata (RFC 9728)."""
         return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
     def server_metadata(self, request: Request) -> Response:
-        """RFC 8414."""
+        """Return the authorization server metadata (RFC 8414)."""
         return json_response(200, server_metadata(self._place(request)), NO_STORE)
 
     # --- for clients ---
 
     def register(self, request: Request) -> Response:
-        """RFC 7591. Nothing is kept: decision 152."""
+        """Register a client (RFC 7591). Nothing is stored: decision 152."""
         self._place(request)
         try:
             client = parse_client(request.json_object())
@@ -93,7 +93,7 @@ class AuthorizationServer:
         return json_response(201, client_metadata(client), NO_STORE)
 
     def token(self, request: Request) -> Flow[Response]:
-        """RFC 6749 section 3.2: a code, or a refresh token, for new tokens."""
+        """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2)."""
         form = self._form(request)
         check_resource(form.get("resource"), self._place(request) + MCP_PATH)
         match form.get("grant_type"):
@@ -107,7 +107,7 @@ class AuthorizationServer:
                 raise Refused(400, "unsupported_grant_type", "grant_type: authorization_code or refresh_token")
 
     def revoke(self, request: Request) -> Flow[Response]:
-        """RFC 7009: with either token all ends that the owner has allowed. Of others there is nothing to say."""
+        """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored."""
         token = self._form(request).get("token", "")
         relay = self._relay
         now = relay.engine.now
@@ -122,12 +122,12 @@ class AuthorizationServer:
     # --- for browsers ---
 
     def authorize(self, request: Request) -> Response:
-        """RFC 6749 section 3.1: take a question, and have its page wait for the owner."""
+        """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1)."""
         relay = self._relay
         try:
             place = self._place(request)
             if request.headers.get(b"sec-fetch-dest") not in (None, b"document"):
-                # A picture or a frame of another page would use up what its reader may ask.
+                # An image or frame in another page would use up the consent requests of the page's reader.
                 raise Refused(400, "invalid_request", "a browser goes to this page, other pages do not load it")
             query = parse_form(parse_query_list(request.raw_query))
             client = decode_client_id(query.get("client_id", ""))
@@ -146,13 +146,13 @@ class AuthorizationServer:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
                 return redirect_to(add_query_fields(redirect, **fields, iss=place))
-            # Anybody may register any address: whoever is led there without having been asked was led by a stranger.
+            # Any site can register any address: to redirect there without consent would be an open redirect.
             return error_page(refused.status, refused.message)
         self._watch()
         return redirect_to(f"wait/{consent.ticket}")
 
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
-        """The page of a question; once there is an answer, the way back to the client."""
+        """Return the waiting page; after the owner's answer, redirect to the client."""
         return self._brought("ticket", request.params["ticket"], self._wait, request)
 
     def _wait(self, request: Request) -> Response:
@@ -162,7 +162,7 @@ class AuthorizationServer:
         if consent is None or place is None:
             return expired_page()
         asked = consent.question
-        if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # which takes no code along
+        if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # HEAD issues no code
             return waiting_page(asked.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
             return expired_page()
@@ -171,10 +171,10 @@ class AuthorizationServer:
         error = None if code else "access_denied"
         return redirect_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
 
-    # --- for the owner, by the local door ---
+    # --- for the owner, by local access ---
 
     def show_consent(self, request: Request) -> Response | Flow[Response]:
-        """What the owner is asked."""
+        """Return the consent request for the owner."""
         return self._brought("code", request.params["code"], self._question, request)
 
     def _question(self, request: Request) -> Response:
@@ -195,7 +195,7 @@ class AuthorizationServer:
         return json_response(200, body, NO_STORE)
 
     def answer_consent(self, request: Request) -> Response | Flow[Response]:
-        """Yes or no, with the ballot of the question: `{"ballot", "allow", "scope"?, "ttl_seconds"?}`."""
+        """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot."""
         return self._brought("code", request.params["code"], self._answer, request)
 
     def _answer(self, request: Request) -> Response:
@@ -214,10 +214,10 @@ class AuthorizationServer:
         relay.engine.log(Level.INFO, "agent answered", client=asked.client.name, allowed=allowed is not None)
         return json_response(200, {"ok": True, "allowed": allowed is not None, "client_name": asked.client.name})
 
-    # --- for the other nodes of a service: a question is at one of them ---
+    # --- for the other nodes: a consent request is at one of them ---
 
     def release_consent(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
-        """Tell another node a question that it looks for; it is here no more then. A code that was traded is over."""
+        """Move a consent request to another node. For a code that was exchanged already, revoke its session."""
         engine = self._relay.engine
         consent = self.consents.find(by, value, engine.now)
         if consent is None:
@@ -230,7 +230,7 @@ class AuthorizationServer:
         self._watch()
 
     def adopt_consent(self, record: JsonObject) -> None:
-        """A question that another node has given away."""
+        """Take over a consent request that another node has released."""
         consent = parse_consent(record, self._relay.engine.now)
         if consent is not None:
             self.consents.adopt_from_node(consent)
@@ -239,7 +239,7 @@ class AuthorizationServer:
     def _brought(
         self, by: str, value: str, then: Callable[[Request], Response], request: Request
     ) -> Response | Flow[Response]:
-        """What `then` makes of a question, once it is here if another node has it."""
+        """Return the result of `then`, after a lookup of the consent request at other nodes if it is not here."""
         seeking = self._lookup(by, value)
         return then(request) if seeking is None else _after(seeking, then, request)
 
@@ -310,7 +310,8 @@ class AuthorizationServer:
         relay = self._relay
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
-        stored = yield from relay.save(session, again=again)  # where that fails, a restart asks the owner anew
+        # If that fails, the client needs a new consent after a restart.
+        stored = yield from relay.save(session, again=again)
         if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
             raise Refused(400, "invalid_grant", "the session was revoked")
         yield from relay.coordinator.flush_best_effort()
@@ -324,7 +325,7 @@ class AuthorizationServer:
         return json_response(200, body, NO_STORE)
 
     def _misused(self, session: PairedSession | None, why: str) -> Flow[None]:
-        """Somebody else may have what was given: it is over for both."""
+        """Revoke a session whose code or token may have been stolen."""
         if session is not None and session.is_active(self._relay.engine.now.wall):
             self._relay.engine.log(Level.WARNING, why, session=session.token_prefix, client=session.device_name)
             yield from self._relay.revoke(session, why)

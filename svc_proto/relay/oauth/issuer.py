@@ -1,7 +1,7 @@
-"""Where a caller has found the relay: what OAuth calls the issuer, and where `/mcp` is for him.
+"""Issuer URL of the relay for a client: the base of its OAuth endpoints and of `/mcp`.
 
-It is read off his request, since a relay goes by several names; he that lies about it lies to himself. Over plain HTTP
-from elsewhere there is no such place: tokens would be read on the way (RFC 6749 section 1.6).
+The Host header gives the URL, since a relay has several names. A client that forges the header only misleads itself.
+Over plain HTTP from other hosts there is no issuer: tokens could be read in transit (RFC 6749 section 1.6).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]
 
 
 def issuer_url(relay: Relay, request: Request) -> str | None:
-    """Our address without a slash at its end, such as `https://home.example/relay`; None where secrets are not safe."""
+    """Return our URL without a final slash, such as `https://home.example/relay`; None without confidentiality."""
     host = request.headers.get(b"host") or b""
     if not _HOST.fullmatch(host) or not relay.proxies.is_confidential(request):
         return None
@@ -33,7 +33,7 @@ def issuer_url(relay: Relay, request: Request) -> str | None:
 
 
 def challenge_headers(relay: Relay, request: Request, status: int) -> tuple[tuple[bytes, bytes], ...]:
-    """How a refusal at `/mcp` names the way in (RFC 6750 section 3, RFC 9728 section 5.1); nothing, if that is shut."""
+    """Return the challenge of refusals at `/mcp` (RFC 6750 section 3, RFC 9728 section 5.1); none without an issuer."""
     place = issuer_url(relay, request)
     if place is None:
         return ()

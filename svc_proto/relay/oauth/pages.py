@@ -1,6 +1,6 @@
-"""What a browser is shown that an OAuth client has sent: the word for the owner, or why nothing comes of it.
+"""HTML pages for the browser that an OAuth client has opened: the code for the owner, or an error.
 
-The pages run no script, load nothing, and stand in no frame. Whatever a client says of itself is text.
+The pages have no script, load nothing, and cannot be framed. All data of the client is escaped.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FIELDS = (
         % _HASH,
     ),
 )
-REFRESH_HEADER = (b"refresh", b"2")  # s after which the browser asks anew
+REFRESH_HEADER = (b"refresh", b"2")  # s until the browser reloads
 
 
 def waiting_page(name: str, code: str) -> Response:
-    """The word that the owner is to type, until he has answered."""
+    """Return the page with the code that the owner is to type; it reloads until the owner has answered."""
     return _page(
         200,
         "Waiting for the owner",
@@ -52,17 +52,17 @@ def waiting_page(name: str, code: str) -> Response:
 
 
 def expired_page() -> Response:
-    """The question has been answered, or nobody has done so in time."""
+    """Return the page for a consent request that is answered or expired."""
     return _page(404, "This question is over", "<p>Go back to the agent, and connect again if it asks for that.</p>")
 
 
 def error_page(status: int, why: str) -> Response:
-    """Nothing can be asked; nobody is led anywhere, since the way may be a stranger's."""
+    """Return the error page. It never redirects, since the redirect URI may be an attacker's."""
     return _page(status, "This cannot be asked", f"<p>The agent has sent you here with a mistake: {escape(why)}.</p>")
 
 
 def redirect_to(url: str) -> Response:
-    """Send the browser on, with a GET."""
+    """Redirect the browser with a GET."""
     return Response(303, Headers(((b"location", url.encode("ascii")), *PRIVATE)))
 
 

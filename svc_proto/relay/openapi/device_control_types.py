@@ -1,6 +1,6 @@
-"""Commands to a phone as types: what a caller says, as `machines.arguments` checks it. More members reach the phone.
+"""Types of commands to a phone, from the rules of `machines.device_control_arguments`. Other members are passed on.
 
-Phones read numbers and booleans through text, so `12` and `"12"` are the same.
+Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ QUERY_TYPES_BY_RULE: Mapping[str, Any] = {"whole": int, "flag": BooleanOrWord}
 
 
 def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
-    """A type of JSON as `schema.json_schema` reads one: a phone's selector, and what the rules are about."""
+    """Return a JSON type for `schema.json_schema`: a phone's selector and the arguments of the rules."""
     hints = get_type_hints(SelectorJson, include_extras=True)
     for each in rules:
-        there = each.required or kinds is QUERY_TYPES_BY_RULE  # else a null is as good as nothing
+        there = each.required or kinds is QUERY_TYPES_BY_RULE  # else null counts as absent
         hints |= {name: kinds[kind] if there else kinds[kind] | None for name, kind in each.types.items()}
     required = frozenset(name for each in rules if each.required for name in each.types)
     words = "; ".join(each.words for each in rules if each.words)
@@ -45,4 +45,4 @@ ARGUMENTS = {path: _taken(path, rules, TYPES_BY_RULE) for (method, path), rules 
 """The bodies of POST; other routes take nothing but a selector."""
 
 QUERIES = {path: _taken(path, rules, QUERY_TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "GET"}
-"""The same for GET."""
+"""The query parameters of GET."""

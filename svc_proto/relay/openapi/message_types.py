@@ -1,6 +1,6 @@
-"""The messages of the relay's WebSocket as types: the payload of each envelope, by channel and type.
+"""Types of the messages of the relay's WebSocket: the payload of each envelope, by channel and type.
 
-An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an answer has the id of what it answers.
+An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an answer has the id of its request.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
@@ -282,7 +282,7 @@ CLIENT_MESSAGES: Mapping[str, type] = {
     "tui tui.resize": TuiResizeJson,
     "tui tui.detach": AnyObjectJson,
 }
-"""What clients say, by channel and type."""
+"""Messages from clients, by channel and type."""
 
 SERVER_MESSAGES: Mapping[str, type] = {
     "system auth.ok": AuthOkJson,
@@ -302,4 +302,4 @@ SERVER_MESSAGES: Mapping[str, type] = {
     "tui tui.rpc.response": TuiRpcJson,
     "tui tui.rpc.event": TuiRpcJson,
 }
-"""What the relay says."""
+"""Messages from the relay."""

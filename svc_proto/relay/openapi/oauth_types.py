@@ -1,4 +1,4 @@
-"""What an OAuth client of `/mcp` is sent and answers, as types: for the relay's document (`relay.says`)."""
+"""Types of the requests and answers of OAuth clients, for the relay's OpenAPI document (`relay.openapi.operations`)."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from typing import Annotated, Literal, Required, TypeAlias, TypedDict

@@ -1,6 +1,7 @@
-"""What the relay is sent and answers, as types: for its document (`relay.says`). The writers are beside the routes.
+"""Types of the relay's requests and answers, for its OpenAPI document (`relay.openapi.operations`).
 
-What clients send is `total=False`: all of it may be left out, unless it says `Required`.
+The routes have the code that writes these objects. Types of requests are `total=False`: each member is optional unless
+it is marked `Required`.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
@@ -71,7 +72,7 @@ class SecurityJson(TypedDict):
 
 
 class SecurityChangeJson(TypedDict):
-    """Whether API keys may arrive from other hosts without TLS."""
+    """Permission for API keys from other hosts without TLS."""
 
     allow_insecure_api_bearer: bool
 
@@ -345,7 +346,7 @@ class MediaEntriesJson(TypedDict):
 
 
 class MediaQueryJson(TypedDict, total=False):
-    """Whether expired files are included."""
+    """Choice to include expired files."""
 
     include_expired: Annotated[str, "1: include expired files"]
 

@@ -1,6 +1,7 @@
-"""The voice routes as types: for the relay's document. Writers: `voice.views`, `voice.options`, `voice.basic`.
+"""Types of the voice routes, for the relay's OpenAPI document.
 
-Clients in use decode them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
+The objects are written by `voice.settings_views`, `voice.provider_options` and `voice.basic`. Clients in use decode
+them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
@@ -45,7 +46,7 @@ class SttProviderJson(TypedDict):
 
 
 class VoiceEnvironmentJson(TypedDict):
-    """Whether voice engines are available."""
+    """Availability of voice engines."""
 
     available: bool
     warnings: list[str]
@@ -171,7 +172,7 @@ class OutputSettingsJson(VoiceModeSettingsJson):
 
 
 class PromotionJson(TypedDict):
-    """When a run continues in the background."""
+    """Conditions under which a run continues in the background."""
 
     enabled: bool
     promote_after_ms: NonNegativeInt
@@ -263,7 +264,7 @@ class ChoiceCheckJson(TypedDict):
 
 
 class ChoiceCheckedJson(TypedDict):
-    """Whether the choice is valid."""
+    """Result of the validation of a choice."""
 
     success: Literal[True]
     mode: str

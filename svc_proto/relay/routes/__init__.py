@@ -1,1 +1,1 @@
-"""The HTTP routes of the relay, one file a theme."""
+"""The HTTP routes of the relay, one module for each topic."""

@@ -1,7 +1,7 @@
 """Device Control: one table of routes, each forwarded to a phone over its WebSocket (wire bridge 2 and 3).
 
-The command that waits lives in `machines.bridge`, which settles it exactly once: by the phone's answer, by the loss of
-its socket, or after 30 seconds. There is no other table of who waits, and no other deadline.
+A pending command is in `machines.bridge_commands`, which completes it exactly once: with the phone's answer, with the
+loss of its socket, or after 30 seconds. No other table has pending commands or deadlines.
 """
 
 from __future__ import annotations
@@ -77,17 +77,18 @@ DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
 """Every (method, path) that is forwarded: the 34 paths of SPEC.md, `/clipboard` twice, and the self-foreground
 route in both spellings. A phone is sent the original one, whichever was called."""
 
-COMMAND_TEMPLATE = (  # as `write_envelope` would; ids, methods and paths have nothing to escape
+# Equal to the text of `write_envelope`; ids, methods and paths need no escaping.
+COMMAND_TEMPLATE = (
     '{"channel":"bridge","type":"bridge.command","id":"%s","payload":'
     '{"request_id":"%s","method":"%s","path":"%s","params":%s,"body":%s}}'
 )
 NOTHING: Mapping[str, object] = {}
-_INFO = Level.INFO  # as in `machines.session`
+_INFO = Level.INFO  # as in `machines.paired_session`
 PATH_ALIASES = {SVC.self_foreground: HERMES.self_foreground}
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of Device Control."""
     control = _DeviceControlRoutes(relay)
     return [
         Route(method=method, pattern=path, access=RelayAccess.BRIDGE, handler=control.forward)
@@ -111,12 +112,12 @@ class _DeviceControlRoutes:
 
 
 class _PendingCommandResponse(Deferred):
-    """What came of a command, as the answer to its request."""
+    """Outcome of a pending command as the response to its request."""
 
     __slots__ = ()
 
     def to_result(self, outcome: CommandOutcome) -> Response:
-        """As the phone, or the relay, has it."""
+        """Return the response with the phone's answer, or with the relay's own."""
         if outcome.text:
             return Response(outcome.status, JSON_ALONE, outcome.text.encode("utf-8"))
         return json_response(outcome.status, outcome.body, outcome.headers)
@@ -132,15 +133,15 @@ def send_command(
     tell: Callable[[CommandOutcome], bool],
     said: str = "",
 ) -> CommandOutcome | None:
-    """Have a phone do what a row of the table says. `Refused` before it reaches one.
+    """Send the command of a table row to a phone. Raises `Refused` before anything is sent.
 
-    `said` is JSON that says all of `given`, where there is some: if nothing is taken out it goes to the phone as it is.
-    `tell` is called once, within 30 s, with what came of it, and says whether anybody still cares; not if that is
-    returned, since it could not be sent.
+    `said` is the JSON text of `given`, if there is one: it is sent unchanged if no member is removed. `tell` is called
+    once, within 30 s, with the outcome, and returns whether the request is still open. An outcome that is returned
+    here, because the command could not be sent, is not reported again.
     """
     engine = relay.engine
     selector, params, body = split_selector(query, given)
-    left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # nobody has been asked yet
+    left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # the phone is to ask the user
     check_arguments(method, path, params if method == "GET" else body)
     phone, line = relay.phone_for(selector)
     if left_to_it and not phone.asks_its_user:
@@ -156,7 +157,8 @@ def send_command(
         said = shown
     elif not said or len(body) != len(given):
         said = strict_json.dumps(body)
-    relay.bridge.begin(  # in their order, as in `engine.server`
+    # Positional, as in `engine.server_channel`.
+    relay.bridge.begin(
         request_id,
         phone.socket,
         method,
@@ -182,7 +184,7 @@ def send_command(
 
 @frozen
 class _OutcomeLogger:
-    """Tells what came of a command, and logs it if somebody still cared."""
+    """Reports the outcome of a command, and logs it if the request is still open."""
 
     engine: Engine
     by: PairedSession
@@ -195,15 +197,15 @@ class _OutcomeLogger:
             self.note(outcome)
 
     def note(self, outcome: CommandOutcome) -> None:
-        # What the command was about, and what came of it in words, is nobody's business.
+        # The command's arguments and the text of its answer are private.
         what = {"phone": self.phone.name, "command": self.command, "status": outcome.status}
         self.engine.log(_INFO, "phone driven", by=self.by.device_name, session=self.by.token_prefix, **what)
 
 
 def _arguments(request: Request) -> tuple[dict[str, object], str]:
-    """The body of a POST without null members; what is not a JSON object counts as empty (wire bridge 2.1).
+    """Return the body of a POST without null members; anything but a JSON object counts as empty (wire bridge 2.1).
 
-    And its text, if that is short, says no more than this, and has no escapes: names stand there as they are
+    The text is returned as well if it is short, without nulls and without escapes: member names are literal then
     (decision 189).
     """
     body = request.body

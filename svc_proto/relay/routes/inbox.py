@@ -1,4 +1,4 @@
-"""What is left for the host: pasted images (wire core 7.1), and the notifications of phones (7.3)."""
+"""Inbox of the host: pasted images (wire core 7.1) and notifications of phones (7.3)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["INBOX_BODY_LIMIT", "routes"]
 
-INBOX_BODY_LIMIT = 34 * MIB  # bytes: 25 MiB as base64, and what is around it (wire core 7.1)
+INBOX_BODY_LIMIT = 34 * MIB  # bytes: 25 MiB as base64, and the other members (wire core 7.1)
 NONCE = 8  # bytes
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of the inbox."""
     view = _InboxRoutes(relay)
     return [
         Route(

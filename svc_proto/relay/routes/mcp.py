@@ -1,4 +1,4 @@
-"""`/mcp`: the phones for any agent that speaks the Model Context Protocol, by Streamable HTTP."""
+"""`/mcp`: the phones for agents over the Model Context Protocol, by Streamable HTTP; and the owner's consent routes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of MCP."""
 
     def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:
         name = request.headers.get(b"mcp-session-id") or b""

@@ -1,7 +1,7 @@
 """Media: register a file of the host, upload one, fetch one by token or by path, inspect the registry (wire core 6).
 
-`POST /media` is playback control and stands with the Device Control routes. Under `/media/` the words `register`,
-`upload`, `by-path` and `inspect` win over a token, whatever the method.
+`POST /media` is playback control and belongs to the Device Control routes. Under `/media/` the words `register`,
+`upload`, `by-path` and `inspect` take precedence over a token, whatever the method.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON_LIMIT", "routes"]
 
-JSON_LIMIT = 34 * MIB  # bytes of an upload as JSON, which is held in memory: 413
+JSON_LIMIT = 34 * MIB  # bytes of an upload as JSON, which is kept in memory: 413
 MULTIPART_EXTRA = 2 * MIB  # bytes of a multipart body besides the file
-CREATE_TIMEOUT = 30.0  # s, for an empty file
+CREATE_TIMEOUT = 30.0  # s, to create an empty file
 DEFAULT_NAME = "upload.bin"
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of media."""
     view = _MediaRoutes(relay)
     cap = relay.config.media_max_size_mb * MIB
     return [
@@ -74,7 +74,7 @@ class _MediaRoutes:
         self._relay = relay
 
     def register(self, request: Request) -> Flow[Response]:
-        """Every refusal is a 400, too large and outside of the roots included (wire core 6.1)."""
+        """Register a file; every refusal is 400, also for a file too large or outside the roots (wire core 6.1)."""
         media = self._relay.media
         body = request.json_object()
         content_type = content_type_field(body.get("content_type"), "content_type")
@@ -94,7 +94,7 @@ class _MediaRoutes:
         return json_response(200, {**_registered(entry), "sensitive": entry.sensitive})
 
     def upload(self, request: Request) -> Flow[Response]:
-        """A file in the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
+        """Store the file of the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
         relay = self._relay
         upload = _MediaUploadFile(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
         try:
@@ -109,7 +109,7 @@ class _MediaRoutes:
         finally:
             upload.abandon()
         if relay.media.uploads.shared:
-            yield from relay.coordinator.flush_best_effort()  # so that it outlives this node
+            yield from relay.coordinator.flush_best_effort()  # the upload then survives this node
         relay.engine.log(Level.INFO, "media uploaded", size=entry.size, content_type=entry.content_type)
         return json_response(200, _registered(entry))
 
@@ -144,38 +144,38 @@ class _MediaRoutes:
 
 
 class _MediaUploadFile(IncomingFile):
-    """`abandon` deletes what was finished, too, unless it was registered."""
+    """File of an upload. `abandon` also deletes a finished file, unless it was registered."""
 
     def __init__(self, engine: Engine, media: MediaService, owner: str) -> None:
         super().__init__(engine, max_size=media.max_size, noun="file")
         self._media = media
         self._owner = owner
-        self._reserved = 0  # bytes of what the session may have
-        self._digest = sha256()  # of what is to be an object
+        self._reserved = 0  # bytes of the session's quota
+        self._digest = sha256()  # of the future object
         self._path: str | None = None
         self._name: str
         self._content_type: str
 
     def begin_part(self, part: PartBegin) -> Flow[None] | None:
-        """The first part named `file` is it."""
+        """Begin with the first part named `file`."""
         if part.name != "file":
             return None
         content_type = content_type_field(part.content_type or ANY_TYPE, "file")
         return self.begin(display_name(part.filename), content_type)
 
     def begin(self, name: str | None, content_type: str) -> Flow[None]:
-        """Create the file; its extension is kept."""
+        """Create the file with the extension of its name."""
         self._name = name or DEFAULT_NAME
         self._content_type = content_type
         extension = _EXTENSION.search(self._name)
         return self.create(extension[0].lower() if extension is not None else "", within=CREATE_TIMEOUT)
 
     def too_large(self, limit: int) -> Refused:
-        """The refusal of a file that is larger than may be: 413."""
+        """Return the refusal 413 of a file that is too large."""
         return _too_large(limit)
 
     def write(self, data: bytes) -> Flow[None]:
-        """See `IncomingFile`; `Refused` 507 over what the session may have."""
+        """Append data; raise `Refused` 507 above the session's quota."""
         if data and self.size + len(data) <= self._media.max_size:
             self._media.reserve_quota(self._owner, len(data))
             self._reserved += len(data)
@@ -184,7 +184,7 @@ class _MediaUploadFile(IncomingFile):
         yield from super().write(data)
 
     def register(self) -> Flow[MediaEntry]:
-        """Finish the file and give it to the registry, under the path where it really is."""
+        """Finish the file and register it under its real path."""
         engine = self.engine
         path = self._path = yield from self.finish()
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
@@ -195,14 +195,14 @@ class _MediaUploadFile(IncomingFile):
         finally:
             engine.emit(ReleaseFile(opened.handle))
         if kept == opened.real_path:
-            self._path = None  # else it is elsewhere now
+            self._path = None  # else the data is elsewhere now
         size, self._reserved = self._reserved, 0
         return self._media.register(
             kept, content_type=self._content_type, file_name=self._name, size=size, owner=self._owner, shown=shown
         )
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Delete the file and release its quota, unless it was registered."""
         super().abandon()
         if self._reserved:
             self._media.uploads.release_quota(self._owner, self._reserved)

@@ -1,4 +1,4 @@
-"""Where OAuth clients, and the browsers that they send, come in. See `svc_proto.relay.oauth.authorization_server`."""
+"""Routes of OAuth clients and their browsers. See `svc_proto.relay.oauth.authorization_server`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 
 __all__ = ["metadata_routes", "routes"]
 
-SMALL = 16 * 1024  # bytes of a body: a registration of eight redirect URIs has three thousand
+SMALL = 16 * 1024  # bytes of a body; a registration of eight redirect URIs has three thousand
 
 
 def metadata_routes(oauth: AuthorizationServer) -> list[Route]:
-    """What is under `/.well-known/`."""
+    """Return the routes under `/.well-known/`."""
     row = partial(Route, method="GET", access=RelayAccess.PUBLIC, body_limit=0)
     return [
         row(pattern=METADATA, handler=oauth.protected_resource_metadata),
         row(pattern=f"{METADATA}{MCP_PATH}", handler=oauth.protected_resource_metadata),
         row(pattern="/.well-known/oauth-authorization-server", handler=oauth.server_metadata),
-        # Where the issuer has a path, clients look for it here (RFC 8414 section 5): a proxy leads them to us.
+        # Clients use this path for an issuer with a path (RFC 8414 section 5); a proxy forwards it.
         row(pattern="/.well-known/openid-configuration", handler=oauth.server_metadata),
     ]
 
 
 def routes(oauth: AuthorizationServer) -> list[Route]:
-    """What is under `/oauth/`."""
+    """Return the routes under `/oauth/`."""
     row = partial(Route, access=RelayAccess.PUBLIC)
     return [
         row(method="POST", pattern="/oauth/register", handler=oauth.register, body_limit=SMALL),

@@ -1,4 +1,4 @@
-"""Make and register pairing codes: programs on the relay's own host only (wire core 2)."""
+"""Create and register pairing codes, for programs on the relay's own host only (wire core 2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of pairing."""
     view = _PairingRoutes(relay)
     return [
         Route(method="POST", pattern="/pairing", access=RelayAccess.LOOPBACK, handler=view.create_code),
@@ -37,7 +37,7 @@ class _PairingRoutes:
         self._relay = relay
 
     def create_code(self, request: Request) -> Flow[Response]:
-        """For programs of this host, such as its agent: no operator registers anything, so no block is cleared."""
+        """Create a code for a program of this host, such as its agent; unlike `register`, clear no block."""
         relay = self._relay
         code = new_code(relay.engine.entropy)
         yield from relay.coordinator.register_code(code, PairingMeta())
@@ -74,7 +74,7 @@ class _PairingRoutes:
     def _register(self, code: str, meta: PairingMeta) -> Flow[None]:
         relay = self._relay
         yield from relay.coordinator.register_code(code, meta)
-        relay.limiter.clear()  # spec: a successful registration clears all blocks
+        relay.limiter.clear()  # specification: a successful registration clears all blocks
         relay.engine.log(Level.INFO, "pairing code registered")
 
     def _expires_at(self) -> int:

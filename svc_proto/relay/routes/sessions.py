@@ -21,7 +21,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of paired sessions."""
     view = _SessionRoutes(relay)
     one = "/sessions/{token_prefix}"
     return [
@@ -61,7 +61,7 @@ class _SessionRoutes:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
         session = _only((yield from self._found(_prefix(request))))
-        # The operator, through the local door, is not bound by what sessions may do.
+        # The operator is not bound by the policy for sessions.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
             raise Refused(403, "self_only", "a session may only change itself here")
@@ -89,7 +89,7 @@ class _SessionRoutes:
         return json_response(200, body)
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
-        """What is active and named so, here or in the store."""
+        """Return the active sessions with this prefix, here or in the store."""
         relay = self._relay
         found = relay.sessions.find(prefix, relay.engine.now)
         if not found:
@@ -99,9 +99,9 @@ class _SessionRoutes:
 
 
 def _prefix(request: Request) -> str:
-    """What names a session: some of the first eight characters of its token, or all of it.
+    """Return the part of a token that names a session: up to its first eight characters, or the whole token.
 
-    Of a token its hash and eight characters are known: what lies between cannot be compared, so nothing is done by it.
+    Only the hash and eight characters of a token are stored, so a longer part cannot be compared and is refused.
     """
     prefix = request.params["token_prefix"]
     if PREFIX_LENGTH < len(prefix) < TOKEN_LENGTH:

@@ -1,4 +1,4 @@
-"""Health, info, the security switch, bridge status and activity, and the WebSocket itself (wire core 8, bridge 4)."""
+"""Health, info, security settings, bridge status and activity, and the WebSocket itself (wire core 8, bridge 4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of the status."""
     view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
         Route(method="GET", pattern="/ws", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),

@@ -1,6 +1,6 @@
-"""Basic voice: what is configured, a recording to text, a text to an audio file (wire terminal-voice 3).
+"""Basic voice: configuration, speech to text, text to an audio file (wire terminal-voice 3).
 
-Refusals of these three routes are `{"success": false, "error": …}`, but for those of the gate.
+Refusals of these three routes are `{"success": false, "error": …}`, except for those of the authorizer.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_BUSY", "routes"]
 
-MAX_BUSY = 64  # recordings and texts that are worked on at once: 503
+MAX_BUSY = 64  # concurrent recordings and texts; a further one: 503
 RETRY = ((b"retry-after", b"5"),)
 NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg", "audio/flac": "tts.flac"}
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of basic voice."""
     view = _BasicVoiceRoutes(relay)
     config, transcribe, synthesize = BASIC_PATHS
     return [
@@ -56,14 +56,14 @@ def routes(relay: Relay) -> list[Route]:
 class _BasicVoiceRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self._busy = 0  # callers who are spoken or listened to
+        self._busy = 0  # requests in progress
 
     def config(self, request: Request) -> Flow[Response]:
         answer = yield from BasicVoice(self._relay.voice_side.voice).config(profile_of(request.query))
         return json_response(200, answer)
 
     def with_concurrency_limit(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
-        """Each holds a recording on the disk, or a file of sound in memory."""
+        """Limit concurrency: each request holds a recording on the disk, or an audio file in memory."""
         if self._busy >= MAX_BUSY:
             raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)
         self._busy += 1

@@ -1,7 +1,7 @@
 """Settings and sessions of speech output, of the realtime lab and of the realtime agent.
 
-The three families have the same six routes each (wire terminal-voice 4.3 to 4.7, 5, 6.1): show, change, options,
-validate; a session is made by a POST, and spoken with over the WebSocket that the answer names. Refusals are text.
+Each of the three modes has the same six routes (wire terminal-voice 4.3 to 4.7, 5, 6.1). They show, change and validate
+settings, list options, create a session by POST, and open its WebSocket, which the answer names. Refusals are text.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-MAX_RATE = 10_000_000  # Hz, of a choice that is to be checked
-VOICE_MODES = (  # a name as `voice_side` has its sessions, who may ask, who may speak, and what for
+MAX_RATE = 10_000_000  # Hz, of a choice to validate
+# Name of the session manager, access to the routes, access to the WebSocket, view.
+VOICE_MODES = (
     ("output", RelayAccess.VOICE_TTS, RelayAccess.VOICE_OUTPUT_SOCKET, OUTPUT_VIEW),
     ("lab", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, LAB_VIEW),
     ("agent", RelayAccess.VOICE_REALTIME, RelayAccess.VOICE_REALTIME_SOCKET, AGENT_VIEW),
@@ -48,7 +49,7 @@ VOICE_MODES = (  # a name as `voice_side` has its sessions, who may ask, who may
 
 
 def routes(relay: Relay) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of all voice modes."""
     return [row for theme in VOICE_MODES for row in _VoiceModeRoutes(relay, *theme).rows()]
 
 
@@ -117,7 +118,7 @@ class _VoiceModeRoutes:
     # --- helpers ---
 
     def _settings(self, request: Request, body: Mapping[str, object] | None = None) -> Flow[AnySettings]:
-        """Of the profile that the request names."""
+        """Return the settings of the profile that the request names."""
         found: Flow[AnySettings]
         found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
@@ -138,7 +139,7 @@ class _VoiceModeRoutes:
 
 
 def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInfo) -> AnySettings:
-    """What the body says, else what is set, if this provider has it, else what comes first; as `choose` has it."""
+    """Return the choice of the body, with missing members from the settings or else from the provider's defaults."""
     if settings.provider != info.id:
         settings = evolve(settings, **info.default_options(settings.sample_rate))
     names = [name for name in ("language", "model", "voice") if hasattr(settings, name)]

@@ -1,8 +1,8 @@
-"""How shells are found and started on this host, with tmux or without (wire terminal 1.4).
+"""Launcher of shells on this host, with or without tmux (wire terminal 1.4).
 
-tmux runs on a socket and a configuration of its own, so that the user's settings are neither read nor altered, and each
-service home has its own, so that two relays share no session and no environment. Its targets are always exact
-(`=name`): by default tmux takes a name for a prefix and a pattern.
+tmux has a socket and a configuration of its own, so that the user's settings are neither read nor altered. Each service
+home has its own, so that two relays share no session and no environment. Targets are always exact (`=name`): by default
+tmux matches a name as a prefix and a pattern.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["ShellLauncher"]
 
 FALLBACKS = ("/bin/bash", "/bin/sh")
-SOCKET_DIGITS = 12  # of the hash of the service home; its path could be too long for a socket's
+SOCKET_DIGITS = 12  # of the hash of the service home, whose path could be too long for a socket's name
 REPLAY_LINES = 200  # wire terminal 1.4
-MAX_BEGUN = 256  # names of sessions: the one that was begun first is forgotten
-KILL_TIMEOUT = 11.0  # s, a little more than the command itself is given to start and to end
+MAX_BEGUN = 256  # session names; the oldest is dropped
+KILL_TIMEOUT = 11.0  # s, a little more than the command's own timeout
 LIST_FORMAT = "#{session_name} #{session_attached} #{session_windows} #{session_created}"
 TMUX_CONF = b"""# Written by the relay at each start.
 set -g escape-time 0
@@ -46,7 +46,7 @@ set -g status off
 
 
 class ShellLauncher:
-    """The host's shells. `prepare` looks for tmux once, at the start."""
+    """Launcher of the host's shells. `prepare` looks for tmux once, at the start."""
 
     def __init__(self, engine: Engine, config: RelayConfig) -> None:
         self._engine = engine
@@ -55,11 +55,11 @@ class ShellLauncher:
         self.tmux: str | None = None
         self.prefix = f"{config.brand.name}-"
         self._socket = f"{config.brand.scheme}-{sha256_hex(config.home)[:SOCKET_DIGITS]}"
-        self.begun: ExpiringMap[str, bool] = ExpiringMap(MAX_BEGUN)  # sessions of tmux, some of which may have ended
-        self.inherit = (*INHERITED, *config.terminal_env)  # of the shells, and of tmux, which hands it on
+        self.begun: ExpiringMap[str, bool] = ExpiringMap(MAX_BEGUN)  # tmux sessions, some of which may have ended
+        self.inherit = (*INHERITED, *config.terminal_env)  # environment of the shells, and of tmux, which passes it on
 
     def prepare(self) -> Flow[None]:
-        """Find tmux and write its configuration; without a writable folder it runs without one."""
+        """Find tmux and write its configuration; without a writable folder tmux runs without one."""
         engine = self._engine
         if not self._config.terminal_tmux:
             return
@@ -71,7 +71,7 @@ class ShellLauncher:
         self._conf = None if isinstance(written, Failure) else written
 
     def choose(self, requested: object) -> Flow[str | None]:
-        """The first usable of: what was asked for, the configured shell, the user's, bash, sh."""
+        """Return the first usable shell: the requested, the configured, the user's, bash or sh."""
         engine = self._engine
         for shell in (as_text(requested), self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
             if shell is None or not shell.startswith("/"):
@@ -82,32 +82,32 @@ class ShellLauncher:
         return None
 
     def session_name(self, name: str) -> str:
-        """The tmux session for a client's name."""
+        """Return the name of the tmux session for a client's session name."""
         return tmux_name(self.prefix, name)
 
     def argv(self, name: str, shell: str, *, made: bool = False) -> tuple[str, ...]:
-        """What to run in the pseudo-terminal; with `made` the tmux session is there already.
+        """Return the command for the pseudo-terminal; `made`: the tmux session exists already.
 
-        It is then attached and never made: `new-session -A` would bring back one that is killed before its client
-        has started.
+        An existing session is only attached: `new-session -A` would recreate one that is killed before its client
+        starts.
         """
         if self.tmux is None:
             return (shell, "-l")
         if made:
             return self._tmux(*self._options(), "attach-session", "-t", f"={self.session_name(name)}")
-        # Left to itself tmux would start the shell that was the user's when its server began.
+        # By default tmux would start the shell that was the user's when its server began.
         return self._tmux(*self._options(), "new-session", "-A", "-s", self.session_name(name), shell, "-l")
 
     def env(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Added to the environment of the child. The first names the terminal, which within tmux is tmux's own."""
+        """Return additions to the child's environment; the first is the terminal type, which tmux replaces."""
         marker = f"{self._config.brand.name.upper()}_RELAY_TERMINAL"
         return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
 
     def create_session(self, name: str, shell: str, size: TerminalSize) -> Flow[bool]:
-        """Make the tmux session, with nobody attached; False if it exists, or cannot be made like this.
+        """Create the tmux session, detached; return False if it exists, or cannot be created in this way.
 
-        A client that attaches and leaves at once would otherwise take a session along that tmux had not made yet. And
-        only so does each shell get an environment of its own: else all have that of the first client.
+        A client that attaches and disconnects at once could otherwise end a session during its creation. And only so
+        does each shell get its own environment, rather than that of the first client.
         """
         self.begun.put(self.session_name(name), True, None)
         environment = [word for variable in self.env(name)[1:] for word in ("-e", "=".join(variable))]
@@ -115,22 +115,22 @@ class ShellLauncher:
         return (yield from self._succeeds(*self._options(), "new-session", "-d", *place, *environment, shell, "-l"))
 
     def has_session(self, name: str) -> Flow[bool]:
-        """Whether the tmux session exists."""
+        """Report whether the tmux session exists."""
         return (yield from self._succeeds("has-session", "-t", f"={self.session_name(name)}"))
 
     def kill_session(self, name: str) -> Flow[bool]:
-        """End the tmux session; False if there is none. It is done even if whoever waits for it here goes away."""
+        """End the tmux session, even if the caller is cancelled; return False if there is none."""
         self.begun.discard(self.session_name(name))
         killing = self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
         return (yield from shield(self._engine, killing, within=KILL_TIMEOUT)) is True
 
     def capture(self, name: str) -> Flow[str]:
-        """The last screen of a tmux session, as plain text; empty if it is blank or cannot be had."""
+        """Return the last screen of a tmux session as plain text; empty if blank or unavailable."""
         target = f"={self.session_name(name)}:"
         return replay_text((yield from self._output("capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", target)))
 
     def list_sessions(self) -> Flow[str]:
-        """One line a session, in `LIST_FORMAT`."""
+        """Return one line for each session, in `LIST_FORMAT`."""
         return (yield from self._output("list-sessions", "-F", LIST_FORMAT)).decode("utf-8", "replace")
 
     def _options(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The terminal channel of one client: shells in pseudo-terminals, in tmux sessions where tmux is (wire terminal 1).
+"""The terminal channel of one client: shells in pseudo-terminals, within tmux if available (wire terminal 1).
 
-Messages of one socket are worked off strictly in order, so that what is typed right behind an attach is not lost. A
-client that does not read stops the shells it does not read from, never the relay.
+Messages of one socket are processed strictly in order, so that input directly behind an attach is not lost. A client
+that does not read pauses its own shells, never the relay.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_GRANT", "Terminal", "TerminalChannelHandler"]
 
-MAX_QUEUED = 1024  # messages behind an attach that is under way; a further one is refused
-MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, leaves unread; further input is refused
+MAX_QUEUED = 1024  # messages queued behind an attach in progress; a further one is refused
+MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, has not read; further input is refused
 NO_GRANT = "terminal grant expired or missing"  # wire terminal 1.1
 OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"session_name":%s,"data":"%s"}}'
 
 
 class TerminalChannelHandler:
-    """The terminals that one socket has attached."""
+    """Terminals that one socket has attached."""
 
     def __init__(self, client: ClientConnection, shells: ShellLauncher) -> None:
         self.client = client
         self.engine = client.relay.engine
         self.shells = shells
-        self.held: dict[str, Terminal] = {}  # by session name, the last attached last
+        self.held: dict[str, Terminal] = {}  # by session name, in the order of attachment
         self._waiting: deque[Envelope] = deque()
         self._waiting_size = 0
         self._task: Task | None = None
 
     def handle(self, envelope: Envelope) -> None:
-        """Take one message of the terminal channel."""
+        """Queue one message of the terminal channel and process the queue."""
         size = len(envelope.payload.text("data"))
         if self._waiting and (len(self._waiting) >= MAX_QUEUED or self._waiting_size + size > MAX_UNREAD):
             self.error("too much waits for an attach", envelope.id, _name(envelope))
@@ -68,21 +68,21 @@ class TerminalChannelHandler:
                 self._task = task
 
     def writable(self) -> None:
-        """The client reads again."""
+        """Resume the shells: the client reads again."""
         for terminal in list(self.held.values()):
-            if terminal.name in self.held:  # else the grant is found to have run out
+            if terminal.name in self.held:  # `resume` may find the grant expired and close all
                 terminal.resume()
 
     def close(self) -> None:
-        """The socket is gone: like a detach of everything, with nobody to tell."""
+        """Detach all terminals without messages: the socket is closed."""
         self._close_all(TerminalTrigger.LOST, tell=False)
 
     def stop(self) -> None:
-        """The relay stops."""
+        """Close all terminals: the relay stops."""
         self._close_all(TerminalTrigger.LOST)
 
     def grant_expired(self, identity: str = "") -> None:
-        """The grant has run out, or was taken back: nothing is typed and nothing is shown any more."""
+        """Close all terminals: the grant has expired or was revoked."""
         self.client.send_error(NO_GRANT, "grant_required", identity)
         self._close_all(TerminalTrigger.GRANT_EXPIRED)
 
@@ -91,7 +91,7 @@ class TerminalChannelHandler:
         self.client.send("terminal", kind, payload, identity)
 
     def error(self, message: str, identity: str = "", name: str | None = None) -> None:
-        """`terminal.error`; a phone shows it on a tab only when the session is named."""
+        """Send `terminal.error`; a phone shows it on a tab only if it names the session."""
         payload: dict[str, object] = {"message": message}
         if name is not None:
             payload["session_name"] = name
@@ -169,7 +169,7 @@ class TerminalChannelHandler:
             if self.shells.tmux is not None:
                 created = yield from self.shells.create_session(name, shell, size)
                 reattach = not created and (yield from self.shells.has_session(name))
-                if not created and not reattach:  # a tmux server that was just ending takes nobody in: once more
+                if not created and not reattach:  # an ending tmux server refuses both; retry once
                     created = yield from self.shells.create_session(name, shell, size)
                 made = created or reattach
                 if reattach:
@@ -214,7 +214,7 @@ class TerminalChannelHandler:
     def _kill(self, envelope: Envelope) -> Flow[None]:
         terminal, name = self._meant(envelope), _name(envelope)
         if terminal is not None:
-            terminal.parting = TerminalTrigger.KILL  # its tmux client may well be the first to tell of the end
+            terminal.parting = TerminalTrigger.KILL  # its tmux client may exit first and report the end
             if self.shells.tmux is not None:
                 yield from self.shells.kill_session(terminal.name)
             if self.held.get(terminal.name) is terminal:
@@ -246,7 +246,7 @@ class TerminalChannelHandler:
         self.send("terminal.sessions", {"sessions": rows, "tmux_available": tmux}, envelope.id)
 
     def _meant(self, envelope: Envelope) -> Terminal | None:
-        """The terminal that a message names, or the one attached last when it names none."""
+        """Return the terminal that a message names, or the one attached last if it names none."""
         name = _name(envelope)
         if name is not None:
             return self.held.get(name)
@@ -254,14 +254,14 @@ class TerminalChannelHandler:
 
 
 class Terminal:
-    """One attached terminal; a `ChildHandler`."""
+    """Terminal attached by a client; a `ChildHandler`."""
 
     child: ChildProcess
 
     def __init__(self, owner: TerminalChannelHandler, name: str, shell: str) -> None:
         self.name = name
         self.shell = shell
-        self.parting = TerminalTrigger.EXIT  # what it is put down to when it ends by itself
+        self.parting = TerminalTrigger.EXIT  # trigger to use if the child exits by itself
         self._owner = owner
         self._named = dumps_bytes(name)
         self._state = TerminalState.NONE
@@ -269,12 +269,12 @@ class Terminal:
         self._timer = owner.engine.timers.timer(self._flush)
 
     def attach_child(self, child: ChildProcess) -> None:
-        """The shell runs."""
+        """Store the running shell."""
         self.child = child
         self.step(TerminalTrigger.ATTACH)
 
     def on_output(self, data: bytes) -> None:
-        """Collect the shell's output, so that small pieces leave together."""
+        """Collect the shell's output, so that small pieces are sent together."""
         now = self._owner.engine.now.mono
         due = self._buffer.feed(data, now)
         if due > now:
@@ -283,17 +283,17 @@ class Terminal:
             self._flush()
 
     def on_exit(self, status: int | None) -> None:
-        """The shell ended by itself. Under tmux the status is that of the tmux client and says nothing of the shell."""
+        """Report that the shell has exited. Under tmux the status is the tmux client's, so it is not reported."""
         told = self.parting is TerminalTrigger.EXIT and self._owner.shells.tmux is None
         self._close(self.parting, tell=True, exit_status=shell_status(status) if told else None)
 
     def resume(self) -> None:
-        """The client reads again: show what has waited."""
+        """Resume the shell and send the collected output."""
         self.child.set_read_paused(False)
         self._flush()
 
     def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
-        """End it from this side. A tmux client is let go of; one whose session was ended goes, with what it runs."""
+        """Close the terminal from this side: detach a tmux client, or terminate the child if its session is killed."""
         if self._owner.shells.tmux is not None and TerminalTrigger.KILL not in (trigger, self.parting):
             self.child.detach()
         else:
@@ -301,7 +301,7 @@ class Terminal:
         self._close(trigger, tell=tell)
 
     def step(self, trigger: TerminalTrigger) -> None:
-        """Follow the table."""
+        """Apply a trigger to the transition table."""
         self._state = step(TERMINAL_TABLE, self._state, trigger)
 
     def _close(self, trigger: TerminalTrigger, *, tell: bool, exit_status: int | None = None) -> None:
@@ -314,7 +314,7 @@ class Terminal:
             self._send(self._buffer.drain(final=True))
         payload: dict[str, object] = {"session_name": self.name, "reason": REASONS[trigger]}
         if exit_status is not None:
-            payload["exit_status"] = exit_status  # beside wire terminal 1.5: clients ignore what they do not know
+            payload["exit_status"] = exit_status  # an extension of wire terminal 1.5: clients ignore unknown members
         self._owner.send("terminal.detached", payload)
 
     def _flush(self) -> None:
@@ -325,11 +325,11 @@ class Terminal:
             return
         if client.writable:
             self._send(self._buffer.drain())
-        else:  # until `TerminalChannelHandler.writable`; what is under way from the shell waits in the buffer
+        else:  # until `TerminalChannelHandler.writable`; output that has arrived stays in the buffer
             self.child.set_read_paused(True)
 
     def _send(self, text: bytes) -> None:
-        if text:  # as `write_envelope` would say it: there is much of it, in UTF-8 and escaped already
+        if text:  # as `write_envelope`, but the text is encoded and escaped already, and large
             identity = new_uuid(self._owner.engine.entropy).encode("ascii")
             self._owner.client.socket.send_text(OUTPUT % (identity, self._named, text))
 

@@ -1,8 +1,8 @@
-"""The TUI channel of one client: lines of JSON-RPC to and from an agent gateway, one child a socket (wire terminal 2).
+"""The TUI channel of one client: lines of JSON-RPC to and from a gateway, one child per socket (wire terminal 2).
 
-A desktop client attaches on every connection and takes any `tui_channel.error` for the end of its socket. So a missing
-grant or a gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error:
-terminal use survives. `tui_channel.error` is only for the loss of a gateway that had started.
+A desktop client attaches on every connection and closes its socket after any `tui_channel.error`. So a missing grant or
+a gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error. The socket
+remains usable for terminals. `tui_channel.error` only reports the loss of a gateway that had started.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["TuiChannelHandler"]
 
 TERM_TIMEOUT = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
-MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway leaves unread before a request is refused
+MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway has not read before a request is refused
 MAX_GATEWAYS = 8  # processes of one session, which may have any number of sockets
-MAX_WAITING = 256  # messages behind a gateway that is being started
-NOT_RUNNING = -32000  # JSON-RPC: the server itself is at fault
+MAX_WAITING = 256  # messages queued behind a gateway that is starting
+NOT_RUNNING = -32000  # JSON-RPC server error
 MAX_LOGGED_CHARS = 400  # characters of a line of error output in a log record
 NO_GRANT = "tui grant expired or missing"
 
 
 class TuiChannelHandler:
-    """The gateway of one socket, if there is one."""
+    """Gateway of one socket, if there is one."""
 
     def __init__(self, client: ClientConnection) -> None:
         self.client = client
@@ -52,11 +52,11 @@ class TuiChannelHandler:
 
     @property
     def busy(self) -> bool:
-        """Whether this client has a gateway, or one is being started."""
+        """Report whether this client has a gateway, or one is starting."""
         return self._gateway is not None or self._starting is not None
 
     def handle(self, envelope: Envelope) -> None:
-        """Take one message of the TUI channel; those behind an attach wait for it."""
+        """Process one message of the TUI channel; messages behind an attach are queued."""
         if envelope.type == "tui.attach":
             self.close()
             task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
@@ -72,12 +72,12 @@ class TuiChannelHandler:
                 self._waiting.append(envelope)
 
     def writable(self) -> None:
-        """The client reads again."""
+        """Resume the gateway: the client reads again."""
         if self._gateway is not None:
             self._gateway.drain()
 
     def close(self) -> None:
-        """Detached, the socket is gone, or the relay stops."""
+        """Stop the gateway: the client has detached or disconnected, or the relay stops."""
         self._waiting.clear()
         self._waiting_size = 0
         starting, self._starting = self._starting, None
@@ -88,7 +88,7 @@ class TuiChannelHandler:
             gateway.child.terminate(SignalName.TERMINATE, patience=TERM_TIMEOUT)
 
     def grant_expired(self, identity: str = "") -> None:
-        """The grant has run out, or was taken back. A `tui_channel.error` would cost a desktop its socket."""
+        """Stop the gateway: the grant has expired or was revoked. `tui_channel.error` would end a desktop's socket."""
         self.close()
         self.client.send_error(NO_GRANT, "grant_required", identity)
 
@@ -97,7 +97,7 @@ class TuiChannelHandler:
         self.client.send("tui", kind, dict(payload))
 
     def lost(self, why: str) -> None:
-        """The gateway had started and is gone."""
+        """Report that a running gateway is lost."""
         self._gateway = None
         self.send("tui.error", {"message": why})
 
@@ -123,7 +123,7 @@ class TuiChannelHandler:
         self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.log_fields)
 
     def _gateways_of_others(self) -> int:
-        """Of the other sockets of this session."""
+        """Return the number of gateways of the session's other sockets."""
         mine = self.client
         others = (each for each in mine.relay.clients_of(cast("PairedSession", mine.session)) if each is not mine)
         return sum(each.tui is not None and each.tui.busy for each in others)
@@ -132,7 +132,7 @@ class TuiChannelHandler:
         config = self.client.relay.config
         brand = config.brand.name.upper()
         wanted = {
-            # It finds the API of this host by itself, with its key, wherever that is.
+            # The gateway finds the API of this host by itself, with its key.
             "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
             "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
@@ -185,8 +185,8 @@ class TuiChannelHandler:
 class _Gateway:
     """A gateway process; a `ChildHandler`.
 
-    A line may be larger than what a client may leave unread: whatever comes behind it waits here, and the gateway with
-    it, until the client reads again.
+    A line may exceed what a client may leave unread. The lines behind it are queued here, and the gateway is paused,
+    until the client reads again.
     """
 
     child: ChildProcess
@@ -195,16 +195,16 @@ class _Gateway:
         self._tui = tui
         self._lines = LineBuffer()
         self._ready: deque[bytes] = deque()  # whole lines, those of one or two reads
-        self._end = ""  # how it ended, to be told behind the last line
+        self._end = ""  # reason of its exit, reported after the last line
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be written to."""
+        """Report whether the process runs."""
         return not self._end
 
     @property
     def is_reading(self) -> bool:
-        """Whether no more than may be is unread."""
+        """Report whether the gateway keeps up with reading."""
         return self.child.credit.unsent <= MAX_UNREAD
 
     def send_line(self, message: Mapping[str, object]) -> None:
@@ -212,7 +212,7 @@ class _Gateway:
         self.child.write(strict_json.dumps_bytes(message) + b"\n")
 
     def on_output(self, data: bytes) -> None:
-        """Pass whole lines on; what is no JSON object is dropped."""
+        """Forward whole lines; a line that is no JSON object is dropped."""
         tui = self._tui
         if not tui.client.has_grant("tui"):
             tui.grant_expired()
@@ -227,7 +227,7 @@ class _Gateway:
         self.drain()
 
     def drain(self) -> None:
-        """Pass lines on for as long as the client reads; `TuiChannelHandler.writable` is called when it does again."""
+        """Forward lines while the client reads; `TuiChannelHandler.writable` resumes it."""
         tui = self._tui
         while self._ready and tui.client.writable:
             self._pass_on(self._ready.popleft())
@@ -237,7 +237,7 @@ class _Gateway:
             tui.lost(self._end)
 
     def on_exit(self, status: int | None) -> None:
-        """The gateway has ended by itself."""
+        """Record that the gateway has exited."""
         self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
         self.drain()
 
@@ -255,7 +255,7 @@ class _Gateway:
 
 
 class _StderrLogger:
-    """The error output of a gateway: for the log, line by line, where somebody wants to debug."""
+    """Logger of a gateway's error output, line by line at level DEBUG."""
 
     def __init__(self, tui: TuiChannelHandler) -> None:
         self._engine = tui.engine
@@ -272,4 +272,4 @@ class _StderrLogger:
             self._engine.log(Level.DEBUG, "agent gateway", line=line.decode("utf-8", "replace")[:MAX_LOGGED_CHARS])
 
     def on_exit(self, status: int | None) -> None:
-        """Nothing is left to do: the gateway's output tells about the exit."""
+        """Do nothing: the gateway's output handler reports the exit."""

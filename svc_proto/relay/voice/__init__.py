@@ -1,1 +1,1 @@
-"""The relay side of voice."""
+"""Voice in the relay: access, uploads of recordings, and the loaded subsystem."""

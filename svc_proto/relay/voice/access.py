@@ -1,4 +1,4 @@
-"""Who may use the voice routes: a paired session with the grant, or the API server's bearer over a safe connection.
+"""Access to the voice routes: a paired session with the grant, or the API server's bearer over a safe connection.
 
 The order of the checks, and the answers (text/plain), are those of wire terminal-voice 7:
 
@@ -7,14 +7,14 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | 1    | no header, or another scheme than `Bearer `        | 401                                        |
 | 2    | an empty token                                     | 401                                        |
 | 3    | the token of a live session                        | its principal; 403 without the live grant  |
-| 4    | anything else over a connection that is not safe   | 403; the API server is not asked           |
-| 5    | the API server does not take it, or is down        | 401                                        |
-| 6    | it takes anything, and the caller is not loopback  | 401                                        |
+| 4    | any other token over an unsafe connection          | 403; the API server is not queried         |
+| 5    | the API server refuses it, or is down              | 401                                        |
+| 6    | the server has no key, and the caller is remote    | 401                                        |
 
-Safe is: a caller on this host, HTTPS on the relay itself, `X-Forwarded-Proto: https` as its first item from a proxy
-that is trusted, or the switch of `/relay/security`. A caller that a proxy on this host forwards is not on this host.
-The API server beside the relay is not asked about the key of a pairing (`PairingApiKeys`), lest its answer be
-remembered.
+A connection is safe if its caller is on this host, or if it uses HTTPS. HTTPS is on the relay itself, or reported by a
+trusted proxy with `X-Forwarded-Proto: https` as its first item. The setting of `/relay/security` makes any connection
+count as safe. A caller that a proxy on this host forwards is not on this host. The API server beside the relay is not
+queried about a pairing's own key (`PairingApiKeys`), since its answer would be cached.
 """
 
 from __future__ import annotations
@@ -45,32 +45,35 @@ if TYPE_CHECKING:
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]
 
-SCHEME = b"Bearer "  # the case of it counts
+SCHEME = b"Bearer "  # case-sensitive
 MAX_TOKEN = 4_096  # characters
 PROBE_TIMEOUT = 5.0  # s, connection included
 CACHE_SECONDS = 60.0  # s
-MAX_CACHED = 1_000  # bearers: the oldest is forgotten
-MAX_PROBES = 64  # at the same time: a further one is refused with 503
-UNKNOWN_DEVICE = "unknown"  # what a session is filed under whose device told no id
+MAX_CACHED = 1_000  # bearers; the oldest is dropped
+MAX_PROBES = 64  # concurrent probes; a further one is refused with 503
+UNKNOWN_DEVICE = "unknown"  # device id of sessions whose device sent none
 
 SOCKETS = (RelayAccess.VOICE_OUTPUT_SOCKET, RelayAccess.VOICE_REALTIME_SOCKET)
 
 
 class VoiceAuthorizer:
-    """The policy. Routes that name one of `GRANTS` get a `Principal`."""
+    """Authorizer of the voice routes. Routes with a policy of `GRANTS` get a `Principal`."""
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self._probe = ApiBearerVerifier(relay.engine, relay.config.api_url)
 
     def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
-        """Who calls; a flow where somebody has to be asked. `Refused` 401, 403, or 404 for what is turned off."""
+        """Return the principal of a request, as a flow if the API server or another node must be queried.
+
+        Raise `Refused` 401, 403, or 404 for a feature that is turned off.
+        """
         if access in SOCKETS:
             return self._admit_socket(access, request)
         return self._admit(GRANTS[access], request)
 
     def _admit_socket(self, access: RelayAccess, request: Request) -> Flow[Principal]:
-        # Wire 4.7: that a feature is off is said before anybody is asked who they are.
+        # Wire 4.7: a feature that is off is reported before authentication.
         voice = self._relay.voice_side.voice
         output = access is RelayAccess.VOICE_OUTPUT_SOCKET
         settings = yield from (voice.settings(OUTPUT_SECTION) if output else voice.settings(REALTIME_SECTION))
@@ -85,7 +88,7 @@ class VoiceAuthorizer:
         return self._known(grant, token, request) if seeking is None else self._sought(seeking, grant, token, request)
 
     def _sought(self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request) -> Flow[Principal]:
-        """The same once a session was looked for that may have come about elsewhere: nobody else is shown its token."""
+        """Authorize after the lookup of a session of another node; no other server gets its token."""
         yield from seeking
         found = self._known(grant, token, request)
         return found if isinstance(found, Principal) else (yield from found)
@@ -121,7 +124,7 @@ class VoiceAuthorizer:
             until = partial(self._main_until, relay.keys, relay.keys.replaced)
         named = config.key_in_environment
         key = yield from local_api_key(relay.engine, config.config_path, config.home, config.api_key, named=named)
-        # Any other than this home's may be the one before it, about which the API is asked as of now.
+        # A key other than this home's may have been replaced, so the API server is queried anew.
         if not (yield from probe.is_valid(token, afresh=key not in ("", token))):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
         if not relay.local_door.is_allowed(request) and not (yield from probe.requires_key()):
@@ -129,11 +132,11 @@ class VoiceAuthorizer:
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
     def _main_until(self, keys: PairingApiKeys, replaced: int) -> float:
-        """The API beside this relay replaces its main key in another core, which cannot say so here: look."""
+        """Return the end of the main key: past once the API server in this process has replaced it."""
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
-        """When the key of a pairing ends: with the chat of its session, and before there is one with its code."""
+        """Return the end of a pairing key: with its session's chat grant, or before that with its code."""
         relay = self._relay
         session = relay.sessions.find_by_api_key(holder)
         if session is not None:
@@ -142,9 +145,10 @@ class VoiceAuthorizer:
 
 
 class ApiBearerVerifier:
-    """Whether one API server takes a bearer: asked by `GET /v1/models`, a yes remembered for a minute (wire
-    terminal-voice 7). A redirect proves nothing about a bearer, so only an answer of 2xx counts. One without a key says
-    yes to anybody: `requires_key` finds out, by asking without a bearer.
+    """Verifies bearers at one API server with `GET /v1/models`.
+
+    A success is cached for a minute (wire terminal-voice 7). A redirect proves nothing about a bearer, so only 2xx
+    counts. A server without a key accepts any bearer: `requires_key` detects that by a request without one.
     """
 
     def __init__(self, engine: Engine, api_url: str) -> None:
@@ -155,9 +159,9 @@ class ApiBearerVerifier:
         self._under_way = 0
 
     def is_valid(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
-        """Whether the API server takes this bearer; one that cannot be reached takes none.
+        """Report whether the API server accepts this bearer; an unreachable one accepts none.
 
-        `afresh`: as it is now, whatever it said before, and not to be remembered.
+        `afresh`: bypass the cache, and do not store the result.
         """
         digest, now = sha256_hex(bearer), self._engine.now.mono
         if not afresh and self._known.get(digest, now):
@@ -172,7 +176,7 @@ class ApiBearerVerifier:
         return True
 
     def requires_key(self) -> Flow[bool]:
-        """Whether the API server refuses callers without a bearer."""
+        """Report whether the API server refuses requests without a bearer."""
         if self._engine.now.mono < self._keyed_until:
             return True
         if (yield from self._request(())):

@@ -1,4 +1,4 @@
-"""A recording on its way in: one part of a multipart body, streamed into the spool folder (wire terminal-voice 3.3)."""
+"""Upload of a recording: one part of a multipart body, streamed into the spool folder (wire terminal-voice 3.3)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_UPLOAD", "MULTIPART_EXTRA", "receive_recording", "suffix_of"]
 
 MAX_UPLOAD = 25 * 1024 * 1024  # bytes of a recording: 413
-MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides it
-NAMES = ("file", "audio")  # parts that are taken without a file name, too
-_KINDS = {  # of sound, by what the name of a file of it ends in
+MULTIPART_EXTRA = 1024 * 1024  # bytes of the body besides the recording
+NAMES = ("file", "audio")  # names of parts that are accepted without a file name
+# Subtypes of audio, by file suffix.
+_KINDS = {
     "wav": "wav wave x-wav vnd.wave",
     "m4a": "mp4 m4a x-m4a",
     "mp3": "mpeg mp3",
@@ -30,15 +31,15 @@ _SUFFIXES = {kind: f".{suffix}" for suffix, kinds in _KINDS.items() for kind in 
 
 
 def suffix_of(content_type: str) -> str:
-    """What the name of a recording of this type ends in; `.wav` for types that nobody knows."""
+    """Return the file suffix for a content type; `.wav` for unknown types."""
     return _SUFFIXES.get(content_type.partition("/")[2], ".wav")
 
 
 def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
-    """Read the body to its end; the first part that is a file, or named like one, is the recording, the caller's to
-    delete.
+    """Read the whole body and return the recording: the first part that has a file name, or a name of `NAMES`.
 
-    Raises `Refused`: 400 for what is no such body, 413 for one that is too long, 500 for a disk that does not take it.
+    The caller deletes the file. Raises `Refused`: 400 for an invalid body, 413 for one that is too long, 500 for a disk
+    failure.
     """
     kind = multipart_content_type(request)
     if kind is None:
@@ -66,7 +67,7 @@ class _RecordingFile(IncomingFile):
         return Refused(413, "too_large", f"a recording may have at most {limit} bytes", extra={"limit": limit})
 
     def recording(self) -> Flow[Recording]:
-        """What has come, if it is anything."""
+        """Finish the file and return the recording; raise `Refused` 400 if it is missing or empty."""
         if not self.begun:
             raise Refused(400, "audio_missing", "the multipart body has no audio file")
         if not self.size:

@@ -1,6 +1,6 @@
-"""Voice in the relay: its routes, its gate and its parts. Loaded and made with the first request for it.
+"""Voice in the relay: its routes, its authorizer and its session managers, loaded with the first request.
 
-A relay nobody speaks to has none of it: a third of what a start has to load.
+A relay without voice requests does not load it: it is a third of the start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VOICE_SESSION_MANAGERS: Mapping[str, type[VoiceSessionManager]] = {
 
 
 class VoiceSubsystem:
-    """What the routes work with."""
+    """Voice services, provider options, session managers and authorizer of the relay."""
 
     def __init__(self, relay: Relay) -> None:
         self.voice = voice = VoiceServices(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
@@ -41,30 +41,30 @@ class VoiceSubsystem:
         self.gate = VoiceAuthorizer(relay)
 
     def __contains__(self, session_id: str) -> bool:
-        """Whether one of the families has a session of that id, or had one."""
+        """Report whether a manager has, or had, a session of this id."""
         return any(family.is_known(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:
-        """The grants behind a token were changed."""
+        """Apply changed grants of a token to its sessions."""
         for family in self.sessions.values():
             family.recheck(bearer_hash)
 
     def end_bearers(self, holders: Iterable[str], reason: str) -> None:
-        """These tokens are accepted no more: close what they have opened."""
+        """Close the sessions that revoked tokens have opened."""
         for holder in holders:
             for family in self.sessions.values():
                 family.revoke_bearer(holder, reason)
 
     def counts(self) -> dict[str, int]:
-        """How many sessions there are of each family."""
+        """Return the number of sessions by kind."""
         return {f"voice:{name}": len(family.sessions()) for name, family in self.sessions.items()}
 
     def stop(self) -> None:
-        """The process ends."""
+        """Stop all session managers."""
         for family in self.sessions.values():
             family.stop()
 
 
 def voice_routes(relay: Relay) -> list[Route]:
-    """All rows, none of which is used before there is an engine."""
+    """Return all voice routes; none is used before `bind`."""
     return [*voice_basic.routes(relay), *voice_settings.routes(relay)]

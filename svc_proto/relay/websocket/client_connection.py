@@ -1,12 +1,12 @@
-"""One client's WebSocket: authentication first, then messages by channel (wire core 1).
+"""WebSocket of one client: authentication first, then messages by channel (wire core 1).
 
 | state   | trigger | next   |                                                              |
 |---------|---------|--------|--------------------------------------------------------------|
-| WAITING | CLAIM   | SAVING | a code is to be used up, and its session to be stored; or a token is not known here |
+| WAITING | CLAIM   | SAVING | a code is consumed and its session stored, or a token is looked up at other nodes |
 | WAITING | TOKEN   | OPEN   | a session token was accepted                                  |
 | WAITING | REFUSE  | ENDED  | bad credentials, a bad first frame, or 30 s without one       |
-| SAVING  | STORED  | OPEN   | `auth.ok` goes out only when the session would survive a crash |
-| SAVING  | REFUSE  | ENDED  | bad credentials; the session was revoked meanwhile, or could not be made |
+| SAVING  | STORED  | OPEN   | `auth.ok` is sent only when the session would survive a crash |
+| SAVING  | REFUSE  | ENDED  | bad credentials; the session was revoked meanwhile, or could not be created |
 | OPEN    | REFUSE  | ENDED  | the session was revoked or has expired                        |
 | any     | GONE    | ENDED  | the socket closed                                             |
 """
@@ -40,8 +40,8 @@ __all__ = ["AUTH_TIMEOUT", "CLIENT_TABLE", "ClientConnection", "ClientState", "C
 MAX_EARLY = 64  # messages before `auth.ok`
 AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
 
-# Android reads these texts: the first must hold "auth" and "timeout", the code's "pairing" and "invalid", the
-# token's "token" and nothing of pairing, that of a block "rate" and "limit" (wire core 1.6).
+# Android searches these texts: the first must contain "auth" and "timeout", the code's "pairing" and "invalid", the
+# token's "token" but no "pairing", the block's "rate" and "limit" (wire core 1.6).
 TIMED_OUT = "auth timeout: no authentication within 30 seconds"
 NOT_AUTH = "the first message must be system/auth"
 BAD_CODE = "the pairing code is invalid, expired or already used"
@@ -52,7 +52,7 @@ NO_CREDENTIAL = "authentication needs a session token or a code"
 
 
 class ClientState(Enum):
-    """Where a client's socket is."""
+    """State of a client's socket."""
 
     UNAUTHENTICATED = "waiting"
     STORING_SESSION = "saving"
@@ -61,7 +61,7 @@ class ClientState(Enum):
 
 
 class ClientTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     CLAIM = "claim"
     TOKEN = "token"
@@ -82,7 +82,7 @@ CLIENT_TABLE: Table[ClientState, ClientTrigger] = {
     (ClientState.OPEN, ClientTrigger.GONE): ClientState.ENDED,
     (ClientState.ENDED, ClientTrigger.GONE): ClientState.ENDED,
 }
-_OPEN = ClientState.OPEN  # as in `machines.session`
+_OPEN = ClientState.OPEN  # as in `machines.paired_session`
 
 
 class ClientConnection:
@@ -103,8 +103,8 @@ class ClientConnection:
         "tui",
     )
 
-    socket: WebSocketConnection  # these two from `on_open` on
-    number: int  # names this socket for as long as the process lives
+    socket: WebSocketConnection  # both set by `on_open`
+    number: int  # identifies this socket while the process runs
 
     def __init__(self, relay: Relay, request: Request) -> None:
         self.relay = relay
@@ -116,21 +116,21 @@ class ClientConnection:
         self.tui: TuiChannelHandler | None = None
         self._early: tuple[Envelope, ...] = ()
         self._task: Task | None = None
-        self._timer: Timer | None = None  # until the client has said who it is
+        self._timer: Timer | None = None  # until the first message, which must authenticate
 
-    # --- SocketHandler ---
+    # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Wait for `system/auth`."""
+        """Start the timeout for `system/auth`."""
         self.socket, self.number = socket, socket.number
         engine = self.relay.engine
         self._timer = engine.coarse_timers.timer(self._timed_out)
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
-        """Authenticate with the first message, pass on the others."""
+        """Authenticate with the first message, dispatch the others."""
         envelope = parse_envelope(text)
-        if self.session is not None:  # `_mark_seen` without a call
+        if self.session is not None:  # `_mark_seen`, inlined
             self.session.last_seen = self.relay.engine.now.wall
         if self.state is _OPEN:
             if envelope is not None:
@@ -138,23 +138,23 @@ class ClientConnection:
         elif self.state is ClientState.UNAUTHENTICATED:
             self._authenticate(envelope)
         elif self.state is ClientState.STORING_SESSION and envelope is not None:
-            self._early += (envelope,)  # said before `auth.ok`: not lost, and not without a limit
+            self._early += (envelope,)  # messages before `auth.ok` are stored, up to a limit
             if len(self._early) > MAX_EARLY:
                 self._too_early()
 
     def on_binary(self, data: bytes) -> None:
-        """Binary frames are skipped and do not restart the authentication timer (wire core 1.1)."""
+        """Skip a binary frame; it does not restart the authentication timer (wire core 1.1)."""
         self._mark_seen()
 
     def on_writable(self) -> None:
-        """The client reads again: so may the programs that write to it."""
+        """Resume the programs that write to this client."""
         if self.terminals is not None:
             self.terminals.writable()
         if self.tui is not None:
             self.tui.writable()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Forget the client; whoever waits for its phone is told."""
+        """Unregister the client; pending commands to its phone fail."""
         self._step(ClientTrigger.GONE)
         self._stop_timer()
         self._cancel()
@@ -168,56 +168,56 @@ class ClientConnection:
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """The client, once it is known, for the log."""
+        """Log fields of an authenticated client."""
         assert self.session is not None
         return {"device": self.session.device_name, "session": self.session.token_prefix, "address": self.address}
 
     @property
     def writable(self) -> bool:
-        """Whether the client keeps up with reading; when it does again, its programs are told."""
+        """Report whether the client keeps up with reading; when it does again, `on_writable` resumes its programs."""
         return self.socket.writable
 
     def stop_children(self) -> None:
-        """The relay stops: say so."""
+        """Stop the client's terminals and its gateway, since the relay stops."""
         if self.terminals is not None:
             self.terminals.stop()
         if self.tui is not None:
             self.tui.close()
 
     def close_children(self) -> None:
-        """Let go of the client's terminals and its agent gateway."""
+        """Detach the client's terminals and its gateway."""
         if self.terminals is not None:
             self.terminals.close()
         if self.tui is not None:
             self.tui.close()
 
     def has_grant(self, channel: str) -> bool:
-        """Whether the client's session holds a live grant for a channel."""
+        """Report whether the client's session holds a live grant for a channel."""
         return self.session is not None and self.session.holds(channel, self.relay.engine.now.wall)
 
     def send(self, channel: str, kind: str, payload: dict[str, object], identity: str = "") -> bool:
-        """Send an envelope; False if the socket is closing. A fresh id is made when none is given."""
+        """Send an envelope, with a new id if none is given; return False if the socket is closing."""
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
     def send_profiles(self, profiles: list[dict[str, object]]) -> None:
-        """The profiles have changed. Some clients look for them in the payload, others beside it (wire core 1.8)."""
+        """Send the changed profiles, in the payload and beside it, since clients differ (wire core 1.8)."""
         identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
         self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
 
     def send_error(self, message: str, code: str, identity: str = "") -> None:
-        """Send `system/error`: clients ignore it, people read it in a trace."""
+        """Send `system/error`, which clients ignore; it is for traces."""
         self.send("system", "error", {"message": message, "error": code}, identity)
 
     def close_for(self, reason: str) -> None:
-        """The session is over: say so and close with 1008 (policy violation)."""
+        """Report the end of the session and close with 1008 (policy violation)."""
         self._step(ClientTrigger.REFUSE)
         self.close_children()
         self.send_error(reason, "session_ended")
         self.socket.close(1008, reason)
 
     def _mark_seen(self) -> None:
-        """The client is there, or was until now."""
+        """Record that the client is connected now."""
         if self.session is not None:
             self.session.last_seen = self.relay.engine.now.wall
 
@@ -231,7 +231,8 @@ class ClientConnection:
         relay, now = self.relay, self.relay.engine.now
         token, code = envelope.payload.text("session_token"), envelope.payload.text("pairing_code")
         session = relay.sessions.lookup(token, now) if token else None
-        if session is not None:  # in a block, too: whoever is near could start one, and a token cannot be guessed
+        # Despite a block: other clients behind the address can cause one, and tokens cannot be guessed.
+        if session is not None:
             self._step(ClientTrigger.TOKEN)
             self._welcome(session, token, envelope.id)
             return
@@ -250,7 +251,7 @@ class ClientConnection:
                 self._welcome(session, token, envelope.id)
                 return
         if relay.limiter.blocked_for(self.address, relay.engine.now) > 0:
-            # Opened before the block: else a stock of open sockets would be a stock of guesses.
+            # The socket may be older than the block: else a stock of open sockets would be a stock of guesses.
             self._refuse(BLOCKED, envelope)
             return
         operator = (yield from relay.coordinator.consume_code(code)) if code else None
@@ -293,7 +294,7 @@ class ClientConnection:
             )
             delivered = self._welcome(session, token, envelope.id)
         finally:
-            if not delivered:  # nobody has the token: nobody may use it
+            if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
 
     def _catch_up(self) -> None:

@@ -1,7 +1,7 @@
 """Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
 
-A channel that is not served here is answered with `system/error` under the same id, and the socket stays open:
-clients in use send some of them on every connection and ignore the error.
+A channel that is not served here is answered with `system/error` under the same id, and the socket stays open. Clients
+in use send such messages on every connection and ignore the error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of
 
 
 def dispatch(client: ClientConnection, envelope: Envelope) -> None:
-    """Hand a message to its channel."""
+    """Dispatch a message to the handler of its channel."""
     CHANNEL_HANDLERS.get(envelope.channel, _unknown)(client, envelope)
 
 
@@ -52,7 +52,7 @@ def _bridge(client: ClientConnection, envelope: Envelope) -> None:
             relay.coordinator.forward_answer(client, payload)
     elif envelope.type == "bridge.status" and payload:
         relay.phone_reported(client, session, payload)
-    else:  # a type that phones do not send, or a payload that is no object or says nothing (wire bridge 1.4)
+    else:  # a type that phones do not send, or an empty or invalid payload (wire bridge 1.4)
         relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
 
 
@@ -75,7 +75,7 @@ def _tui(client: ClientConnection, envelope: Envelope) -> None:
 
 
 def _chat(client: ClientConnection, envelope: Envelope) -> None:
-    """Chat is the API server's (spec "What" 3). A desktop that asks for it here waits for this word."""
+    """Refuse chat, which belongs to the API server (spec "What" 3); a desktop waits for this answer."""
     if envelope.type == "chat.send":
         client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
     else:
@@ -83,7 +83,7 @@ def _chat(client: ClientConnection, envelope: Envelope) -> None:
 
 
 def _notifications(client: ClientConnection, envelope: Envelope) -> None:
-    """Never answered, and open to every session (wire core 7.2)."""
+    """Store a notification. It is never answered, and any session may send one (wire core 7.2)."""
     payload = envelope.payload
     if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])

@@ -1,1 +1,1 @@
-"""The realtime agent: a provider hears and speaks, and every real task becomes a chat run (wire terminal-voice 6)."""
+"""Realtime agent: a provider listens and answers, and every real task becomes a chat run (wire terminal-voice 6)."""

@@ -1,4 +1,4 @@
-"""A session with the agent: what a client says, how it is told, and who does what the conversation wants done."""
+"""Mode of a session with the agent: connects the client, the conversation, the API server and the providers."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["AgentMode", "AgentSetup", "RenderedMode", "interface_of", "transcribe"]
 
 MAX_WORD = 256  # characters of an id or of an answer
-CONFIRM_MESSAGES = ("svc.confirm", "hermes.confirm")  # both spellings, always (wire terminal-voice 0.1)
+CONFIRM_MESSAGES = ("svc.confirm", "hermes.confirm")  # both prefixes are always accepted (wire terminal-voice 0.1)
 RESPEAK_MESSAGES = ("svc.result.respeak", "hermes.result.respeak")
 
 
 @frozen(kw_only=True)
 class AgentSetup:
-    """What a session is made with besides its settings (wire terminal-voice 6.2)."""
+    """Parameters of a new session beside its settings (wire terminal-voice 6.2)."""
 
     chat_session_id: str | None = None
     context: tuple[ContextMessage, ...] = ()
@@ -54,13 +54,13 @@ class AgentSetup:
 
 
 class AgentMode(VoiceMode, ABC):
-    """Carries a conversation's orders out: toward the client, the API server and the engines of speech.
+    """Mode that performs a conversation's actions toward the client, the API server and the speech providers.
 
-    What these say goes back to it, one thing after the other. The client's messages become its calls, and what it tells
-    becomes events. `talk` is whoever decides.
+    Results go back to the conversation, one at a time. The client's messages become calls of the conversation; its
+    events go to the client. `talk` is the conversation.
     """
 
-    names_chat: ClassVar[bool] = False  # in what is told of runs
+    names_chat: ClassVar[bool] = False  # whether events of runs name the chat session
     chosen: RealtimeSettings
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
@@ -74,24 +74,24 @@ class AgentMode(VoiceMode, ABC):
         )
         self.talk = self.build_conversation(runs, setup)
         self.chat_runs = ApiRuns(session.voice, session.principal, self.talk, self.carry_out)
-        self.input_bytes = 0  # of microphone audio, in all
-        self.last_chunk = 0  # the greatest id of a piece of it; clients count from 1
+        self.input_bytes = 0  # of microphone audio, in total
+        self.last_chunk = 0  # the greatest id of a microphone chunk; clients count from 1
         self._busy = False
-        self._engine_work: Task | None = None  # that speaks, or listens
+        self._engine_work: Task | None = None  # a rendering or a transcription
         self._timer = self.engine.timers.timer(self.wake)
 
     @abstractmethod
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> NativeConversation | RenderedConversation:
-        """Whoever decides."""
+        """Return the conversation of the session."""
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""
         return self.engine.now.mono
 
-    # --- orders ---
+    # --- actions ---
 
     def carry_out(self) -> None:
-        """What the conversation wants done, in its order, also when carrying one out brings more."""
+        """Perform the conversation's actions in order, including those that are added meanwhile."""
         if self._busy:
             return
         self._busy, orders = True, self.talk.out
@@ -111,15 +111,15 @@ class AgentMode(VoiceMode, ABC):
             self.extend_session()
 
     def extend_session(self) -> None:
-        """Nobody listens; of a session that somebody may come back to."""
+        """Extend a detached session while work is in progress."""
 
     def wake(self) -> None:
-        """Time has passed for the conversation."""
+        """Handle the passing of the conversation's deadline."""
         self.talk.advance()
         self.carry_out()
 
     def ask_provider(self, order: ProviderAction) -> None:
-        """What only a provider can do that hears and speaks by itself."""
+        """Perform an action that only a provider that listens supports."""
 
     def _carry_out_action(self, order: ConversationAction) -> None:  # noqa: C901 - one row for each order
         match order:
@@ -162,15 +162,15 @@ class AgentMode(VoiceMode, ABC):
         if work is not None:
             work.cancel()
 
-    # --- the engines ---
+    # --- rendering and transcription ---
 
     def _on_transcript(self, text: str) -> None:
-        assert isinstance(self.talk, RenderedConversation)  # nobody else has anybody listen
+        assert isinstance(self.talk, RenderedConversation)  # only this conversation has speech transcribed
         self.talk.on_transcript(text)
         self.carry_out()
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Some of the answer as the relay has it spoken."""
+        """Pass a piece of rendered audio to the conversation."""
         audio = actions.EmitAudio(
             response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
         )
@@ -178,12 +178,12 @@ class AgentMode(VoiceMode, ABC):
         self.carry_out()
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """The engine has spoken all of the text, or could not; or could not listen."""
+        """Pass the end of rendering, or the failure of rendering or transcription, to the conversation."""
         problem = error_message_of(self.engine, done) if isinstance(done, Exception) else None
         self.talk.rendered(response_id, fields, problem)
         self.carry_out()
 
-    # --- telling ---
+    # --- events ---
 
     @property
     def chat_session_id(self) -> str | None:
@@ -192,11 +192,11 @@ class AgentMode(VoiceMode, ABC):
 
     @property
     def interface(self) -> dict[str, object]:
-        """What this session is."""
+        """The description of this session for client and model."""
         return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
 
     def send_event(self, emit: Emit) -> None:
-        """An event of a turn, with what all of its kind carry (wire terminal-voice 6.5)."""
+        """Send an event of a turn, with the members that all of its kind have (wire terminal-voice 6.5)."""
         session, kind, fields = self.session, emit.type, emit.fields
         match kind:
             case "voice.response.started":
@@ -213,17 +213,17 @@ class AgentMode(VoiceMode, ABC):
         session.emit(kind, **{**about, **fields})
 
     def send_audio(self, audio: actions.EmitAudio) -> None:
-        """Some of what is spoken, in pieces that are not too large."""
+        """Send audio in events of at most `MAX_DELTA` bytes."""
         data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
         label = {} if audio.label is None else {"label": audio.label}
         fields = {"response_id": audio.response_id, **label, **audio.extra}
         for start in range(0, len(data), MAX_DELTA):
             self.session.emit_audio("voice.output_audio.delta", data[start : start + MAX_DELTA], rate, **fields)
 
-    # --- Mode ---
+    # --- VoiceMode ---
 
     def ready_fields(self) -> dict[str, object]:
-        """Members of `voice.session.ready`."""
+        """Return the members of `voice.session.ready`."""
         return {
             "mode": "realtime_agent",
             "experimental": True,
@@ -234,14 +234,14 @@ class AgentMode(VoiceMode, ABC):
         }
 
     def resumed_fields(self) -> dict[str, object]:
-        """Members of `voice.session.resumed`."""
+        """Return the members of `voice.session.resumed`."""
         return {"last_input_chunk_id": self.last_chunk}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """What a client may say (wire 6.4)."""
+        """Handle a client's message (wire terminal-voice 6.4)."""
         match kind:
             case "session.start":
-                pass  # `ready` was said already
+                pass  # `ready` was sent already
             case "input_audio.append":
                 self._append(message)
                 return True
@@ -270,11 +270,11 @@ class AgentMode(VoiceMode, ABC):
         return True
 
     def on_revoked(self) -> None:
-        """Nobody may have anything done any more: its runs stop."""
+        """Stop the session's runs, because its token was revoked."""
         self.chat_runs.end_all(ApiRuns.stop)
 
     def on_closed(self) -> None:
-        """The end. A run goes on, its answer is in the chat: there is nothing by which a phone could be told of it."""
+        """Detach from the runs: they continue, and their answers are in the chat, since no client can receive them."""
         self._timer.retire()
         self.talk.out.clear()
         self.chat_runs.end_all(ApiRuns.detach)
@@ -299,15 +299,15 @@ class AgentMode(VoiceMode, ABC):
 
 
 class RenderedMode(AgentMode):
-    """The provider only speaks (wire 6.10). Any close ends the session."""
+    """Mode whose provider only renders (wire terminal-voice 6.10); any close of the socket ends the session."""
 
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
-        """A conversation without a background."""
+        """Return a conversation without background runs."""
         return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
 
 
 def transcribe(voice: VoiceServices, provider: str, pcm: bytes, rate: int) -> Flow[str]:
-    """What is said in some PCM (Hz `rate`), as a file for an engine that listens to files. Raises `ProviderError`."""
+    """Transcribe PCM (`rate` in Hz) by way of a WAV file in the spool folder; raise `ProviderError`."""
     data = wav_head(len(pcm), rate) + pcm
     path = yield from spool_file(voice.engine, ".wav", data)
     if isinstance(path, Failure):
@@ -320,9 +320,9 @@ def transcribe(voice: VoiceServices, provider: str, pcm: bytes, rate: int) -> Fl
 
 
 def interface_of(chosen: RealtimeSettings, word: str, chat_session_id: str | None, now: Moment) -> dict[str, object]:
-    """What a voice session is, as its client and the model are told: strings all, the chat session perhaps null.
+    """Describe a voice session for its client and the model: all strings, except that the chat session may be null.
 
-    The time is the host's in UTC: the core knows no other.
+    The time is in UTC: the core has no time zone.
     """
     local = datetime.fromtimestamp(int(now.wall), UTC)
     return {

@@ -1,4 +1,4 @@
-"""The family of realtime agent sessions: makes them and finds them (wire terminal-voice 6.2, 6.3)."""
+"""Session manager of realtime agents (wire terminal-voice 6.2, 6.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
 class AgentSessionManager(VoiceSessionManager):
-    """The family of realtime agents: `POST` and `GET` of `/voice/realtime-agent`."""
+    """Session manager behind `POST` and `GET` of `/voice/realtime-agent`."""
 
     what, place, files, folder = "the realtime agent", "realtime-agent", "realtime-agent", "agent_runs"
     section = REALTIME_SECTION
@@ -35,7 +35,7 @@ class AgentSessionManager(VoiceSessionManager):
     unsupported_text = "the realtime agent cannot use the voice provider {}"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
-        """`POST /voice/realtime-agent/session`."""
+        """Create a session and return the response of `POST /voice/realtime-agent/session`."""
         chosen = yield from self.chosen(body)
         chat_session_id = (
             optional(body, "chat_session_id", lambda value, name: single_line(value, name, MAX_ID)) or None

@@ -1,9 +1,9 @@
-"""One chat run on the API server: begun, read, stopped, its questions answered (terminal-voice 6.7, 6.8; api 4, 6).
+"""A chat run on the API server: start, events, approvals and stop (terminal-voice 6.7, 6.8; api 4, 6).
 
-    run = ApiRun(engine, order, tell, word="svc")
-    yield from run.perform(api)    # returns at the run's end; `ProviderError` or `ServiceCallError` when there is none
+    run = ApiRun(engine, order, on_event, word="svc")
+    yield from run.perform(api)    # returns at the run's end; raises `ProviderError` or `ServiceCallError`
 
-Whoever stops reading does not stop the run; `stop` does.
+A cancelled reader does not stop the run on the server; `stop` does.
 """
 
 from __future__ import annotations
@@ -37,26 +37,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiRun", "map_run_event", "fetch_history", "spoken_error", "stop_run"]
 
-CHANGES = {  # what a forked server tells besides, as it does notes: each is a tool that is done
+CHANGES = {  # further events of a forked server; like a memory update, each counts as a completed tool
     "skill.loaded": ("skill", "name"),
     "artifact.created": ("artifact", "path"),
 }
 DELTA = "assistant.delta"
-APPROVAL = "approval.request"  # stands for the id of a question without one
+APPROVAL = "approval.request"  # the id of an approval request without one
 MAX_ID = 200  # characters of an id that comes from the API server
-MAX_MESSAGE = 500  # characters of what went wrong
-MAX_QUESTION = 10_000  # characters: an API server of ours asks with all of what is to be allowed
+MAX_MESSAGE = 500  # characters of an error message
+MAX_QUESTION = 10_000  # characters: our API server sends all that is to be allowed
 CONNECT_TIMEOUT = 10.0  # s, wire terminal-voice 6.7
 HISTORY_TIMEOUT = 5.0  # s, wire terminal-voice 6.2
-MAX_SHOWN = 200  # characters of what the API server says is wrong
+MAX_SHOWN = 200  # characters of the API server's error text
 DEFAULT_PROFILE = "default"
 
 
 @define(eq=False)
 class ApiRun:
-    """See the module. `tell` is called with what the run tells, in order, until `stop`. `word` is the product's word on
-    this wire, `system` notes for the agent. `drafts` may take a piece of the answer, of which nobody is told then.
-    """
+    """Chat run at the API server: `tell` receives its events in order until `stop`.
+
+    `word` is the product's word on this wire, `system` notes for the agent. `drafts` may consume a piece of the answer,
+    which `tell` does not receive then."""
 
     _engine: Engine
     _order: StartRun
@@ -64,13 +65,13 @@ class ApiRun:
     _word: str = field(kw_only=True)
     _system: str = field(kw_only=True, default="")
     _drafts: Callable[[str], bool] = field(kw_only=True, default=lambda words: False)
-    task: Task | None = field(default=None, init=False)  # of whoever performs it
+    task: Task | None = field(default=None, init=False)  # the task that performs the run
     run_id: str = field(default="", init=False)
-    _api: ApiClient | None = field(default=None, init=False)  # once it is asked
+    _api: ApiClient | None = field(default=None, init=False)  # from `perform` on
     _stopping: bool = field(default=False, init=False)
 
     def perform(self, api: ApiClient) -> Flow[None]:
-        """Make the run and read it to its end; in a chat session of its own, if the order names none."""
+        """Start the run and read it to its end, in a new chat session if the order names none."""
         self._api = api
         session_id = self._order.session_id or (yield from self._new_session(api, None))
         try:
@@ -81,14 +82,14 @@ class ApiRun:
             yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
 
     def stop(self) -> bool:
-        """Tell nothing more. True: the task can be cancelled; False: wait until the run has a name to stop it by."""
+        """Stop the run and its events; return whether the task can be cancelled; else it waits for the run's id."""
         self._stopping = True
         if self._api is not None and self.run_id:
             self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
         return self._api is None or bool(self.run_id)
 
     def detach(self) -> None:
-        """Listen no more; it goes on."""
+        """Stop reading; the run continues."""
         if self.task is not None:
             self.task.cancel()
 
@@ -101,7 +102,7 @@ class ApiRun:
         return session_id
 
     def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
-        """A server that says no more has finished (wire api 4.5)."""
+        """Read the run's events; a stream that ends without a terminal event is complete (wire api 4.5)."""
         order = self._order
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if self._system:
@@ -117,34 +118,35 @@ class ApiRun:
         )
 
     def _store_draft(self, kind: str, text: str) -> bool:
-        """A piece of an answer that is being drafted, which nobody is told."""
+        """Offer a piece of the answer to `drafts`; return whether it was consumed."""
         if kind != DELTA or not self.run_id or self._stopping:
             return False
         words = events.parse_delta_text(text)
         return bool(words) and self._drafts(words)
 
     def _handle_event(self, event: ServerSentEvent) -> bool:
-        """One event; whether it was the last that matters."""
+        """Handle an event; return whether it is the last one of interest."""
         data = JsonObject.parse_or_empty(event.data)
         if not self.run_id:
             self.run_id = data.text("run_id")[:MAX_SHOWN]
             if self.run_id and self._stopping:
                 self.stop()
         if self._stopping:
-            return bool(self.run_id)  # told to nobody; read on only to learn the run's name
+            return bool(self.run_id)  # without events; read on only for the run's id
         told = map_run_event(event.event, data, self._word)
         if told is not None:
             self._tell(told)
         return isinstance(told, events.RunCompleted)
 
 
-# --- what its events mean: what makes no sense is passed over, never an error (wire terminal-voice 6.7) -----------
+# --- mapping of events: invalid ones are ignored, never an error (wire terminal-voice 6.7) ------------------------
 
 
 def map_run_event(kind: str, data: JsonObject, word: str) -> VoiceRunEvent | None:  # noqa: C901 - one row for each event
-    """What an event means, if anything; `ProviderError` when the run has not ended well. `word` stands for the tool
-    that a delta does not name."""
-    if kind == DELTA and (words := events.delta_text(data)):  # as most are
+    """Map an event of the API server, if relevant; raise `ProviderError` when the run has failed.
+
+    `word` is the tool's name for a delta without one."""
+    if kind == DELTA and (words := events.delta_text(data)):  # the most frequent event
         return events.AssistantDelta(delta=words)
     match event := events.parse_event(kind, data):
         case events.AssistantDelta(delta=delta):
@@ -159,7 +161,7 @@ def map_run_event(kind: str, data: JsonObject, word: str) -> VoiceRunEvent | Non
             return _tool_event(data, event.tool_name or word, event)
         case events.ToolFailed(tool_name=name, error=error):
             return _tool_event(data, name or word, event if error else evolve(event, error="no reason given"))
-        case events.MemoryUpdated() if not data.text("call_id"):  # with one that call has an end of its own
+        case events.MemoryUpdated() if not data.text("call_id"):  # an event with a call id has an end of its own
             return _changed(data, "memory", "target")
         case events.ApprovalRequest(call_id=call_id, description=description, command=command):
             identity = data.text("confirmation_id", "approval_id") or call_id or APPROVAL
@@ -189,7 +191,7 @@ def _tool_event(data: JsonObject, name: str, event: ToolEvent) -> ToolEventRecei
 
 
 def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
-    """`POST /v1/runs/{run_id}/stop`. A run that is over already is as good as stopped."""
+    """Send `POST /v1/runs/{run_id}/stop`; a run that is over counts as stopped."""
     try:
         answer = yield from api.post_run(engine, run_id, "stop")
     except ServiceCallError as error:
@@ -200,7 +202,7 @@ def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
 
 
 def fetch_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
-    """The messages of a chat session, for context; none when they cannot be had."""
+    """Return the messages of a chat session as context; empty if they are unavailable."""
     try:
         return (yield from api.messages(engine, session_id, within=HISTORY_TIMEOUT))
     except ServiceCallError:
@@ -208,7 +210,7 @@ def fetch_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[
 
 
 def spoken_error(error: ServiceCallError) -> str:
-    """The line for people, who may hear it."""
+    """Return the text of an error for people; it may be read out."""
     match error.fault:
         case ServiceFault.UNREACHABLE:
             text = f"The API server cannot be reached: {error.why}"
@@ -229,7 +231,7 @@ def _with_profile(body: dict[str, object], profile: str | None) -> dict[str, obj
 
 
 def _is_lost(error: ServiceCallError) -> bool:
-    """404 for the session, not for the route (wire api 2.1)."""
+    """Report whether a 404 is for the session, not for the route (wire api 2.1)."""
     if error.fault is not ServiceFault.NOT_FOUND or error.answer is None:
         return False
     found = JsonObject.parse_or_empty(error.answer.body).get_object("error")

@@ -1,6 +1,6 @@
-"""The chat runs of a voice session: that of the turn, and one beside it; those that are being stopped may linger.
+"""The chat runs of a voice session at the API server, in the turn and in the background.
 
-Whoever carries out the conversation's orders holds one of these. What it finds out the conversation is told.
+The agent mode owns them and they report to its conversation. A stopped run may linger until it has an id.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ApiRuns", "api_target"]
 
-RUN_ID_TIMEOUT = 10.0  # s for a run that is to be stopped to get its name
+RUN_ID_TIMEOUT = 10.0  # s for a stopped run to get its id
 
 
 def api_target(voice: VoiceServices, principal: Principal) -> Flow[ApiClient]:
-    """The API server as somebody may use it."""
+    """Return the client of the API server with the principal's credential."""
     bearer = yield from voice.api_credential(principal)
     return ApiClient("the API server", voice.config.webapi_url.rstrip("/"), bearer or "")
 
 
 class ApiRuns:
-    """See the module. What the conversation wants done then is `carried_out`."""
+    """Runs by call id; `carry_out` is called after each report to the conversation."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class ApiRuns:
         self._talk = talk
         self._carry_out = carry_out
         self._word = voice.config.brand.name
-        self._runs: dict[str, ApiRun] = {}  # by their calls
+        self._runs: dict[str, ApiRun] = {}  # by call id
 
     def start(self, order: StartRun, system: str) -> None:
-        """Begin a run. `system`: notes for the agent."""
+        """Start a run; `system` has notes for the agent."""
         call_id = order.call_id
         tell, drafts = partial(self._on_run_event, call_id), partial(self._talk.drafts, call_id)
         self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
@@ -67,7 +67,7 @@ class ApiRuns:
         )
 
     def stop(self, call_id: str) -> None:
-        """Stop it on the API server. Nothing more is told of it."""
+        """Stop a run on the API server; no more events of it are reported."""
         run = self._runs.pop(call_id, None)
         if run is None:
             return
@@ -77,22 +77,22 @@ class ApiRuns:
             self._engine.spawn(self._give_up(run))
 
     def detach(self, call_id: str) -> None:
-        """Listen no more; it goes on."""
+        """Stop reading a run, which continues."""
         run = self._runs.pop(call_id, None)
         if run is not None:
             run.detach()
 
     def end_all(self, end: Callable[[ApiRuns, str], None]) -> None:
-        """`stop` or `detach` each."""
+        """Apply `stop` or `detach` to each run."""
         for call_id in list(self._runs):
             end(self, call_id)
 
     def ask_about(self, order: FetchApproval) -> None:
-        """Find out whether a tool waits for an approval."""
+        """Find out whether a tool call waits for an approval."""
         self._engine.spawn(self._ask_about(order))
 
     def approve(self, order: AnswerApproval) -> None:
-        """Pass an answer on."""
+        """Send the user's answer to the API server."""
         self._engine.spawn(self._approve(order))
 
     # --- flows ---
@@ -123,7 +123,7 @@ class ApiRuns:
             self._carry_out()
 
     def _ask_about(self, order: FetchApproval) -> Flow[None]:
-        """A run that waits for an approval says so (wire api 6.2). What cannot be found out is a no."""
+        """Request the run's status and report a confirmation request if it waits (wire api 6.2); a failure means no."""
         api = yield from api_target(self._voice, self._principal)
         with suppress(ServiceCallError):
             answer = yield from api.success(api.post_run(self._engine, order.run_id))
@@ -131,7 +131,7 @@ class ApiRuns:
                 self._on_run_event(order.call_id, Confirmation(order.tool_call_id, order.message))
 
     def _approve(self, order: AnswerApproval) -> Flow[None]:
-        """`POST /v1/runs/{run_id}/approval`; what is not asked any more is not taken."""
+        """Send `POST /v1/runs/{run_id}/approval`; 404 and 409 mean that the request is no longer open."""
         api = yield from api_target(self._voice, self._principal)
         answer, told = {"choice": order.choice, "call_id": order.confirmation_id}, None
         try:
@@ -150,7 +150,7 @@ class ApiRuns:
         run.detach()
 
     def _forget(self, call_id: str, run: ApiRun) -> bool:
-        """The run is over: drop it; whether anybody wants to know."""
+        """Remove a run that is over; return whether the conversation still wants its end."""
         wanted = self._runs.get(call_id) is run
         if wanted:
             del self._runs[call_id]

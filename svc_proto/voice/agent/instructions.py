@@ -1,6 +1,6 @@
-"""What the models are told: the one that speaks, and the agent behind it (wire terminal-voice 6.11).
+"""Instructions for the realtime model and for the agent behind it (wire terminal-voice 6.11).
 
-Whatever comes from files and from the chat is fenced off as information: it is never an order to the model.
+Texts from files and from the chat are fenced off as information: they are never orders to the model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "agent_instructions",
 ]
 
-MAX_READ = 20  # context messages that are looked at, wire terminal-voice 6.2
+MAX_READ = 20  # context messages that are read, wire terminal-voice 6.2
 MAX_KEPT = 14
 MAX_CONTENT = 1_500  # characters
 MAX_PERSONA = 6_000  # characters, wire terminal-voice 6.11
@@ -58,7 +58,7 @@ speak a result, speak exactly that. Never read out ids, tokens, paths of files o
 
 @frozen
 class ContextMessage:
-    """Something that was said in the chat before."""
+    """Earlier message of the chat."""
 
     role: str
     content: str
@@ -66,14 +66,14 @@ class ContextMessage:
 
 @frozen(kw_only=True)
 class PersonaContext:
-    """What the host knows of how to speak, and of whom it speaks to."""
+    """Persona and memories of the host for the realtime model."""
 
     persona: str = ""
     memories: tuple[str, ...] = ()
 
 
 def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
-    """Messages of a client or of the API server: the last 20 are read, blanks dropped, 14 kept (wire 6.2)."""
+    """Parse messages of a client or the API server: the last 20 are read, blanks dropped, 14 kept (wire 6.2)."""
     kept: list[ContextMessage] = []
     for row in rows[-MAX_READ:]:
         message = JsonObject.of(row)
@@ -84,7 +84,7 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
 
 
 def load_persona_context(voice: VoiceServices, profile: str | None) -> Flow[PersonaContext]:
-    """The profile's persona and its memory files; what cannot be read is left out."""
+    """Read the profile's persona and its memory files; unreadable ones are left out."""
     engine, config = voice.engine, voice.config
     found = yield from find_profile(engine, config.config_path, profile)
     persona = _persona(found.data)
@@ -105,7 +105,7 @@ def load_persona_context(voice: VoiceServices, profile: str | None) -> Flow[Pers
 def provider_instructions(
     word: str, interface: Mapping[str, object], knowledge: PersonaContext, context: Sequence[ContextMessage]
 ) -> str:
-    """What the model that speaks is told at the beginning."""
+    """Return the initial instructions of the realtime model."""
     when, where = interface["current_datetime"], interface["current_timezone"]
     parts = [
         BASE_INSTRUCTIONS,
@@ -125,7 +125,7 @@ def provider_instructions(
 
 
 def agent_instructions(interface: Mapping[str, object]) -> str:
-    """What the agent behind is told of how it is asked."""
+    """Return the notes for the agent: the user talks by voice, and the answer is read out."""
     return (
         "The person speaks to you by voice, and your answer is read out to them. Answer in a few plain sentences "
         "without markup, tables, links or code unless they ask for those. "
@@ -138,7 +138,7 @@ def _fenced(title: str, text: str) -> str:
 
 
 def _persona(data: JsonObject) -> str:
-    """`display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
+    """Return `display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
     name, known = data.get_object("display").text("personality"), data.get_object("agent", "personalities")
     return (known.first_text(name) or known.get_object(name).first_text("system_prompt"))[:MAX_PERSONA]
 

@@ -1,6 +1,6 @@
-"""A session whose provider hears and speaks by itself, over one socket (wire terminal-voice 6.3 to 6.9).
+"""Agent mode with a provider that listens and answers over one socket (wire terminal-voice 6.3 to 6.9).
 
-What it says goes to the conversation (`svc_proto.voice.realtime.native_conversation`), which has orders for it too.
+The provider's events go to the conversation (`svc_proto.voice.realtime.native_conversation`), which returns actions.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from svc_proto.voice_config import VoiceConfig
 
 __all__ = ["NativeMode", "background_rules"]
 
-LISTEN_TIMEOUT = 86_400.0  # s; a provider that is silent is pinged, and says itself when it has waited long enough
-LOOK_AGAIN = 1.0  # s between two looks whether a client takes something again
+LISTEN_TIMEOUT = 86_400.0  # s; a silent provider is pinged, and reports its own idle timeout
+LOOK_AGAIN = 1.0  # s between two checks whether the client reads again
 
 
 class NativeMode(AgentMode):
-    """See the module."""
+    """Agent mode that owns the provider's socket and background runs."""
 
     names_chat = True
     talk: NativeConversation
@@ -39,42 +39,42 @@ class NativeMode(AgentMode):
         self._context = setup.context
         self._link: RealtimeConnection | None = None
         self._listening: Task | None = None
-        self._waiting_since: float | None = None  # that the client takes nothing
+        self._waiting_since: float | None = None  # since when the client does not read
 
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> NativeConversation:
-        """A conversation beside which runs go on, as the settings say."""
+        """Return a conversation with background runs as the settings allow."""
         promotion, final = self.chosen.promotion, setup.final_answer_only
         runs.result_delivery = "speak_verbatim" if final else promotion.result_delivery
         runs.rules = background_rules(promotion, self.session.voice.config, final_answer_only=final)
         new_id = lambda: self.engine.entropy(8).hex()  # noqa: E731 - one of many arguments
         return NativeConversation(runs, self.now, rate=self.chosen.sample_rate, new_id=new_id)
 
-    # --- Mode ---
+    # --- VoiceMode ---
 
     def on_attached(self) -> None:
-        """The first client: connect to the provider; the session is ready then."""
+        """Connect to the provider; the session is ready then."""
         self._listening = self.engine.spawn(self._live(), on_done=lambda _: None, on_error=self._provider_lost)
 
     def on_lost(self) -> None:
-        """The client has gone before that."""
+        """Drop the provider, because the client disconnected before the session was ready."""
         self._drop_provider()
 
     def resumes_after(self, code: int) -> bool:
-        """A client that closes between turns has ended the session; any other may come back."""
+        """Report whether the session waits for a reconnect: not if the client closed with 1000 between turns."""
         return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
-        """While a run lives, wait longer (wire 6.9)."""
+        """Report the disconnect to the conversation; a live run extends the wait (wire 6.9)."""
         self.talk.runs.on_client_left(self.now())
         self.carry_out()
 
     def on_resumed(self) -> None:
-        """What was found out meanwhile can be said."""
+        """Resume the delivery of answers that are pending."""
         self.talk.runs.on_client_back(self.now())
         self.carry_out()
 
     def on_closed(self) -> None:
-        """The end, of the provider's socket too."""
+        """End the session and the provider's socket; log the answers that were not delivered."""
         for run_id in self.talk.runs.undelivered:
             self.session.log_event("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
@@ -84,7 +84,7 @@ class NativeMode(AgentMode):
     # --- the provider ---
 
     def _live(self) -> Flow[None]:
-        """Connect, say who we are, listen until the end."""
+        """Connect, send the set-up and pass on events until the end."""
         chosen, voice = self.chosen, self.session.voice
         yield from voice.refresh_keys()
         knowledge = yield from load_persona_context(voice, chosen.scope.profile)
@@ -105,7 +105,7 @@ class NativeMode(AgentMode):
             yield from self.wait_writable()
 
     def _provider_lost(self, error: Exception) -> None:
-        """The flow has ended with an error: before the session was ready, or after."""
+        """Handle the end of the flow by an error, before or after the session was ready."""
         message = error_message_of(self.engine, error)
         ready = self._link is not None
         self._listening = None
@@ -125,22 +125,23 @@ class NativeMode(AgentMode):
         if link is not None:
             link.close()
 
-    # --- orders ---
+    # --- actions ---
 
     def extend_session(self) -> None:
-        """Wait for what is going on."""
+        """Extend the detached session for as long as its turn and runs need."""
         until = self.talk.kept_until(self.session.life.window, self.session.voice.config.detached_max)
         self.session.extend(max(until - self.now(), 0.0))
 
     def ask_provider(self, order: actions.ProviderAction) -> None:
-        """In its words; nothing when it has gone: the conversation hears of that."""
+        """Send an action to the provider; do nothing once its socket is closed, which is reported separately."""
         if self._link is not None:
-            if isinstance(order, actions.AnswerCall):  # it says what the session is, too (wire terminal-voice 6.6)
+            # The output also describes the session (wi
+            if isinstance(order, actions.AnswerCall):  # with a description of the session (wire terminal-voice 6.6)
                 order = evolve(order, output={**order.output, "interface": self.interface})
             self._link.send(order)
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has room. Meanwhile nobody is late."""
+        """Wait until the client has room; the turn's deadline moves by the time of the wait."""
         self._waiting_since = since = self.now()
         yield from self.session.wait_writable()
         self._waiting_since = None
@@ -149,7 +150,7 @@ class NativeMode(AgentMode):
             self.carry_out()
 
     def wake(self) -> None:
-        """Time has passed, of which a client that takes nothing has not heard."""
+        """Handle the conversation's deadline, but not while the client does not read."""
         if self._waiting_since is None:
             super().wake()
         else:
@@ -159,7 +160,7 @@ class NativeMode(AgentMode):
 def background_rules(
     promotion: PromotionSettings, config: VoiceConfig, *, final_answer_only: bool = False
 ) -> BackgroundPolicy:
-    """What may go on in the background, and what is said of it."""
+    """Return the policy for background runs from the settings."""
     return BackgroundPolicy(
         enabled=promotion.enabled,
         promote_after=promotion.promote_after_ms / 1000,

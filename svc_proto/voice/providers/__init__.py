@@ -1,1 +1,1 @@
-"""One small file for each provider of speech: requests built, answers and events read."""
+"""Speech providers, a small file for each: requests are built, responses and events parsed."""

@@ -1,11 +1,11 @@
-"""A command line of the operator's own that speaks or listens (wire terminal-voice 3.5, decision 174).
+"""Provider by a command line of the operator, for speech or transcription (wire terminal-voice 3.5, decision 174).
 
-    tts: {provider: mine, providers: {mine: {type: command, command: "say -v {voice} -o {output_path}", voice: Ann}}}
+    tts: {provider: mine, providers: {mine: {type: command, command: "espeak-ng -w {output_path}", voice: en}}}
     stt: {provider: ears, providers: {ears: {type: command, command: "listen {input_path}"}}}
 
-Its words are split once, as a shell would, and no shell sees them: what takes the place of a placeholder stays within
-its word. A text to be spoken is its input, and in the file {input_path}; the sound is what it leaves in {output_path}.
-A recording is {input_path}; its words are in {output_path}, or else its output.
+The command is split into words once, as a shell would do, and runs without a shell: a placeholder's value stays within
+its word. A text is the command's input, and in the file {input_path}; its sound is the content of {output_path}.
+A recording is {input_path}; its transcript is in {output_path}, or else the command's output.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["MAX_SOUND", "MAX_WORDS", "RUN_TIMEOUT", "CommandLineProvider", "Comm
 RUN_TIMEOUT = 120.0  # s, wire terminal-voice 3.5
 MAX_SOUND = 40_000_000  # bytes of one file of sound
 MAX_WORDS = 1024 * 1024  # bytes of a transcript
-TYPES = {  # of the sound, by `format`
+TYPES = {  # content types of the sound, by `format`
     "mp3": "audio/mpeg",
     "wav": "audio/wav",
     "ogg": "audio/ogg",
@@ -45,7 +45,7 @@ _PLACEHOLDER = re.compile(r"\{(input_path|output_path|voice|model|format|speed|l
 
 @frozen
 class CommandTemplate:
-    """What a section says of it. `words` is None for one that cannot be used."""
+    """Command of a configuration section; `words` is None for an invalid one."""
 
     name: str
     words: tuple[str, ...] | None
@@ -54,7 +54,7 @@ class CommandTemplate:
 
     @classmethod
     def of(cls, name: str, said: JsonObject) -> CommandTemplate | None:
-        """The row of `providers:` that has this name, if it is a command."""
+        """Return the row of `providers:` with this name, if it is a command."""
         row = next(
             (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
         )
@@ -71,26 +71,26 @@ class CommandTemplate:
         return cls(name, _split(row.first_text("command")), values, kind)
 
     def filled(self, **paths: str) -> tuple[str, ...]:
-        """The words, with what the placeholders stand for. `ProviderError` when there are none."""
+        """Return the words with the placeholders replaced; raise `ProviderError` if there are none."""
         if not self.words:
             raise ProviderError(f"the command of the provider {self.name} cannot be read")
         values = {**self.values, **paths}
         return tuple(_PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), word) for word in self.words)
 
     def needs(self, placeholder: str) -> bool:
-        """Whether it names that file."""
+        """Report whether the command uses that placeholder."""
         return any(f"{{{placeholder}}}" in word for word in self.words or ())
 
 
 class CommandLineProvider:
-    """It speaks and listens. Every file that it makes is deleted."""
+    """Provider for speech files and transcription; every file that it makes is deleted."""
 
     def __init__(self, engine: Engine, line: CommandTemplate) -> None:
         self._engine = engine
         self._line = line
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Speak into a file."""
+        """Render a text into a file."""
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
             raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
@@ -103,7 +103,7 @@ class CommandLineProvider:
         return SpeechFile(data, TYPES[line.format])
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Listen to a recording."""
+        """Transcribe a recording."""
         line = self._line
         if line.words and not line.needs("input_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")
@@ -115,7 +115,7 @@ class CommandLineProvider:
     def _work(
         self, files: Mapping[str, tuple[str, bytes]], limit: int, *, said: bytes = b"", **paths: str
     ) -> Flow[bytes]:
-        """Run it, with such of these files as it needs; what is in its file, else its output."""
+        """Run the command with the files that it needs; return the content of its output file, or its output."""
         line, made = self._line, dict[str, str]()
         try:
             for name, (suffix, data) in files.items():
@@ -128,7 +128,7 @@ class CommandLineProvider:
                 self._engine.emit(DeleteBlob(path))
 
     def _run(self, argv: tuple[str, ...], said: bytes = b"") -> Flow[bytes]:
-        """What it writes to its output. Its own words about a failure are the operator's: they are not passed on."""
+        """Run a command and return its output; its error output is the operator's and is not passed on."""
         finished = yield from run_command(self._engine, argv, said=said, within=RUN_TIMEOUT)
         name = self._line.name
         if isinstance(finished, Failure):

@@ -1,6 +1,6 @@
-"""What a vendor offers now: voices and models beyond those that the registry knows (wire terminal-voice 4.4).
+"""Discovery of a vendor's present voices and models, beyond those of the registry (wire terminal-voice 4.4).
 
-A list that does not look as documented gives what of it does; entries without an id are left out.
+Of a list in another form than documented, the valid part is used; entries without an id are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOLERATED = (403, 404)  # an account without voices of its own
 
 @frozen
 class ProviderVoice:
-    """One voice; `label` is for people, `custom`: of this account."""
+    """Voice of a vendor; `label` is for people, `custom`: of this account."""
 
     id: str
     label: str
@@ -43,7 +43,7 @@ class ProviderVoice:
 
 @frozen(kw_only=True)
 class DiscoveryResult:
-    """What was found. Labels by id."""
+    """Voices, models and languages of a vendor; labels by id."""
 
     source: str
     voices: tuple[ProviderVoice, ...] = ()
@@ -54,7 +54,7 @@ class DiscoveryResult:
 
 
 def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """`GET /v1/voices` and `GET /v1/models`. Raises `ProviderError`."""
+    """Request `GET /v1/voices` and `GET /v1/models`; raise `ProviderError`."""
     found = yield from _get(engine, access, "/v1/voices")
     offered = yield from _get(engine, access, "/v1/models")
     voices = {
@@ -84,7 +84,7 @@ def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[Dis
 
 
 def discover_xai(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """`GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`. Raises `ProviderError`."""
+    """Request `GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`; raise `ProviderError`."""
     found = yield from _get(engine, access, "/v1/tts/voices")
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
     page = ""
@@ -115,7 +115,7 @@ def _get(engine: Engine, access: ProviderCredentials, path: str, *, tolerated: t
 
 
 def _entries(value: object, name: str) -> list[JsonObject]:
-    """The objects of a list, or of the list that an object has under a name."""
+    """Return the objects of a list, or of an object's list of that name."""
     return JsonObject.of({name: value} if as_array(value) is not None else value).objects(name)
 
 

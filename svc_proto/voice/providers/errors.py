@@ -1,7 +1,7 @@
-"""What went wrong with a vendor, in words that may be shown: no key, no piece of one, no whole answer.
+"""Errors of vendors as texts that may be shown: without the key, a piece of it, or a whole response.
 
-An error body is the vendor's text. OpenAI quotes a part of the key that it refuses, so whatever shares six characters
-in a row with ours is not quoted at all.
+An error body is the vendor's text. OpenAI quotes a part of the key that it refuses. So a text that shares six
+consecutive characters with the key is not quoted at all.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from svc_proto.voice.provider_keys import ProviderCredentials
 
 __all__ = ["truncated_error", "response_error", "safe_excerpt_of"]
 
-MAX_BODY = 64 * 1024  # bytes of an error body that are looked at
-SHARED = 6  # characters in a row with the key
+MAX_BODY = 64 * 1024  # bytes of an error body that are read
+SHARED = 6  # consecutive characters in common with the key
 _SILENT = {
     FailureKind.TIMED_OUT: "did not answer in time",
     FailureKind.TOO_LARGE: "sent more than is taken",
@@ -28,7 +28,7 @@ _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
 def response_error(access: ProviderCredentials, answer: HttpResult | Failure) -> ProviderError:
-    """The vendor answered with an error, or not at all."""
+    """Return the error for a vendor's error response, or for none."""
     name = access.vendor
     if isinstance(answer, Failure):
         why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"
@@ -48,14 +48,14 @@ def response_error(access: ProviderCredentials, answer: HttpResult | Failure) ->
 
 
 def truncated_error(access: ProviderCredentials, failure: Failure) -> ProviderError:
-    """The answer ended too early."""
+    """Return the error for a response that ended too early."""
     if failure.kind is FailureKind.TIMED_OUT:
         return ProviderError(f"{access.vendor} fell silent in the middle of its answer")
     return ProviderError(f"the connection to {access.vendor} broke off in the middle of its answer")
 
 
 def safe_excerpt_of(text: str, key: str) -> str:
-    """A vendor's words on one short line; nothing when a piece of the key is in them."""
+    """Return a vendor's text on one short line; empty if it contains a piece of the key."""
     pieces = {key[place : place + SHARED] for place in range(len(key) - SHARED + 1)}
     if any(text[place : place + SHARED] in pieces for place in range(len(text) - SHARED + 1)):
         return ""
@@ -63,6 +63,6 @@ def safe_excerpt_of(text: str, key: str) -> str:
 
 
 def _error_text(body: bytes) -> str:
-    """What an error body says: one text somewhere in its JSON, or the plain text that it is."""
+    """Return the text of an error body: a text in its JSON, or the body if it is plain text."""
     text = body[:MAX_BODY].decode("utf-8", "replace")
     return error_text(json_value(text, "" if text.lstrip().startswith(("<", "{", "[")) else text))

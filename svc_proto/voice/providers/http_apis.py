@@ -1,6 +1,6 @@
-"""The vendors over HTTP: what each is asked for a text, and for a recording. A vendor is a row of `SPEECH_APIS`.
+"""HTTP APIs of the vendors: their requests for speech and transcription; each is a row of `SPEECH_APIS`.
 
-Groq, Mistral and DeepInfra have an API of OpenAI's shape. Whoever has no model that speaks only listens.
+Groq, Mistral and DeepInfra have an API of OpenAI's form. A vendor without a speech model only transcribes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from svc_proto.voice_config import (
 
 __all__ = ["SPEECH_APIS", "RATE", "SpeechApi", "instructions_of", "clamped_number_option", "options_text"]
 
-RATE = 24_000  # Hz of PCM, where it does not have the one that is asked for
+RATE = 24_000  # Hz of PCM, if the vendor does not have the requested rate
 RATES = (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)  # Hz
 WITHOUT_INSTRUCTIONS = ("tts-1", "tts-1-hd")
 SLOWEST, FASTEST = 0.25, 4.0
@@ -36,39 +36,38 @@ SETTINGS = {  # of a voice of ElevenLabs, with their ranges
     "style": (0.0, 1.0),
     "speed": (0.7, 1.2),
 }
-_SPOKEN = (  # of `expression`, wire 4.7, in the order of telling
+_SPOKEN = (  # members of `expression`, wire 4.7, in the order of the instructions
     ("emotion", "Emotion: {}."),
     ("tone", "Tone: {}."),
     ("pace", "Pace: {}."),
     ("style", "Style: {}."),
     ("persona_instructions", "{}"),
 )
-ApiRequest: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the address, and the body
-Speech: TypeAlias = Callable[
-    [SpeechRequest, "int | None"], ApiRequest
-]  # of a text, by the rate in Hz; None: as an MP3 file
+ApiRequest: TypeAlias = "tuple[str, dict[str, object]]"  # the end of the URL, and the body
+# Builds the request for a text by the rate in Hz; None: as an MP3 file.
+Speech: TypeAlias = Callable[[SpeechRequest, "int | None"], ApiRequest]
 
 
 def clamped_number_option(options: Mapping[str, object], name: str, low: float, high: float) -> float | None:
-    """A harmless option that is a number, brought into its range; anything else counts as absent."""
+    """Return a numeric option, clamped to its range; another type counts as absent."""
     value = JsonObject.of(options).number(name)
     return None if value is None else float(min(max(value, low), high))
 
 
 def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
-    """A harmless option that is text; anything else counts as absent."""
+    """Return a text option; another type counts as absent."""
     return JsonObject.of(options).first_text(name)[:limit]
 
 
 def instructions_of(request: SpeechRequest) -> str:
-    """How to speak, in words."""
+    """Return instructions for the speech in words."""
     told = [options_text(request.options, "instructions")]
     told += [line.format(value) for name, line in _SPOKEN if (value := options_text(request.expression, name, 500))]
     return " ".join(text for text in told if text)
 
 
 def _key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The key as ElevenLabs wants it."""
+    """Return the header field of ElevenLabs for the key."""
     return ((b"xi-api-key", key.encode("ascii")),)
 
 
@@ -113,18 +112,18 @@ def _elevenlabs(request: SpeechRequest, rate: int | None) -> ApiRequest:
 
 @frozen(kw_only=True)
 class SpeechApi:
-    """One vendor: models and voice where none is named."""
+    """API of one vendor, with defaults for model and voice."""
 
     vendor: ProviderEndpoint
-    provider: str  # as it names itself
+    provider: str  # id in results
     speech: Speech
-    model: str = ""  # that speaks
+    model: str = ""  # for speech
     voice: str = ""
     rates: tuple[int, ...] = ()  # Hz of PCM, besides `RATE`
-    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer_header  # that carries the key
+    header: Callable[[str], tuple[tuple[bytes, bytes], ...]] = bearer_header  # header fields with the key
     listening: str = "/audio/transcriptions"
-    hears: tuple[tuple[str, str], ...] = ()  # the members of a form: of the model, first
-    language: str = "language"  # the one that names it
+    hears: tuple[tuple[str, str], ...] = ()  # the form's fields; the first is the model
+    language: str = "language"  # the form's field for the language
 
 
 def _openai_shaped(
@@ -139,7 +138,7 @@ def _openai_shaped(
     return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
 
 
-SPEECH_APIS = {  # by name
+SPEECH_APIS = {  # by vendor
     "openai": _openai_shaped(OPENAI_ENDPOINT, "openai_tts", "whisper-1", "gpt-4o-mini-tts", "alloy", _openai),
     "groq": _openai_shaped(GROQ_ENDPOINT, "groq", "whisper-large-v3-turbo"),
     "mistral": _openai_shaped(MISTRAL_ENDPOINT, "mistral", "voxtral-mini-latest"),

@@ -1,7 +1,7 @@
-"""Vendors over HTTP: one request for one text or recording, its answer read as it comes (wire terminal-voice 4.10).
+"""Provider over HTTP: one request for each text or recording, the response read as it arrives (wire 4.10).
 
-What each is asked is a row (`svc_proto.voice.providers.http_apis`); what is waited for, for how long, and what may come
-back is decided here, once for all of them.
+The requests are rows of `svc_proto.voice.providers.http_apis`; timeouts and limits of responses are the same for all
+vendors and are defined here.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ __all__ = ["HttpSpeechProvider"]
 
 T = TypeVar("T")
 JSON = (b"content-type", b"application/json")
-RESPONSE_TIMEOUT = 60.0  # s to the head of an answer, and between two pieces of it, wire 4.10
-MAX_DURATION = 900.0  # s for one text, whatever drips in
+RESPONSE_TIMEOUT = 60.0  # s to the head of a response, and between two pieces of it, wire 4.10
+MAX_DURATION = 900.0  # s for one text, even if data keeps arriving
 LISTENING = 300.0  # s for a whole transcription
 CHUNK_SIZE = 4_096  # bytes of one chunk, wire 4.7
 MAX_SOUND = 96_000_000  # bytes for one text, half an hour at 24 kHz
@@ -54,7 +54,7 @@ _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3,
 
 
 class HttpSpeechProvider:
-    """A `Renderer`; it speaks into files and listens, too."""
+    """`Renderer` that also makes speech files and transcribes."""
 
     def __init__(self, engine: Engine, api: SpeechApi, access: ProviderCredentials) -> None:
         self._engine = engine
@@ -62,7 +62,7 @@ class HttpSpeechProvider:
         self._access = access
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Pass the vendor's PCM on at the pace of the sink, at the rate that is asked for if the vendor has it."""
+        """Pass the vendor's PCM on at the pace of the sink, resampled to the requested rate if necessary."""
         request = self._filled(request)
         rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
         reader = yield from self._request_speech(request, rate, into=streamed())
@@ -80,7 +80,7 @@ class HttpSpeechProvider:
         )
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Fetch the vendor's MP3."""
+        """Request the vendor's MP3."""
         access, answer = self._access, (yield from self._request_speech(self._filled(request), None))
         if isinstance(answer, Failure) or answer.status != 200:
             raise response_error(access, answer)
@@ -92,7 +92,7 @@ class HttpSpeechProvider:
         return SpeechFile(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Upload the recording, as the last part of a form, and read the answer. xAI takes no name of any model."""
+        """Upload a recording, as the last part of a form, and return the transcript; xAI has no field for a model."""
         api, access = self._api, self._access
         data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)
         if isinstance(data, Failure):
@@ -127,7 +127,7 @@ class HttpSpeechProvider:
     # --- helpers ---
 
     def _filled(self, request: SpeechRequest) -> SpeechRequest:
-        """With the vendor's model and voice where none is named."""
+        """Return the request with the vendor's defaults for model and voice."""
         return evolve(request, model=request.model or self._api.model, voice=request.voice or self._api.voice)
 
     def _request_speech(
@@ -145,7 +145,7 @@ class HttpSpeechProvider:
         rate, size, passed_on, reading = request.sample_rate, 0, 0, False
 
         def at_once(data: bytes) -> bool:
-            """A piece that comes while this waits for one, and the sink does not have to be waited for."""
+            """Pass on a piece that arrives during the read, if the sink has room; return whether it was consumed."""
             nonlocal size, passed_on
             later = not (reading and passed_on and sink.has_room and len(data) <= CHUNK_SIZE)
             if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:
@@ -180,7 +180,7 @@ class HttpSpeechProvider:
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
-    """Vendors label PCM in many ways, one of them `audio/mpeg`: what is no sound at all, or a file, is refused."""
+    """Refuse a response that is not PCM; vendors label PCM in many ways, one of them `audio/mpeg`."""
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
         raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not PCM")

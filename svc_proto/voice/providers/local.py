@@ -1,8 +1,8 @@
-"""`local`: the host's own engines, without a key and without a network.
+"""Local provider `local`: speech programs of the host, without a key and without a network.
 
-espeak-ng speaks in a child process, whose sound is passed on as it comes; pocketsphinx listens in another, since it
-holds its interpreter for seconds and reads files of strangers. `Compute` tells how to start them (`voice.engines`)
-and makes MP3 files (`voice.mp3`).
+espeak-ng renders in a child process, whose sound is passed on as it is made. pocketsphinx transcribes in another one,
+since it blocks its interpreter for seconds and reads files of clients. `Compute` returns their command lines
+(`voice.engines`) and makes MP3 files (`voice.mp3`).
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ __all__ = ["INSTALL", "MAX_LISTENERS", "MAX_WAITING", "MODEL", "LocalSpeechProgr
 MODEL = "espeak-ng"
 VOICE = "en-us"
 WORDS_PER_MINUTE = 160
-SLOWEST, FASTEST = 0.5, 2.0  # times that
+SLOWEST, FASTEST = 0.5, 2.0  # factors of that
 PITCH = 50  # of 99
 PACES = {"slow": 0.8, "slower": 0.8, "relaxed": 0.9, "fast": 1.25, "faster": 1.25, "quick": 1.25}
-CHUNK_SIZE = 4_096  # bytes of one chunk, at the engine's rate
-MAX_AHEAD = 128 * 1024  # bytes that were made and not taken: then the engine waits
-SILENCE_TIMEOUT = 30.0  # s without a sound from the engine
+CHUNK_SIZE = 4_096  # bytes of one chunk, at the program's rate
+MAX_AHEAD = 128 * 1024  # bytes that wait for the sink: then the program is paused
+SILENCE_TIMEOUT = 30.0  # s without sound from the program
 MAX_FILE_SOUND = 40_000_000  # bytes of sound in one file, a quarter of an hour
-MAX_WORDS = 400  # characters of what the engine complains about
+MAX_WORDS = 400  # characters of the program's error output
 ENCODING = 120.0  # s for one MP3 file
-MAX_LISTENERS = 2  # recordings listened to at once: each keeps a core busy
-MAX_WAITING = 16  # recordings that wait for their turn; the next one is refused
-LISTENING = 600.0  # s for one recording, its wait not counted
-QUEUE_TIMEOUT = 120.0  # s that a recording waits for its turn
-KNOWN_TTL = 60.0  # s after which missing engines are looked for again
+MAX_LISTENERS = 2  # transcriptions at once: each occupies a core
+MAX_WAITING = 16  # recordings in the queue; the next one is refused
+LISTENING = 600.0  # s for one recording, without its time in the queue
+QUEUE_TIMEOUT = 120.0  # s of a recording in the queue
+KNOWN_TTL = 60.0  # s after which missing programs are looked up again
 INSTALL = "install svc-relay[voice]"
 _VOICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_-]{0,63}")  # of espeak-ng: never a path, never an option
 
 
 @frozen(kw_only=True)
 class LocalSpeechPrograms:
-    """How to start what is installed."""
+    """Command lines of the installed programs, and capabilities for MP3 and decoding."""
 
     speak: tuple[str, ...] = ()
     listen: tuple[str, ...] = ()
@@ -70,13 +70,13 @@ class LocalSpeechPrograms:
 
     @property
     def missing(self) -> list[str]:
-        """The packages that are not there, for people who ask."""
+        """The names of missing packages, for people."""
         wanted = {"espeak-ng": self.speak, "pocketsphinx": self.listen, "lameenc": self.mp3, "av": self.decode}
         return [name for name, there in wanted.items() if not there]
 
 
 class LocalProvider:
-    """A `Renderer`; it speaks into files and listens, too."""
+    """`Renderer` that also makes speech files and transcribes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -84,10 +84,10 @@ class LocalProvider:
         self._found_at = 0.0  # monotonic seconds
         self._places = Semaphore(engine, MAX_LISTENERS)
 
-    # --- what there is ------------------------------------------------------------------------------------------
+    # --- installed programs -------------------------------------------------------------------------------------
 
     def engines(self) -> Flow[LocalSpeechPrograms]:
-        """What is installed. Looked for once; when something is missing, again after a minute."""
+        """Return the installed programs; the result is cached, for a minute only if a program is missing."""
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_TTL):
             return found
@@ -103,10 +103,10 @@ class LocalProvider:
         )
         return self._found
 
-    # --- speaking -----------------------------------------------------------------------------------------------
+    # --- speech -------------------------------------------------------------------------------------------------
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Speak, at the pace of the sink."""
+        """Render a text at the pace of the sink."""
         voice = request.voice or request.language or VOICE
         rate = yield from self._speak(request, voice, sink.chunk, request.sample_rate)
         return RenderResult(
@@ -117,7 +117,7 @@ class LocalProvider:
         )
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Speak into an MP3 file; into a WAV file where no encoder is installed."""
+        """Render a text into an MP3 file, or a WAV file without an MP3 encoder."""
         engines, pcm = (yield from self.engines()), bytearray()
 
         def keep(chunk: AudioChunk) -> Flow[None]:
@@ -138,7 +138,7 @@ class LocalProvider:
     def _speak(
         self, request: SpeechRequest, voice: str, take: Callable[[AudioChunk], Flow[None]], wanted: int = 0
     ) -> Flow[int]:
-        """Pass on what espeak-ng says, at the rate that is wanted or at its own, which is returned, in Hz."""
+        """Pass on the sound of espeak-ng at the wanted rate, or at its own; return its own rate in Hz."""
         engines = yield from self.engines()
         if not engines.speak:
             raise ProviderError(f"this host has no engine that speaks: {INSTALL}, or the package espeak-ng")
@@ -173,10 +173,10 @@ class LocalProvider:
             raise ProviderError(": ".join(filter(None, ("espeak-ng made no sound", complaint.words))))
         return ear.wav.rate
 
-    # --- listening ----------------------------------------------------------------------------------------------
+    # --- transcription ------------------------------------------------------------------------------------------
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Listen, when it is this recording's turn."""
+        """Transcribe a recording, after its time in the queue."""
         engines = yield from self.engines()
         if not engines.listen:
             raise ProviderError(f"this host has no engine that listens: {INSTALL}")
@@ -194,19 +194,19 @@ class LocalProvider:
 
 
 class _AudioOutput:
-    """A `ChildHandler` that holds the engine back while nobody takes what it makes."""
+    """`ChildHandler` of the program's sound, which pauses the program when too much sound waits."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._made = bytearray()
         self._bell = Condition(engine)
-        self.child: ChildProcess  # from its start on; nothing is heard before
+        self.child: ChildProcess  # set after the start, before any output
         self.wav = WavStream()
         self.over = False
         self.status: int | None = None
 
     def next(self) -> Flow[bytes | None]:
-        """Some sound; None when the engine has ended. Raises `NotWavError` and `ProviderError`."""
+        """Return the next sound; None at the program's end. Raise `NotWavError` and `ProviderError`."""
         until = self._engine.now.mono + SILENCE_TIMEOUT
         while not self._made:
             if self.over:
@@ -231,14 +231,14 @@ class _AudioOutput:
 
 
 class _StderrText:
-    """A `ChildHandler` for error output."""
+    """`ChildHandler` of the program's error output."""
 
     def __init__(self) -> None:
         self._said = bytearray()
 
     @property
     def words(self) -> str:
-        """On one line."""
+        """The text on one line."""
         return " ".join(self._said.decode("utf-8", "replace").split())
 
     def on_output(self, data: bytes) -> None:
@@ -255,7 +255,7 @@ def _words_per_minute(request: SpeechRequest) -> int:
 
 
 def _transcript_of(finished: CommandResult | Failure) -> str:
-    """The words in the answer of the engine. `ProviderError`, in its own words when it has some."""
+    """Return the transcript in a program's result; raise `ProviderError`, with the program's error if it has one."""
     if isinstance(finished, Failure):
         if finished.kind is FailureKind.TIMED_OUT:
             raise ProviderError("listening to the recording took too long")

@@ -1,4 +1,4 @@
-"""A realtime provider that only speaks: one socket for one text (wire terminal-voice 5, the lab's way)."""
+"""Renderer by a realtime provider: one socket for one text (wire terminal-voice 5, for the lab)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SILENCE_TIMEOUT = 60.0  # s between two messages
 
 
 class OneShotRenderer:
-    """A `Renderer`: what is heard is the model's own answer to the text, as the lab wants it."""
+    """`Renderer` whose sound is the model's own answer to the text, as the lab requires."""
 
     def __init__(self, engine: Engine, provider: str, make: Callable[[RealtimeOptions], RealtimeDialect]) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class OneShotRenderer:
         self._make = make
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Connect, say the text, pass on what comes until the response is over."""
+        """Connect, send the text and pass on the sound until the response is over."""
         dialect = self._make(
             RealtimeOptions(
                 model=request.model,

@@ -1,10 +1,10 @@
-"""The providers by their ids: whoever has a request for one asks here.
+"""Factory of the speech providers by their ids.
 
     renderer = providers.renderer("openai_tts")
     done = yield from renderer.render(request, sink)
 
-Both spellings of the wire are taken: `openai` and `openai_tts`, `grok` and `xai`. An id that is not built, and a key
-that is missing, raise `ProviderError` at once; a key is looked up anew at each call.
+Both spellings of the wire are accepted: `openai` and `openai_tts`, `grok` and `xai`. An unknown id or a missing key
+raises `ProviderError` at once; the key is read at each call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DISCOVERED = {"elevenlabs": (ELEVENLABS_ENDPOINT, discover_elevenlabs), "xai": (
 
 
 class ProviderFactory:
-    """`keys` are the operator's variables."""
+    """Factory of providers; `keys` are the operator's variables."""
 
     def __init__(self, engine: Engine, keys: ProviderKeys) -> None:
         self._engine = engine
@@ -46,7 +46,7 @@ class ProviderFactory:
         self.host = LocalProvider(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
-        """Text to PCM, as it comes: every id of the registry, and `deepinfra`."""
+        """Return a converter of text to PCM as it is made: every id of the registry, and `deepinfra`."""
         plain = _plain(provider_id)
         if plain == "stub":
             return StubRenderer()
@@ -55,15 +55,15 @@ class ProviderFactory:
         return self.file_speaker(provider_id)
 
     def file_speaker(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
-        """Text to one audio file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
+        """Return a converter of text to a file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
         return self._engine_of(provider_id, "text to speech")
 
     def transcriber(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
-        """An audio file to text: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
+        """Return a transcriber: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
         return self._engine_of(provider_id, "speech to text")
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> RealtimeDialect:
-        """Speech both ways: `openai_realtime`, `xai_realtime`. One for each socket."""
+        """Return a new dialect for one realtime socket: `openai_realtime`, `xai_realtime`."""
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
             raise ProviderError(f"the realtime provider {_safe_id(provider_id)} is not built in")
@@ -71,9 +71,9 @@ class ProviderFactory:
         return dialect(self._keys.credentials_for(vendor), options)
 
     def discover(self, provider_id: str) -> Flow[DiscoveryResult | None]:
-        """What a vendor offers now, beyond what the registry knows; None: there is nothing to ask.
+        """Return a vendor's present offer beyond the registry; None for a vendor without discovery.
 
-        Raises `ProviderError`, for a missing key too.
+        Raise `ProviderError`, also for a missing key.
         """
         found = DISCOVERED.get(_plain(provider_id).partition("_")[0])
         if found is None:
@@ -97,5 +97,5 @@ def _plain(provider_id: str) -> str:
 
 
 def _safe_id(provider_id: str) -> str:
-    """A name that somebody made up, fit for a message."""
+    """Return a client's provider id in a form that is fit for a message."""
     return repr("".join(letter if letter.isprintable() else " " for letter in provider_id[:80]))

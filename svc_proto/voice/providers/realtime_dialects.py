@@ -1,7 +1,7 @@
-"""The realtime languages of OpenAI and xAI: their messages, and what their events mean.
+"""Realtime dialects of OpenAI and xAI: their messages, and the mapping of their events.
 
-Whatever comes is a JSON object of a stranger: members that are missing or of another type count as absent, and
-nothing here raises. Ids are remembered up to a limit, the oldest forgotten first.
+Every message of a provider is untrusted JSON: members that are missing or of another type count as absent, and parsing
+never raises. Ids are kept up to a limit, the oldest dropped first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SUMMARIZE = (
     "The task is done. Tell the person its result now, in one to three plain sentences, with its facts and "
     "figures and nothing else. Call no function. The result:\n\n"
 )
-BENIGN = ("no active response", "cancellation failed")  # wire 6.5: the phone, too, takes these lightly
+BENIGN = ("no active response", "cancellation failed")  # wire 6.5: phones ignore these, too
 BENIGN_CODES = ("response_cancel_not_active",)
 
 _READY = ("session.created", "session.updated", "conversation.created")
@@ -66,9 +66,9 @@ _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 
 
 class RealtimeDialect(ABC):
-    """A provider's language over its WebSocket: pure; one object for each socket, since it keeps ids."""
+    """Dialect of a provider over its WebSocket: without IO; one object for each socket, since it keeps ids."""
 
-    RATE: ClassVar[int] = 0  # Hz of the vendor's PCM; 0: it has that of the session
+    RATE: ClassVar[int] = 0  # Hz of the vendor's PCM; 0: the session's rate
 
     def __init__(self, access: ProviderCredentials, options: RealtimeOptions) -> None:
         self._access = access
@@ -79,32 +79,32 @@ class RealtimeDialect(ABC):
         self._started: dict[str, None] = {}
         self._called: dict[str, None] = {}
         self._names: dict[str, tuple[str, str]] = {}  # call id and name of a function call, by item
-        self._told: dict[str, str] = {}  # what was heard so far, by item
+        self._told: dict[str, str] = {}  # the transcript so far, by item
 
     @property
     def url(self) -> str:
-        """Where to connect, the model included."""
+        """The URL of the WebSocket, with the model."""
         joint = "&" if "?" in self._access.url else "?"
         return f"{self._access.url}{joint}model={quote(self._options.model, safe='')}"
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The header fields that carry the key."""
+        """The header fields with the key."""
         return bearer_header(self._access.key)
 
-    # --- what is said -------------------------------------------------------------------------------------------
+    # --- messages to the provider -------------------------------------------------------------------------------
 
     def setup(self) -> Message:
-        """What to say first: turns are ours to end, so the provider's turn detection is off."""
+        """Return the first message; turn detection is off, because the client ends the turns."""
         session = self._session()
         if self._options.tools:
             session["tools"] = [dict(tool) for tool in self._options.tools]
         return {"type": "session.update", "session": session}
 
     def encode(self, order: ProviderAction) -> Message | None:
-        """An order in this language; None for sound that is less than a sample. What is said, and the output of a
-        function, asks for no response.
-        """
+        """Encode an action; None for sound of less than a sample.
+
+        A text and the output of a function request no response."""
         match order:
             case actions.AppendInput(pcm):
                 sound = b64encode(self._ears.feed(pcm)).decode("ascii")
@@ -129,10 +129,10 @@ class RealtimeDialect(ABC):
             case _:
                 assert_never(order)
 
-    # --- what is heard ------------------------------------------------------------------------------------------
+    # --- events of the provider ---------------------------------------------------------------------------------
 
     def parse(self, message: Mapping[str, object]) -> tuple[ProviderEvent, ...]:
-        """What an event means; nothing for those that need no telling."""
+        """Map a message to events; irrelevant ones give none."""
         message = JsonObject.of(message)
         kind = message.text("type")
         if kind in _READY:
@@ -147,11 +147,11 @@ class RealtimeDialect(ABC):
 
     @abstractmethod
     def _session(self) -> Message:
-        """The whole session, but for the tools."""
+        """Return the session's set-up without the tools."""
 
     @abstractmethod
     def _aloud(self, text: str) -> Message:
-        """Ask for exactly this text to be spoken, by whatever means the provider has for it (wire 6.6 step 5)."""
+        """Return the message by which exactly this text is read out, as the provider supports it (wire 6.6 step 5)."""
 
     def _transcript_event(self, kind: str, message: JsonObject) -> tuple[ProviderEvent, ...]:
         item = _id(message, "item_id")
@@ -217,7 +217,7 @@ class RealtimeDialect(ABC):
         call_id, name = self._names.get(_id(message, "item_id"), ("", ""))
         call = {"type": "function_call", "call_id": _id(message, "call_id") or call_id}
         call |= {"name": message.text("name") or name, "arguments": message.text("arguments")}
-        return self._call(response_id, JsonObject(call))  # without a name it comes with its item, a moment later
+        return self._call(response_id, JsonObject(call))  # a call without a name follows with its item
 
     def _call(self, response_id: str, item: JsonObject) -> tuple[ProviderEvent, ...]:
         call_id, name = _id(item, "call_id"), item.text("name")
@@ -251,7 +251,7 @@ class RealtimeDialect(ABC):
 
 
 class OpenAiDialect(RealtimeDialect):
-    """OpenAI's, as generally available. Another rate than its own is made on this side."""
+    """Dialect of OpenAI, as generally available; another rate than 24 kHz is resampled here."""
 
     RATE = OPENAI_RATE
 
@@ -275,12 +275,12 @@ class OpenAiDialect(RealtimeDialect):
         return session | ({"tool_choice": "auto"} if options.tools else {})
 
     def _aloud(self, text: str) -> Message:
-        """The words that have the model say a text, which has no other way to be spoken."""
+        """Return a request with instructions to read the text out: OpenAI has no other means."""
         return _create({"instructions": READ_ALOUD + text, "tool_choice": "none"})
 
 
 class XaiDialect(RealtimeDialect):
-    """xAI's: a setup of its own, and a message that is spoken as it stands; at the rate of the session."""
+    """Dialect of xAI: another set-up, a message that is read out as it stands, and the session's rate."""
 
     def _session(self) -> Message:
         options = self._options
@@ -293,7 +293,7 @@ class XaiDialect(RealtimeDialect):
         }
 
     def _aloud(self, text: str) -> Message:
-        """A `force_message`: no model is asked."""
+        """Return a `force_message`, which is read out without the model."""
         content = [{"type": "output_text", "text": text}]
         return _item({"type": "force_message", "role": "assistant", "content": content})
 

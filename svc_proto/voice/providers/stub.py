@@ -1,4 +1,4 @@
-"""`stub`: a tone in place of speech. No key, no network, the same bytes each time (wire terminal-voice 8)."""
+"""Provider `stub`: a tone in place of speech, without key or network, deterministic (wire terminal-voice 8)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FREQUENCIES = dict.fromkeys(("urgent", "energetic", "playful"), HIGH) | dict.fro
 
 
 class StubRenderer:
-    """A `Renderer` that never waits, except for its sink."""
+    """`Renderer` that waits only for its sink."""
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Sound a tone about as long as the text."""
+        """Render a tone about as long as the text."""
         rate = request.sample_rate
         if not MIN_RATE <= rate <= MAX_RATE:
             raise ProviderError(f"the sample rate must be from {MIN_RATE} to {MAX_RATE} Hz")
@@ -47,9 +47,9 @@ class StubRenderer:
 
 
 def tone(frequency: int, frames: int, rate: int) -> Iterator[tuple[int, int, bytes]]:
-    """A sine in pieces: the first frame, the one after the last, and the PCM between them."""
+    """Yield pieces of a sine: the first frame, the one after the last, and the PCM between them."""
     step = max(1, frames // CHUNKS)
-    period = rate // gcd(rate, frequency)  # frames after which it repeats itself
+    period = rate // gcd(rate, frequency)  # frames after which the wave repeats itself
     samples = array("h", _wave(frequency, min(period, frames), rate))
     if _SWAPPED:
         samples.byteswap()

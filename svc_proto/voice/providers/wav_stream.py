@@ -1,4 +1,4 @@
-"""A WAV file as it is made: its head first, then PCM, whose length nobody knows yet."""
+"""Incremental parser of a WAV file: the head, then PCM of unknown length."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ __all__ = ["NotWavError", "WavStream"]
 
 MAX_HEAD = 4_096  # bytes before the sound
 PCM = 1  # WAVE_FORMAT_PCM
-_FORMAT = Struct("<HHI6xH")  # what it is, channels, rate in Hz, bits of a sample
+_FORMAT = Struct("<HHI6xH")  # format, channels, rate in Hz, bits of a sample
 
 
 class NotWavError(ValueError):
-    """The bytes are no WAV file of one channel and 16 bits."""
+    """Bytes that are not a WAV file of one channel and 16 bits."""
 
 
 class WavStream:
-    """Feed bytes, take PCM. `rate` (Hz) is known once there is some."""
+    """Parser that is fed bytes and returns PCM; `rate` (Hz) is set from the first PCM on."""
 
     def __init__(self) -> None:
         self.rate = 0
         self._head: bytearray | None = bytearray()
 
     def feed(self, data: bytes) -> bytes:
-        """The sound in this piece; nothing while the head is not complete. Raises `NotWavError`."""
+        """Return the sound in this piece; empty while the head is incomplete. Raise `NotWavError`."""
         if self._head is None:
             return data
         self._head += data
@@ -36,7 +36,7 @@ class WavStream:
         return sound
 
     def finish(self) -> None:
-        """Nothing follows. Raises `NotWavError` when the head was never complete, though there was something."""
+        """End the stream; raise `NotWavError` if its head is incomplete, unless it was empty."""
         if self._head:
             raise NotWavError("it ends in its head")
 

@@ -1,1 +1,1 @@
-"""The realtime conversation, without sockets: floor, run and mouth, and what puts them together."""
+"""Realtime conversations without sockets: turn-taking, runs, playback of answers, and the two conversations."""

@@ -1,4 +1,4 @@
-"""What the broker of a spoken turn wants done, as values; `svc_proto.voice.agent` carries it out."""
+"""Actions that a conversation wants its session to do, as values; `svc_proto.voice.agent` performs them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ += ["Render", "Respond", "SendUserText", "StartRun", "StopRendering", "S
 
 @frozen
 class Emit:
-    """Tell the client. The session adds what all events of a kind carry (wire terminal-voice 6.5)."""
+    """Event for the client; the session adds the members that all events have (wire terminal-voice 6.5)."""
 
     type: str
     fields: Mapping[str, object] = field(factory=dict)
@@ -43,7 +43,7 @@ class Emit:
 
 @frozen(kw_only=True)
 class EmitAudio:
-    """Some of what is spoken, PCM. `label` only for audio that the relay renders."""
+    """Piece of audio for the client, PCM; `label` is set only for audio that the relay renders."""
 
     response_id: str | None
     data: bytes = field(repr=False)
@@ -54,7 +54,7 @@ class EmitAudio:
 
 @frozen
 class LogEvent:
-    """For the event log alone."""
+    """Entry for the event log alone; the client does not receive it."""
 
     type: str
     fields: Mapping[str, object] = field(factory=dict)
@@ -62,7 +62,7 @@ class LogEvent:
 
 @frozen
 class CloseClient:
-    """Close the client's socket."""
+    """Order to close the client's socket."""
 
     code: int
     reason: str
@@ -73,55 +73,55 @@ class CloseClient:
 
 @frozen
 class AppendInput:
-    """What the microphone hears, PCM at the provider's rate."""
+    """Microphone audio for the provider, PCM at the provider's rate."""
 
     data: bytes = field(repr=False)
 
 
 @frozen
 class CommitInput:
-    """The person has finished an utterance."""
+    """End of an utterance of the user."""
 
 
 @frozen
 class ClearInput:
-    """Forget audio that was not committed."""
+    """Order to discard audio that was not committed."""
 
 
 @frozen
 class SendUserText:
-    """A text turn of the person."""
+    """Text turn of the user."""
 
     text: str
 
 
 @frozen
 class Respond:
-    """Ask for one response."""
+    """Request for one response of the provider."""
 
 
 @frozen
 class ReadAloud:
-    """Ask for exactly this text."""
+    """Request that the provider reads out exactly this text."""
 
     text: str
 
 
 @frozen
 class Summarize:
-    """Ask for a spoken summary of this text."""
+    """Request that the provider summarizes this text aloud."""
 
     text: str
 
 
 @frozen
 class CancelResponse:
-    """Stop the response under way."""
+    """Order to stop the provider's current response."""
 
 
 @frozen
 class AnswerCall:
-    """The output of a function call; whoever sends it adds `interface`."""
+    """Output of a function call; the agent mode adds `interface`."""
 
     call_id: str
     output: Mapping[str, object]
@@ -132,7 +132,7 @@ class AnswerCall:
 
 @frozen(kw_only=True)
 class StartRun:
-    """Begin a chat run. `call_id` names it in everything that is told of it."""
+    """Order to start a chat run; `call_id` identifies the run in all its events."""
 
     call_id: str
     text: str
@@ -142,21 +142,21 @@ class StartRun:
 
 @frozen
 class StopRun:
-    """Stop a chat run."""
+    """Order to stop a chat run."""
 
     call_id: str
 
 
 @frozen
 class DetachRun:
-    """Have nothing to do any more with a chat run: it goes on, and its answer is in the chat."""
+    """Order to stop observing a chat run: the run continues, and its answer is stored in the chat."""
 
     call_id: str
 
 
 @frozen(kw_only=True)
 class FetchApproval:
-    """A tool waits: find out whether it waits for an approval."""
+    """Order to find out whether a pending tool call waits for an approval."""
 
     call_id: str
     run_id: str
@@ -166,7 +166,7 @@ class FetchApproval:
 
 @frozen(kw_only=True)
 class AnswerApproval:
-    """Answer a question of a run: `confirmation_id` is its call. `answer` is what the person said."""
+    """Answer to a confirmation request of a run: `confirmation_id` is the tool call, `answer` the user's wording."""
 
     call_id: str
     run_id: str
@@ -175,12 +175,12 @@ class AnswerApproval:
     answer: str
 
 
-# --- for a renderer, or an engine that listens --------------------------------------------------------------------
+# --- for a renderer, or a local provider that transcribes ------------------------------------------------------------
 
 
 @frozen
 class Render:
-    """Speak this without the conversation."""
+    """Order to render this text outside the provider's conversation."""
 
     response_id: str
     text: str
@@ -188,7 +188,7 @@ class Render:
 
 @frozen
 class Transcribe:
-    """Find out what is said in some PCM; `rate` in Hz."""
+    """Order to transcribe some PCM; `rate` in Hz."""
 
     sound: bytes = field(repr=False)
     rate: int
@@ -196,7 +196,7 @@ class Transcribe:
 
 @frozen
 class StopRendering:
-    """Stop what the renderer speaks, or what the engine listens to."""
+    """Order to stop the renderer's speech, or the transcription."""
 
 
 ProviderAction: TypeAlias = (

@@ -1,7 +1,8 @@
-"""An answer between the floor and the mouth, on its way to the ear; and progress, which gives way to everybody.
+"""Delivery of a run's answer through turn-taking and playback; and rendered progress, which other speech ends.
 
-When what was said before is played, the provider is asked to speak the answer. What it says in place of it is not
-heard: the relay has the answer spoken then. What cannot be heard is shown (wire terminal-voice 6.6, steps 4 to 7).
+When earlier speech is played, the provider is requested to read out the answer. If its speech deviates, that speech
+is withheld and the relay renders the answer. An answer that cannot be rendered is sent as text alone (wire
+terminal-voice 6.6, steps 4 to 7).
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ PROGRESS = "progress"
 
 @define(eq=False)
 class ProgressAnnouncement:
-    """Progress that is spoken: a sentence of the relay's own, between what the provider says (wire terminal-voice 6.5).
+    """Progress aloud: a sentence rendered by the relay between responses of the provider (wire terminal-voice 6.5).
 
-    The relay renders it, since a provider would take it for a turn: it is sound and the end of that, no response, so
-    that no client takes it for the end of a turn. Whoever has something to say himself ends it. `word` is the product's
-    word on this wire, `new_id` makes ids of responses.
+    The relay renders the sentence, since a provider would take it for a turn. Clients receive audio and its end, but no
+    response, which they would take for the end of a turn. Any other speech stops it. `word` is the product's word on
+    this wire; `new_id` makes ids of responses.
     """
 
     word: str
     new_id: Callable[[], str]
-    speaks: str | None = field(default=None, init=False)  # the id of what is being rendered
+    speaks: str | None = field(default=None, init=False)  # the id of the sentence that is being rendered
 
     def speak(self, told: Iterable[ConversationAction]) -> list[ConversationAction]:
-        """Of what a run has told, speak what is to be spoken. Only while nobody speaks."""
+        """Render the first message among a run's events with `should_speak`; call this only while no speech plays."""
         words = [each.fields["message"] for each in told if isinstance(each, Emit) and each.fields.get("should_speak")]
         if not words:
             return []
@@ -49,24 +50,24 @@ class ProgressAnnouncement:
         return [Render(self.speaks, str(words[0]))]
 
     def sound(self, audio: EmitAudio) -> ConversationAction:
-        """A piece of it."""
+        """Return a piece of rendered progress as audio for the client."""
         return evolve(audio, response_id=self.speaks, extra={"source": self.word, "delivery": PROGRESS})
 
     def on_finished(self, problem: str | None = None) -> list[ConversationAction]:
-        """That was all of it, or all that can be had."""
+        """End the progress audio; with a `problem`, also log the failure."""
         fields = {"response_id": self.speaks, "source": self.word, "delivery": PROGRESS}
         self.speaks = None
         note = [] if problem is None else [LogEvent("voice.realtime_agent.progress_failed", {"message": problem})]
         return [*note, Emit("voice.output_audio.done", fields)]
 
     def stop(self) -> list[ConversationAction]:
-        """Somebody else has the word."""
+        """Stop the progress audio, because other speech begins."""
         return [] if self.speaks is None else [StopRendering(), *self.on_finished()]
 
 
 @define(eq=False)
 class AnswerDelivery:
-    """See the module. Whoever has it adds the orders to his own, in their order."""
+    """Delivery of answers for one conversation; each method returns the actions for the caller to add in order."""
 
     word: str
     floor: TurnTaking
@@ -75,11 +76,11 @@ class AnswerDelivery:
 
     @property
     def tells(self) -> bool:
-        """Whether an answer is on its way."""
+        """Report whether an answer is being delivered."""
         return self.mouth.state is not PlaybackState.SILENT
 
     def who_speaks(self, *, waits: bool) -> str:
-        """Who has the word, for whoever would speak of progress; `waits`: an answer from the background does."""
+        """Return the current speaker for progress events; `waits`: an answer from the background is pending."""
         mouth = self.mouth.state
         if mouth in (PlaybackState.JUDGING, PlaybackState.SPEAKING) or self.floor.state is TurnTakingState.ANSWERING:
             return "provider_speaking"
@@ -88,7 +89,7 @@ class AnswerDelivery:
         return "result_pending" if waits or mouth is PlaybackState.WAITING else "idle"
 
     def deliver(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[ConversationAction]:
-        """An answer is to be heard, when what was said before is played."""
+        """Start the delivery of an answer after the playback of earlier speech."""
         out = self.filler.stop()
         self.mouth.start(answer)
         self.floor.step(TurnTakingTrigger.TELL, now + DRAIN_TIMEOUT)
@@ -99,7 +100,7 @@ class AnswerDelivery:
         return [*out, self.floor.wait_for_playback(None, None, FORCED)]
 
     def speak(self, now: float) -> list[ConversationAction]:
-        """It is played: ask for the answer."""
+        """Request the answer from the provider, now that earlier speech is played."""
         self.floor.drain = None
         if self.mouth.result_delivery == VISUAL:
             return self.show()
@@ -107,18 +108,18 @@ class AnswerDelivery:
         return self.floor.responses.request(self.mouth.provider_request(), now)
 
     def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
-        """Nobody is to speak it."""
+        """Send the answer as text alone and end its delivery."""
         told = self.mouth.show(place)
         self.end()
         return told
 
     def end(self) -> None:
-        """Nobody has the floor."""
+        """End the delivery and the turn."""
         self.mouth.end()
         self.floor.step(TurnTakingTrigger.END)
 
     def quiet(self, now: float) -> tuple[list[ConversationAction], str | None]:
-        """Have nothing to do any more with what is spoken; and the response that it was."""
+        """Abandon the current speech; return the actions and the id of its response."""
         response_id = self.floor.abandon_response(now)
         out = self.filler.stop()
         if self.mouth.renders is not None:
@@ -126,18 +127,18 @@ class AnswerDelivery:
         return out, self.mouth.response_id or response_id
 
     def give_up(self, now: float, *, cancelled: bool = False) -> list[ConversationAction]:
-        """End what is heard of an answer; what was not heard is shown."""
+        """End the playback of an answer; an answer of which nothing was played is sent as text."""
         return [*self.floor.cancel_response(), *self.quiet(now)[0], *self.mouth.give_up(cancelled=cancelled)]
 
     # --- by the provider ---
 
     def on_provider_speech(self, said: Said, now: float) -> list[ConversationAction]:
-        """The provider says something."""
+        """Handle speech of the provider: pass it on, withhold it, or fall back to the renderer."""
         out = self.mouth.on_speech(said)
         return [*out, *self._fall_back(now)] if self.mouth.state is PlaybackState.REJECTED else out
 
     def complete(self, response_id: str, now: float) -> list[ConversationAction]:
-        """It has finished."""
+        """Handle the end of the provider's response."""
         out = self.mouth.complete(response_id)
         if self.mouth.state is PlaybackState.REJECTED:
             return [*out, *self._fall_back(now)]
@@ -145,14 +146,14 @@ class AnswerDelivery:
         return out
 
     def _fall_back(self, now: float) -> list[ConversationAction]:
-        """It says something else: the relay has the answer spoken itself. The alarm stays as it is set."""
+        """Have the relay render the answer, because the provider's speech deviates; `due` stays."""
         note = LogEvent("voice.response.forced_summary_off_script", {"call_id": self.mouth.answer.call_id})
         return [note, *self.floor.cancel_response(), *self.quiet(now)[0], self.mouth.render()]
 
     # --- by the relay ---
 
     def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[ConversationAction]:
-        """A piece of what the relay has spoken."""
+        """Pass on a piece of audio that the relay rendered."""
         if self.filler.speaks == response_id:
             return [self.filler.sound(audio)]
         if self.mouth.renders != response_id:
@@ -161,7 +162,7 @@ class AnswerDelivery:
         return self.mouth.rendered_audio(audio)
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[ConversationAction]:
-        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
+        """Handle the end of rendering, or its failure (`problem`); `fields` are for the end of the response."""
         if self.filler.speaks == response_id:
             return self.filler.on_finished(problem)
         if self.mouth.renders != response_id:

@@ -1,9 +1,9 @@
-"""The mouth: the answer of a run on its way to the ear, one at a time: what is spoken, shown, held back, resumed.
+"""Playback of one run's answer: read out, displayed, held back or repeated.
 
-The provider was asked to speak the answer (wire terminal-voice 6.6, steps 5 to 7). What it says counts as the answer
-once 40 characters of it share two content words with the answer, or, when it is shorter, at its end. Audio without a
-word of text cannot be judged and counts. Until then nothing is passed on, at most `MAX_HELD` bytes
-of sound and `MAX_TEXT` characters.
+The provider was requested to read out the answer (wire terminal-voice 6.6, steps 5 to 7). Its speech counts as the
+answer once 40 characters of it share two content words with the answer, or, if it is shorter, at its end. Audio
+without any text cannot be judged and counts. Until then nothing is passed on: at most `MAX_HELD` bytes of sound and
+`MAX_TEXT` characters are held back.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["ALARM", "MAX_HELD", "MAX_TEXT", "PLAYBACK_TABLE", "SpokenAnswer", "S
 __all__ += ["PlaybackTrigger"]
 __all__ += ["matches_answer", "client_event_of"]
 
-ALARM = 30.0  # s until an answer that nobody heard is shown as text, wire terminal-voice 9 "delivery alarm"
+ALARM = 30.0  # s until an answer that was not played is sent as text, wire terminal-voice 9 "delivery alarm"
 JUDGED_FROM = 40  # characters
 SHARED = 2  # content words
 MAX_HELD = 4 * 1024 * 1024  # bytes of audio held back; past it the answer counts as off-script
-MAX_TEXT = 4000  # characters, the same; more than twice what is ever asked for
-SHORT = 3  # letters: shorter words say nothing; a digit always does
+MAX_TEXT = 4000  # characters, the same; more than twice the longest answer that is requested
+SHORT = 3  # letters: shorter words carry no meaning; a digit always does
 # Scripts without blanks between words are compared character by character.
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+")
 SUMMARY = "forced_summary"  # values of `delivery`, wire terminal-voice 6.6
 FALLBACK = "fallback"
 VISUAL = "visual_only"
 RESPEAK = "respeak"
-FALLBACK_NOTE = "delivery-fallback"  # the beginning of ids of what is shown
+FALLBACK_NOTE = "delivery-fallback"  # the prefix of response ids of answers that are sent as text
 _WORDS = """
 about also been have here into just like more only some that their them then there these they this very was were what
 when which will with would your yours from could should does done
@@ -45,7 +45,7 @@ Said: TypeAlias = SpokenTextDelta | AudioDelta  # by the provider
 
 
 class PlaybackState(Enum):
-    """How far an answer is."""
+    """State of the delivery of an answer."""
 
     SILENT = "silent"
     WAITING = "waiting"
@@ -57,7 +57,7 @@ class PlaybackState(Enum):
 
 
 class PlaybackTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `PLAYBACK_TABLE`."""
 
     TAKE = "take"
     ASK = "ask"
@@ -70,31 +70,31 @@ class PlaybackTrigger(Enum):
 
 _S, _T = PlaybackState, PlaybackTrigger
 PLAYBACK_TABLE: Table[PlaybackState, PlaybackTrigger] = {
-    (_S.SILENT, _T.TAKE): _S.WAITING,  # a run has answered; what was said before it is being played
-    (_S.SILENT, _T.RENDER): _S.RENDERING,  # an answer is to be heard again
-    (_S.WAITING, _T.ASK): _S.JUDGING,  # the provider was asked to speak it, and what it says is held back
-    (_S.JUDGING, _T.ACCEPT): _S.SPEAKING,  # that is the answer
-    (_S.JUDGING, _T.REJECT): _S.REJECTED,  # it is something else, or nothing
-    (_S.REJECTED, _T.RENDER): _S.RENDERING,  # the relay has it spoken
-    (_S.RENDERING, _T.SOUND): _S.RENDERED,  # some of that is there
-    # It is over, or shown.
+    (_S.SILENT, _T.TAKE): _S.WAITING,  # a run has answered; earlier speech is being played
+    (_S.SILENT, _T.RENDER): _S.RENDERING,  # an answer is to be played again
+    (_S.WAITING, _T.ASK): _S.JUDGING,  # the provider was requested to read it out, and its speech is held back
+    (_S.JUDGING, _T.ACCEPT): _S.SPEAKING,  # the speech is the answer
+    (_S.JUDGING, _T.REJECT): _S.REJECTED,  # the speech is another text, or empty
+    (_S.REJECTED, _T.RENDER): _S.RENDERING,  # the relay has it rendered
+    (_S.RENDERING, _T.SOUND): _S.RENDERED,  # the first rendered audio has arrived
+    # The delivery is over, or the answer was sent as text.
     **{(state, _T.END): _S.SILENT for state in _S if state not in (_S.SILENT, _S.REJECTED)},
 }
 
 
 @frozen(kw_only=True)
 class SpokenAnswer:
-    """What a run answered: `text` to be seen, `spoken` to be heard."""
+    """Answer of a run: `text` to be displayed, `spoken` to be read out."""
 
     call_id: str
     run_id: str
     text: str
     spoken: str
-    structured: bool = False  # JSON: it is summed up, never read out
+    structured: bool = False  # JSON: it is summarized, never read out
 
 
 class AnswerPlayback:
-    """See the module. `word` is the product's word on this wire, `new_id` makes ids of responses."""
+    """Playback of answers, one at a time: `word` is the product's word on this wire, `new_id` makes response ids."""
 
     def __init__(self, word: str, new_id: Callable[[], str], result_delivery: str = "speak_verbatim") -> None:
         self.result_delivery = result_delivery
@@ -102,40 +102,40 @@ class AnswerPlayback:
         self.answer: SpokenAnswer  # from `start` or `respeak` on
         self._word = word
         self._new_id = new_id
-        self._held: list[Said] = []  # until it is judged
+        self._held: list[Said] = []  # until the speech is judged
         self._clear()
 
     @property
     def response_id(self) -> str | None:
-        """The response in which the answer is heard, if it is."""
+        """The id of the response in which the answer is being played, if any."""
         return self._response_id if self.state in (PlaybackState.SPEAKING, PlaybackState.RENDERED) else None
 
     @property
     def renders(self) -> str | None:
-        """The response that the relay has spoken, if it does."""
+        """The id of the response that the relay renders, if any."""
         return self._response_id if self.state in (PlaybackState.RENDERING, PlaybackState.RENDERED) else None
 
     def start(self, answer: SpokenAnswer) -> None:
-        """An answer is to be told."""
+        """Accept an answer for delivery."""
         self._step(PlaybackTrigger.TAKE)
         self._clear()
         self.answer = answer
 
     def end(self) -> None:
-        """Have nothing to do any more with it."""
+        """End the delivery; later speech of it is dropped."""
         if self.state is not PlaybackState.SILENT:
             self._step(PlaybackTrigger.END)
 
     # --- by the provider ---
 
     def provider_request(self) -> ConversationAction:
-        """What was said before it is played: what the provider is asked for."""
+        """Return the request for the provider, once earlier speech is played."""
         self._step(PlaybackTrigger.ASK)
         verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
         return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
 
     def on_speech(self, said: Said) -> list[ConversationAction]:
-        """The provider says something: what of all that it said is passed on now. It may be judged then."""
+        """Handle speech of the provider and return the events to pass on now; the speech may be judged by this call."""
         if self.state is PlaybackState.SPEAKING:
             return [client_event_of(said, delivery=SUMMARY)]
         self._held.append(said)
@@ -150,7 +150,7 @@ class AnswerPlayback:
         return []
 
     def audio_done(self, response_id: str) -> list[ConversationAction]:
-        """Its audio is complete: told with the rest, if it is the answer."""
+        """Report the end of the response's audio; while the speech is not judged yet, the report is held back."""
         if self.state is PlaybackState.JUDGING:
             self._audio_over = True
             return []
@@ -158,7 +158,7 @@ class AnswerPlayback:
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def complete(self, response_id: str) -> list[ConversationAction]:
-        """The provider has finished, which judges it. If that was the answer, the turn is told to be over."""
+        """Handle the end of the provider's response, which judges it; the answer itself also ends the turn."""
         told: list[ConversationAction] = []
         if self.state is PlaybackState.JUDGING:
             silent = not self._text.strip()
@@ -177,17 +177,17 @@ class AnswerPlayback:
     # --- by the relay ---
 
     def render(self) -> ConversationAction:
-        """The provider says something else: have the relay speak it."""
+        """Have the relay render the answer, because the provider's speech deviates."""
         return self._render("forced-summary-fallback", FALLBACK)
 
     def respeak(self, answer: SpokenAnswer) -> ConversationAction:
-        """Have the relay speak an answer once more."""
+        """Have the relay render an earlier answer once more."""
         self._clear()
         self.answer = answer
         return self._render("respeak", RESPEAK)
 
     def rendered_audio(self, audio: EmitAudio) -> list[ConversationAction]:
-        """A piece of that."""
+        """Return the events for a piece of rendered audio; the first piece starts the response."""
         told: list[ConversationAction] = []
         if self.state is PlaybackState.RENDERING:
             self._step(PlaybackTrigger.SOUND)
@@ -197,22 +197,22 @@ class AnswerPlayback:
         return [*told, evolve(audio, response_id=self._response_id, extra=extra)]
 
     def rendered(self, fields: Mapping[str, object]) -> list[ConversationAction]:
-        """That was all; if it was nothing, it is shown."""
+        """End the rendered response; an answer without any audio is sent as text."""
         if self.state is PlaybackState.RENDERING:
             return self.show()
         self.end()
         done = {**self._relayed, "final_text": self.answer.text, "audio_path": "", **fields}
         return [Emit("voice.output_audio.done", self._relayed), Emit("voice.response.done", done)]
 
-    # --- by nobody ---
+    # --- as text ---
 
     def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
-        """As text alone."""
+        """End the delivery and send the answer as text alone."""
         self.end()
         return self.visual_event(self.answer, place)
 
     def visual_event(self, answer: SpokenAnswer, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
-        """How an answer is shown that nobody speaks."""
+        """Return the events of an answer that is sent as text alone."""
         kind = {"response_id": f"{place}-{self._new_id()}", "source": self._word, "delivery": VISUAL}
         return [
             Emit("voice.response.started", kind),
@@ -221,7 +221,7 @@ class AnswerPlayback:
         ]
 
     def give_up(self, *, cancelled: bool = False) -> list[ConversationAction]:
-        """End what is heard of it; if that is nothing, it is shown."""
+        """End the playback; an answer of which nothing was played is sent as text."""
         heard_in = self.response_id
         if heard_in is None:
             return self.show()
@@ -252,13 +252,13 @@ class AnswerPlayback:
         return [started, *(client_event_of(each, delivery=SUMMARY) for each in held)]
 
     def _clear(self) -> None:
-        self._response_id = ""  # in which it is heard, or rendered
-        self._relays = FALLBACK  # why the relay speaks
+        self._response_id = ""  # the response that plays or renders it
+        self._relays = FALLBACK  # the `delivery` of what the relay renders
         self._text = ""
         self._held = []
         self._size = 0  # bytes of audio in that
-        self._audio_over = False  # before it was judged
-        self._audio_told = False  # that it is over
+        self._audio_over = False  # the audio ended before it was judged
+        self._audio_told = False  # the end of the audio was sent
 
     def _step(self, trigger: PlaybackTrigger) -> None:
         self.state = step(PLAYBACK_TABLE, self.state, trigger)
@@ -267,7 +267,7 @@ class AnswerPlayback:
 
 
 def client_event_of(said: Said, **fields: object) -> ConversationAction:
-    """What the provider says, for the client."""
+    """Convert speech of the provider to an event for the client."""
     if isinstance(said, AudioDelta):
         return EmitAudio(response_id=said.response_id, data=said.data, extra=fields)
     about = {"delta": said.delta, "source": "provider", "response_id": said.response_id, **fields}
@@ -275,7 +275,7 @@ def client_event_of(said: Said, **fields: object) -> ConversationAction:
 
 
 def matches_answer(said: str, answer: str) -> bool:
-    """Whether what was said shares two content words with the answer, or all that it has if it has fewer."""
+    """Report whether speech shares two content words with the answer, or all of them if the answer has fewer."""
     wanted = _content_words(answer)
     if not wanted:
         return bool(said.strip())

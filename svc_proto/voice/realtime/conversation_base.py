@@ -1,4 +1,4 @@
-"""What both kinds of conversation share: one whose provider hears and speaks by itself, and one that is rendered."""
+"""Base class of the native conversation (a provider that listens and answers) and the rendered conversation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["ConversationBase"]
 
 
 class ConversationBase:
-    """One session's. What happens is said by calls; `out` has what is to be done then, in that order.
+    """Conversation of one session: events arrive as calls; `out` collects the resulting actions in order.
 
-    `now` tells monotonic seconds; whoever owns it calls `advance` at `due`.
+    `now` returns monotonic seconds; the owner calls `advance` at `due`.
     """
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float]) -> None:
@@ -24,20 +24,20 @@ class ConversationBase:
         self.out: deque[ConversationAction] = deque()
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
-        """The person answers a question of a run."""
+        """Forward the user's answer to a confirmation request of a run."""
         approved = self.runs.approve(confirmation_id, answer)
         self.out += approved
         if not approved:
             self._forwarded(confirmation_id, None)
 
     def approved(self, call_id: str, confirmation_id: str, answer: str | None) -> None:
-        """The API server has taken an answer; None: it did not want one any more."""
+        """Handle the API server's reply to a forwarded answer; `answer` is None if it was not accepted."""
         self._forwarded(confirmation_id, answer)
         run = self.runs.live(call_id)
         if run is not None:
             self.out += run.story.resolve_confirmation(confirmation_id)
 
-    # --- for each kind ---
+    # --- for subclasses ---
 
     def _emit(self, kind: str, **fields: object) -> None:
         self.out.append(Emit(kind, fields))

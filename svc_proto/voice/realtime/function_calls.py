@@ -1,8 +1,7 @@
-"""The four functions that a realtime provider may call: schemas, arguments, and what it is told in return
-(wire terminal-voice 6.6).
+"""The four functions that a realtime provider may call: schemas, arguments and outputs (wire terminal-voice 6.6).
 
-Their names begin with the product's word (0.1); calls are accepted by either. Ids and raw machine text are left out
-where a model would read them aloud.
+Their names begin with the product's word (0.1); calls with either word are accepted. Outputs leave out ids and raw
+machine text wherever a model would read them aloud.
 """
 
 from __future__ import annotations
@@ -50,32 +49,32 @@ BUSY = {"ok": False, "error": "busy", "instruction": TOO_MANY}
 
 @frozen(kw_only=True)
 class RunTaskCall:
-    """A real task."""
+    """Call that starts a task on the API server."""
 
     call_id: str
     text: str
     profile: str | None = None
     session_id: str | None = None
-    background: bool = False  # nobody wants to wait for it
+    background: bool = False  # the user does not wait for it
 
 
 @frozen
 class StatusCall:
-    """How far is it?"""
+    """Call for the status of a run."""
 
     call_id: str
 
 
 @frozen
 class CancelCall:
-    """The model asks for a task to be stopped."""
+    """Call that stops a task."""
 
     call_id: str
 
 
 @frozen
 class ConfirmCall:
-    """What the person answered to a question of the run."""
+    """Call with the user's answer to a confirmation request of the run."""
 
     call_id: str
     confirmation_id: str
@@ -84,7 +83,7 @@ class ConfirmCall:
 
 @frozen
 class UnknownCall:
-    """No function of ours, or arguments that make no sense: `output` says so."""
+    """Call of an unknown function, or with invalid arguments; `output` has the error."""
 
     call_id: str
     output: Mapping[str, object]
@@ -94,7 +93,7 @@ ConversationCall: TypeAlias = RunTaskCall | StatusCall | CancelCall | ConfirmCal
 
 
 def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
-    """The run has answered."""
+    """Return the output for a completed run."""
     spoken = answer.spoken
     return {
         "ok": True,
@@ -114,17 +113,17 @@ def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
 
 
 def ended_output(run: VoiceRun, **why: object) -> dict[str, object]:
-    """What the model is told of a task that has failed (`error`), or was stopped (`cancelled`)."""
+    """Return the output for a task that has failed (`error`) or was stopped (`cancelled`)."""
     return {"ok": False, **why, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
 
 def queued_output(position: int) -> dict[str, object]:
-    """What the model is told of a task that waits for another one to end."""
+    """Return the output for a task that waits for another one to end."""
     return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
 
 
 def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:
-    """How far it is; `queued` are the tasks that wait for it."""
+    """Return the output for a status call; `queued` are the tasks that wait."""
     waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
     story, status = (RunEventMapper("", "", None), "idle") if run is None else (run.story, "starting")
     if run is not None and (run.live or run.answer is not None):
@@ -145,12 +144,12 @@ def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str,
 
 
 def tool_surface(word: str) -> list[str]:
-    """The names of the functions that the model may call."""
+    """Return the names of the functions that the model may call."""
     return [f"{word}_{kind}" for kind in KINDS]
 
 
 def function_schemas(word: str) -> tuple[Mapping[str, object], ...]:
-    """What a provider is told of them, in the form that both take (wire terminal-voice 6.6)."""
+    """Return the function schemas in the form that both providers accept (wire terminal-voice 6.6)."""
     text = {"type": "string"}
     described = {
         "run_task": (
@@ -196,7 +195,7 @@ def function_schemas(word: str) -> tuple[Mapping[str, object], ...]:
 
 
 def parse_call(call_id: str, name: str, arguments: str, word: str) -> ConversationCall:
-    """What the model calls. What makes no sense is a call too: its output says why."""
+    """Parse a function call; invalid input results in an `UnknownCall` with the reason."""
     kind = next((name.removeprefix(f"{brand}_") for brand in BRANDS if name.startswith(f"{brand}_")), "")
     if kind not in KINDS:
         error = f"there is no function {name[:MAX_WORD]!r}"

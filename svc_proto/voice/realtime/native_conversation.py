@@ -1,11 +1,12 @@
-"""The broker of a realtime session: a provider hears and speaks, a chat run does the work (terminal-voice 6.6, 6.9).
+"""Conversation whose provider listens and answers, while a chat run does the work (wire terminal-voice 6.6, 6.9).
 
-Three machines, and here is what they want of each other: the floor (who speaks, when may the next response be asked
-for), the runs (from asked to told, in the turn or not), the mouth (what of an answer is spoken, shown, held back).
+It connects three state machines. Turn-taking decides when the next response may be requested. The runs go from the
+call to the delivery, in the turn or in the background. Playback decides which parts of an answer are played, displayed
+or held back.
 
-Each turn ends with `voice.response.done`, or with `run.promoted` that says that no words follow: every state but idle
-has a deadline, except while a run lives, which has its heartbeat. A cancel that finds nothing ends with one. Beside
-a run the person may talk: its answer waits until that is over. One that takes long is detached, but never within words.
+Each turn ends with `voice.response.done`, or with `run.promoted` if no spoken text follows. Every state but idle has a
+deadline; a live run has its heartbeat instead. A cancel without a target ends with `voice.response.done`, too. User
+input during a run is answered at once; the run's answer waits. A long run is detached, but never during speech.
 """
 
 from __future__ import annotations
@@ -51,14 +52,13 @@ from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
 __all__ = ["NativeConversation"]
 
-TRANSCRIPTION_TIMEOUT = 10.0  # s; the response needs no transcript, the provider has heard the person
+TRANSCRIPTION_TIMEOUT = 10.0  # s; the response needs no transcript, the provider has the audio
 SHORTEST = 0.1  # s of an utterance: a provider refuses a shorter one
 _S, _T = TurnTakingState, TurnTakingTrigger
 
 
 class NativeConversation(ConversationBase):
-    """See the module. `rate` is the provider's, in Hz; `new_id` gives what no other response of the session has in its
-    id."""
+    """Conversation with a provider that listens; `rate` is the provider's, in Hz; `new_id` makes response ids."""
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
         super().__init__(runs, now)
@@ -66,21 +66,21 @@ class NativeConversation(ConversationBase):
         self.mouth = AnswerPlayback(self.word, new_id, runs.result_delivery)
         self.answer = AnswerDelivery(self.word, self.floor, self.mouth, ProgressAnnouncement(self.word, new_id))
         self.drafts = runs.drafts  # a piece of an answer goes to its run alone
-        self.uncommitted = 0  # bytes of an utterance at the provider
+        self.uncommitted = 0  # bytes of the current utterance at the provider
         self._rate = rate
 
     # --- time ---
 
     @property
     def due(self) -> float | None:
-        """When to call `advance`."""
+        """The monotonic time at which to call `advance`, if any."""
         floor = self.floor
         idle, working = floor.state is _S.IDLE, floor.state is _S.WORKING
         times = [*self.runs.due(working=working, idle=idle), floor.due, floor.responses.due]
         return min([when for when in times if when is not None], default=None)
 
     def advance(self) -> None:
-        """Time has passed."""
+        """Handle all deadlines that have passed."""
         now, floor = self.now(), self.floor
         asking = floor.responses.due
         if asking is not None and now >= asking:
@@ -94,27 +94,27 @@ class NativeConversation(ConversationBase):
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to stay for."""
+        """Report whether a turn or a run keeps the session alive."""
         return self.floor.state is not _S.IDLE or self.runs.busy
 
     def kept_until(self, window: float, longest: float) -> float:
-        """While nobody listens: when to wait no longer. `longest` counts while something is going on."""
+        """Return when a detached session expires; `longest` applies while a turn or run is active. Times in seconds."""
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """A piece of what the microphone hears, `rate` in Hz; the same at the provider's rate."""
+        """Return a piece of microphone audio (`rate` in Hz) at the provider's rate."""
         pcm = resample(pcm, rate, self._rate)
         self.uncommitted += len(pcm)
         self.runs.on_user_speech(self.now())
         return pcm
 
     def clear(self) -> None:
-        """Forget what was not committed."""
+        """Discard audio that was not committed."""
         self.uncommitted = 0
         self.out.append(ClearInput())
 
     def commit(self, said: str | None) -> None:
-        """An utterance is complete; what it says is for the provider to tell. A short one is answered by nobody."""
+        """End an utterance; the provider transcribes it. An utterance under 0.1 s gets no response."""
         heard, self.uncommitted = self.uncommitted, 0
         if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
@@ -125,7 +125,7 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=None)
 
     def add_user_text(self, text: str) -> None:
-        """A text turn."""
+        """Handle a text turn of the user."""
         if self.floor.state is _S.HEARING:
             self._emit("voice.response.done", response_id=None, cancelled=True)
         self._interrupt()
@@ -134,7 +134,7 @@ class NativeConversation(ConversationBase):
         self.out += self.floor.respond(self.now())
 
     def cancel(self) -> None:
-        """Stop whatever is going on, on the API server too."""
+        """Stop the turn and all runs, on the API server too."""
         turn = self.runs.turn
         live = turn if turn is not None and turn.live else None
         first = live or self.runs.detached
@@ -149,7 +149,7 @@ class NativeConversation(ConversationBase):
         self.answer.end()
 
     def on_client_drained(self, call_id: str | None) -> None:
-        """The client has played what it was sent, for this call or another."""
+        """Continue after the client has played all audio that was sent; the call id is not compared."""
         turn, drain = self.runs.turn, self.floor.drain
         self.out += [] if turn is None else turn.drained(self.now())
         if drain is not None:
@@ -157,7 +157,7 @@ class NativeConversation(ConversationBase):
             self._go_on()
 
     def respeak(self) -> None:
-        """The person wants to hear the last answer from the background again."""
+        """Play the last background answer again, if the conversation is idle."""
         answer = self.runs.last
         if answer is None or self.floor.state is not _S.IDLE:
             self._emit(f"{self.word}.result.respeak_unavailable")
@@ -168,7 +168,7 @@ class NativeConversation(ConversationBase):
     # --- the provider ---
 
     def on_provider_event(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
-        """The provider says something."""
+        """Handle an event of the provider."""
         match event:
             case provider_interface.AudioDelta() | provider_interface.SpokenTextDelta():
                 self._on_speech(event)
@@ -184,9 +184,8 @@ class NativeConversation(ConversationBase):
                 self._note("voice.realtime_agent.provider_model_resolved", model=model)
             case provider_interface.TranscriptDelta(delta):
                 self._emit("voice.input_transcript.delta", delta=delta)
-            case provider_interface.TranscriptFinal(
-                text
-            ):  # ONE response is asked for; a second transcript asks for no other
+            case provider_interface.TranscriptFinal(text):
+                # One response is requested for each utterance; a second transcript requests no other.
                 self._emit("voice.input_transcript.final", text=text)
                 if self.floor.state is _S.HEARING:
                     self.out += self.floor.respond(self.now())
@@ -203,7 +202,7 @@ class NativeConversation(ConversationBase):
                 assert_never(event)
 
     def call(self, response_id: str, call: ConversationCall) -> None:
-        """The provider calls a function: each call id counts once."""
+        """Handle a function call of the provider; each call id counts once."""
         floor = self.floor
         if not self.runs.is_new(call.call_id):
             return
@@ -222,7 +221,7 @@ class NativeConversation(ConversationBase):
         self._consult(call.call_id)
 
     def provider_lost(self, message: str) -> None:
-        """The provider's socket has ended."""
+        """Handle the end of the provider's socket."""
         self._show_results()
         if self.floor.state is _S.IDLE:
             self.out.append(CloseClient(1000, "the voice provider has closed the session"))
@@ -233,21 +232,21 @@ class NativeConversation(ConversationBase):
     # --- the renderer ---
 
     def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
-        """A piece of what the relay has spoken."""
+        """Pass on a piece of audio that the relay rendered."""
         self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
-        """That was all of it, or with a `problem` all that can be had; `fields` are for the end of the response."""
+        """Handle the end of rendering, or its failure (`problem`); `fields` are for the end of the response."""
         self.out += self.answer.rendered(response_id, fields, problem)
 
     # --- the API server ---
 
     def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
-        """The run tells something."""
+        """Handle an event of a run."""
         self.out += self.runs.event(call_id, event, self.now())
 
     def run_ended(self, call_id: str) -> None:
-        """The run's stream has ended well; one that somebody stopped says so itself."""
+        """Handle the successful end of a run's stream; a stopped run has reported its interruption before."""
         runs = self.runs
         run = runs.live(call_id)
         if run is None:
@@ -270,7 +269,7 @@ class NativeConversation(ConversationBase):
                 self.out += self.answer.deliver(self.runs.deliver(run), self.now())
 
     def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
-        """The run could not be made, or failed."""
+        """Handle a run that could not be started, or failed."""
         run = self.runs.live(call_id)
         fields = {"call_id": call_id} | ({} if error_code is None else {"error_code": error_code})
         if run is None:
@@ -299,7 +298,7 @@ class NativeConversation(ConversationBase):
             self._fail("The voice provider did not answer.")
 
     def _is_current(self, response_id: str) -> bool:
-        """Whether a word of a response is of the one that was asked for; its first word starts it."""
+        """Report whether a response is the requested one; the first event of the requested response starts it."""
         floor = self.floor
         meaning = floor.responses.start(response_id, self.now())
         if meaning is ResponseOrigin.STRAY:
@@ -316,7 +315,7 @@ class NativeConversation(ConversationBase):
         return True
 
     def _interrupt(self) -> None:
-        """The person begins something new: end what is going on, but for a run."""
+        """End the current speech, but no run, because the user begins a new turn."""
         self.out += self.answer.filler.stop()
         if self.answer.tells:
             self._note("voice.realtime_agent.delivery_preempted")
@@ -331,14 +330,14 @@ class NativeConversation(ConversationBase):
         return response_id
 
     def _go_on(self) -> None:
-        """What was said is played."""
+        """Continue after the playback of earlier speech."""
         if self.answer.tells:
             self.out += self.answer.speak(self.now())
         else:
             self.out += self.floor.respond(self.now())
 
     def _rest(self) -> None:
-        """The provider's answer is over: what next?"""
+        """Continue after the provider's answer: deliver the run's answer, wait for the run, or end the turn."""
         run = self.runs.turn
         if run is None:
             self.answer.end()
@@ -348,7 +347,7 @@ class NativeConversation(ConversationBase):
             self.floor.step(_T.WORK)
 
     def _fail(self, message: str, response_id: str | None = None, **fields: object) -> None:
-        """Something broke: whatever is going on ends here. An answer is shown first: clients leave after an error."""
+        """Report an error and end the turn; an answer is sent first, because clients disconnect after an error."""
         if self.answer.tells:
             self._end_turn()
             self._emit("voice.error", message=message, **fields)
@@ -357,7 +356,7 @@ class NativeConversation(ConversationBase):
             self._end_turn(response_id)
 
     def _end_turn(self, response_id: str | None = None) -> None:
-        """End the turn. A run goes on without us."""
+        """End the turn; a live run continues without this session."""
         run = self.runs.turn
         if self.answer.tells:
             self.out += self.answer.give_up(self.now())
@@ -368,7 +367,7 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=self._quiet() or response_id)
         self.answer.end()
 
-    # --- what the provider says ---
+    # --- speech of the provider ---
 
     def _on_speech(self, said: Said) -> None:
         floor = self.floor
@@ -387,7 +386,7 @@ class NativeConversation(ConversationBase):
             self._emit("voice.output_audio.done", response_id=response_id)
 
     def _response_done(self, response_id: str, status: str) -> None:
-        """A response is over: `completed`, `cancelled`, `incomplete` or `failed`."""
+        """Handle the end of a response; `status` is `completed`, `cancelled`, `incomplete` or `failed`."""
         floor = self.floor
         current = self._is_current(response_id)
         self.out += floor.responses.finish(response_id)
@@ -407,7 +406,7 @@ class NativeConversation(ConversationBase):
             self._rest()
 
     def _show_results(self) -> None:
-        """The provider will not speak them, and this session ends: whoever listens reads them."""
+        """Send all pending answers as text, because the provider is gone and the session ends."""
         for answer in self.runs.take_results():
             self.out += self.mouth.visual_event(answer)
 
@@ -434,7 +433,7 @@ class NativeConversation(ConversationBase):
                 self.out += self.answer.deliver(answer, self.now(), background=True)
 
     def _promote(self, run: VoiceRun) -> None:
-        """The turn waits no longer."""
+        """Move the turn's run to the background, or to the queue if the background has no room."""
         runs = self.runs
         if runs.free:
             self._detach(run, RunTier.PROMOTED)
@@ -461,7 +460,7 @@ class NativeConversation(ConversationBase):
             self.answer.end()
 
     def _speak_of(self, call_id: str) -> None:
-        """The provider was told something in place of a result: have it say that, once it is done with the call."""
+        """Request a response about the function output, once the provider has finished its call."""
         if self.floor.state is _S.WORKING:
             self.out += self.floor.respond(self.now())
         else:
@@ -473,18 +472,18 @@ class NativeConversation(ConversationBase):
         stops = self.runs.first if isinstance(call, CancelCall) else None
         told, output = self.runs.answer(call, self.now())
         self.out += told
-        if stops is not None and self.floor.state is _S.WORKING:  # called together with the run function
+        if stops is not None and self.floor.state is _S.WORKING:  # the run call came with this cancel call
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
         self.out.append(AnswerCall(call.call_id, output))
 
     def _consult(self, call_id: str) -> None:
-        """A function was answered: the provider goes on when what it said before is played."""
+        """Continue after a function output, once the provider's earlier speech is played."""
         self.floor.step(_T.CONSULT, self.now() + DRAIN_TIMEOUT)
         self.out.append(self.floor.wait_for_playback(call_id, None))
 
     def _start_run(self, call: RunTaskCall) -> None:
-        """The provider wants a run, and the turn has none."""
+        """Start the run that the provider called for; the turn has none yet."""
         runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
         free = runs.free
         run = runs.new(call, side=runs.aside and (free or waited_for))

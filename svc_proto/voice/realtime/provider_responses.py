@@ -1,8 +1,8 @@
-"""Which of a realtime provider's responses count: one is asked for, those that were given up are ignored.
+"""Assignment of a realtime provider's responses to requests: one response is requested at a time.
 
-A provider names a response only when it starts, and may still tell of one that was cancelled. So what was asked for and
-given up before it started is an orphan: the next one to start, within five seconds, is taken for it. What starts before
-its order was given is nobody's.
+A provider names a response only when it starts, and may still send events of a cancelled one. So a request that was
+given up before its start leaves an orphan: the next response that starts within five seconds is assigned to it. A
+response that starts before its request was sent belongs to no request and is cancelled.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from svc_proto.voice.realtime.actions import ConversationAction
 
 __all__ = ["ORPHAN_TTL", "RESPONSE_TABLE", "ProviderResponses", "ResponseState", "ResponseTrigger", "ResponseOrigin"]
 
-PREVIOUS_RESPONSE_TIMEOUT = 2.5  # s for the provider to finish with a response before the next is asked for
+PREVIOUS_RESPONSE_TIMEOUT = 2.5  # s for the provider to finish a response before the next is requested
 ORPHAN_TTL = 5.0  # s; a provider that has not started a response by then has dropped it
-MAX_IGNORED = 64  # ids of responses that were given up; the oldest is forgotten
-MAX_OPEN = 16  # responses under way at the provider; the oldest is forgotten
-MAX_ORPHANS = 16  # that may still start; the oldest is forgotten
+MAX_IGNORED = 64  # ids of responses that were given up; the oldest is dropped
+MAX_OPEN = 16  # responses in progress at the provider; the oldest is dropped
+MAX_ORPHANS = 16  # requests that may still start a response; the oldest is dropped
 
 
 class ResponseState(Enum):
-    """How far the response is that is wanted."""
+    """State of the requested response."""
 
     NONE = "none"
     HELD = "held"
@@ -32,7 +32,7 @@ class ResponseState(Enum):
 
 
 class ResponseTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `RESPONSE_TABLE`."""
 
     WANT = "want"
     ORDER = "order"
@@ -42,44 +42,44 @@ class ResponseTrigger(Enum):
 
 _S, _T = ResponseState, ResponseTrigger
 RESPONSE_TABLE: Table[ResponseState, ResponseTrigger] = {
-    # The provider takes no order while it is at another response: this one waits, at most 2.5 s; or it takes the place
-    # of one that was wanted before.
+    # The provider accepts no request during another response: this one waits, at most 2.5 s; or it replaces a request
+    # that was not sent yet.
     **{(state, _T.WANT): _S.HELD for state in _S},
-    (_S.HELD, _T.ORDER): _S.ASKED,  # it is free, or was not in time
-    (_S.ASKED, _T.START): _S.STARTED,  # it has begun, and has a name
-    # Over, or given up; what was asked for and has not begun is an orphan.
+    (_S.HELD, _T.ORDER): _S.ASKED,  # the provider is free, or the wait has timed out
+    (_S.ASKED, _T.START): _S.STARTED,  # the response has started, and has an id
+    # It has ended, or was given up; a request whose response has not started leaves an orphan.
     **{(state, _T.END): _S.NONE for state in _S if state is not _S.NONE},
 }
 
 
 class ResponseOrigin(Enum):
-    """What the start of a response means."""
+    """Assignment of a response that starts."""
 
-    OURS = "ours"  # the one that was asked for
-    KNOWN = "known"  # told before
-    STRAY = "stray"  # nobody asked for it, or not any more: cancel it
+    OURS = "ours"  # the requested one
+    KNOWN = "known"  # started before
+    STRAY = "stray"  # not requested, or not any more: cancel it
     IGNORED = "ignored"  # given up earlier
 
 
 class ProviderResponses:
-    """The responses of one provider socket."""
+    """Requests and responses of one provider socket."""
 
     def __init__(self) -> None:
         self.state = ResponseState.NONE
-        self.current: str | None = None  # the one that is heard
-        self.due: float | None = None  # when to `assume_free`
-        self._order: list[ConversationAction] = []  # not yet given
-        self._orphans: deque[float] = deque(maxlen=MAX_ORPHANS)  # until when each is waited for
+        self.current: str | None = None  # the id of the requested response, once it has started
+        self.due: float | None = None  # when to call `assume_free`
+        self._order: list[ConversationAction] = []  # not sent yet
+        self._orphans: deque[float] = deque(maxlen=MAX_ORPHANS)  # when each of them expires
         self._dead: dict[str, None] = {}
         self._open: dict[str, None] = {}
 
     @property
     def talking(self) -> bool:
-        """Whether the provider may be saying something, or about to."""
+        """Report whether a response of the provider is in progress, or requested."""
         return bool(self._open) or self.state is ResponseState.ASKED
 
     def request(self, order: ConversationAction, now: float) -> list[ConversationAction]:
-        """Ask for a response, now or as soon as the provider is free."""
+        """Request a response, now or as soon as the provider is free."""
         self._step(ResponseTrigger.WANT)
         self.current, self._order = None, [order]
         if self._open:
@@ -88,12 +88,12 @@ class ProviderResponses:
         return self._ask_now()
 
     def assume_free(self) -> list[ConversationAction]:
-        """`due` has come, and the provider does not say that it is free: ask without its word."""
+        """Send the held request at `due`, although the provider has not reported the end of its response."""
         self._open.clear()
         return self._ask_now()
 
     def give_up(self, now: float) -> None:
-        """Have nothing to do any more with what was asked for."""
+        """Give up the current request and its response."""
         if self.current is not None:
             self.ignore(self.current)
         elif self.state is not ResponseState.NONE:
@@ -103,7 +103,7 @@ class ProviderResponses:
         self._order, self.due = [], None
 
     def ignore(self, response_id: str) -> None:
-        """Ignore what still comes of it."""
+        """Ignore further events of this response."""
         self._dead[response_id] = None
         if len(self._dead) > MAX_IGNORED:
             del self._dead[next(iter(self._dead))]
@@ -112,7 +112,7 @@ class ProviderResponses:
             self.current = None
 
     def start(self, response_id: str, now: float) -> ResponseOrigin:
-        """A response has begun, or something of it came before its beginning."""
+        """Assign a response that has started, or of which an event came before its start."""
         if response_id == self.current:
             return ResponseOrigin.KNOWN
         if response_id in self._dead:
@@ -132,7 +132,7 @@ class ProviderResponses:
         return ResponseOrigin.STRAY
 
     def finish(self, response_id: str) -> list[ConversationAction]:
-        """The provider is done with it: it may be free now."""
+        """Handle the end of a response: send the held request if the provider is free now."""
         self._open.pop(response_id, None)
         return [] if self._open else self._ask_now()
 

@@ -1,7 +1,7 @@
-"""The broker of a session whose provider only speaks: the person's words become a chat run, its answer is rendered.
+"""Conversation with a provider that only renders: the user's words become a chat run, its answer is rendered.
 
-The stub hears nothing: its utterances need the text beside them (wire terminal-voice 6.10). Each turn ends with
-`voice.response.done`, one that was cancelled or failed too. Nothing goes on in the background.
+The stub transcribes nothing: its utterances need the text beside them (wire terminal-voice 6.10). Each turn ends with
+`voice.response.done`, also one that was cancelled or failed. No run continues in the background.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from svc_proto.wire.limits import MAX_TEXT
 
 __all__ = ["HEARING_RATE", "RENDERED_TABLE", "RenderedConversation", "RenderedState", "RenderedTrigger"]
 
-HEARING_RATE = 16_000  # Hz of what is kept to be transcribed: what speech engines want
-MAX_UTTERANCE = 8 * 1024 * 1024  # bytes, more than four minutes at that rate: what comes later is refused
+HEARING_RATE = 16_000  # Hz of audio that is kept for transcription, as speech engines require
+MAX_UTTERANCE = 8 * 1024 * 1024  # bytes, more than four minutes at that rate: audio beyond it is refused
 
 
 class RenderedState(Enum):
-    """Where a turn is."""
+    """State of a turn."""
 
     IDLE = "idle"
     TRANSCRIBING = "transcribing"
@@ -38,7 +38,7 @@ class RenderedState(Enum):
 
 
 class RenderedTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `RENDERED_TABLE`."""
 
     LISTEN = "listen"
     RUN = "run"
@@ -48,17 +48,17 @@ class RenderedTrigger(Enum):
 
 _S, _T = RenderedState, RenderedTrigger
 RENDERED_TABLE: Table[RenderedState, RenderedTrigger] = {
-    (_S.IDLE, _T.LISTEN): _S.TRANSCRIBING,  # an utterance, with a provider that can hear (`local`)
+    (_S.IDLE, _T.LISTEN): _S.TRANSCRIBING,  # an utterance, with a provider that transcribes (`local`)
     (_S.IDLE, _T.RUN): _S.RUNNING,  # a text
-    (_S.TRANSCRIBING, _T.RUN): _S.RUNNING,  # it is understood
+    (_S.TRANSCRIBING, _T.RUN): _S.RUNNING,  # the transcript is there
     (_S.RUNNING, _T.SPEAK): _S.SPEAKING,  # the run has answered
-    # It is not understood, nobody said anything, it has failed, was cancelled, or is told.
+    # The transcript is empty; or the turn has failed, was cancelled, or its answer was rendered.
     **{(state, _T.END): _S.IDLE for state in _S if state is not _S.IDLE},
 }
 
 
 class RenderedConversation(ConversationBase):
-    """See the module. `hears`: its provider can."""
+    """Conversation with a rendering provider; `hears`: the provider transcribes, too."""
 
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, hears: bool) -> None:
         super().__init__(runs, now)
@@ -67,25 +67,27 @@ class RenderedConversation(ConversationBase):
         self._turns = 0
         self._utterance = bytearray()
         self._said_bytes = 0  # of microphone audio since the last turn
-        self._rate = HEARING_RATE  # as the client said last
+        self._rate = HEARING_RATE  # Hz, of the client's last audio
 
     @property
     def due(self) -> float | None:
-        """When to call `advance`."""
+        """The monotonic time at which to call `advance`, if any."""
         run = self.runs.turn
         return None if run is None else run.due
 
     def advance(self) -> None:
-        """The heart of the run beats."""
+        """Send the heartbeat of the run."""
         run = self.runs.turn
-        assert run is not None  # without one nothing is due
+        assert run is not None  # only a run has a deadline
         self.out += run.on_due(self.now(), "idle")
 
     # --- the client ---
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """Keep what the microphone hears, if somebody can listen to it; no provider gets any. `Refused` 413 for too
-        much."""
+        """Store microphone audio if it can be transcribed; return nothing for the provider.
+
+        Raise `Refused` 413 when the utterance exceeds `MAX_UTTERANCE`.
+        """
         self._said_bytes += len(pcm)
         self._rate = rate
         if self._hears:
@@ -95,11 +97,11 @@ class RenderedConversation(ConversationBase):
         return b""
 
     def clear(self) -> None:
-        """Forget what was not committed."""
+        """Discard audio that was not committed."""
         self._utterance.clear()
 
     def commit(self, said: str | None) -> None:
-        """An utterance is complete; what it says, where the client knows."""
+        """End an utterance; `said` is its text if the client sent one."""
         self._check_idle()
         if said is None and not self._hears:
             raise Refused(400, "text_missing", "this provider does not listen: text is required")
@@ -115,13 +117,13 @@ class RenderedConversation(ConversationBase):
             self._done()
 
     def add_user_text(self, text: str) -> None:
-        """A text turn."""
+        """Handle a text turn of the user."""
         self._check_idle()
         self._on_answer(text)
         self._run(text)
 
     def cancel(self) -> None:
-        """Stop whatever is going on, on the API server too."""
+        """Stop the turn, on the API server too."""
         run = self.runs.turn if self.state is _S.RUNNING else None
         if run is not None:
             self.out.append(StopRun(run.call_id))
@@ -130,16 +132,16 @@ class RenderedConversation(ConversationBase):
         self._done(cancelled=True)
 
     def on_client_drained(self, call_id: str | None) -> None:
-        """Nobody waits for that."""
+        """Do nothing: this conversation waits for no playback."""
 
     def respeak(self) -> None:
-        """There is no background, and no answer from it."""
+        """Report that no answer can be repeated, because this conversation has no background."""
         self._emit(f"{self.word}.result.respeak_unavailable")
 
     # --- the engines ---
 
     def on_transcript(self, text: str) -> None:
-        """What the utterance says."""
+        """Start a run with the transcript of the utterance, or end the turn if the transcript is empty."""
         self._on_answer(text)
         if text:
             self._run(text)
@@ -147,16 +149,16 @@ class RenderedConversation(ConversationBase):
             self._end()
 
     def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
-        """A piece of sound."""
+        """Pass on a piece of rendered audio."""
         self.out.append(evolve(audio, response_id=None, label=None, extra={"label": audio.label}))
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
-        """That was all of the answer. With a `problem` it could not be heard, or not be spoken: it is in the deltas."""
+        """Handle the end of rendering; with a `problem` the transcription or rendering failed."""
         if problem is not None:
             self._fail(problem)
             return
         run = self.runs.turn
-        assert run is not None  # nobody else is rendered
+        assert run is not None  # only the answer of a run is rendered
         assert run.answer is not None
         self._emit("voice.output_audio.done", response_id=None)
         self._end(final_text=run.answer.text, audio_path="", **fields)
@@ -164,11 +166,11 @@ class RenderedConversation(ConversationBase):
     # --- the API server ---
 
     def drafts(self, call_id: str, delta: str) -> bool:
-        """A run goes on with its answer: everybody is told."""
+        """Return False: every piece of the answer is sent to the client."""
         return False
 
     def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
-        """The run tells something: everything is passed on."""
+        """Pass on an event of the run to the client."""
         if self.runs.live(call_id) is None:
             return
         self.out += self.runs.event(call_id, event, self.now())
@@ -183,9 +185,9 @@ class RenderedConversation(ConversationBase):
                 pass
 
     def run_ended(self, call_id: str) -> None:
-        """The run has answered: have the answer spoken."""
+        """Handle the end of a run's stream: have the answer rendered."""
         run = self.runs.live(call_id)
-        assert run is not None  # nothing is told of a run that was left
+        assert run is not None  # a detached run sends no events
         if run.story.interrupted:
             self.out.append(run.story.cancelled())
             self._end(cancelled=True)
@@ -194,7 +196,7 @@ class RenderedConversation(ConversationBase):
             self.out += [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
 
     def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
-        """The run has failed, or was lost."""
+        """Handle a run that has failed or was lost."""
         self._fail(message, **({} if error_code is None else {"error_code": error_code}))
 
     # --- helpers ---
@@ -207,7 +209,7 @@ class RenderedConversation(ConversationBase):
         self._step(_T.RUN)
         self._turns += 1
         run = self.runs.new(RunTaskCall(call_id=f"turn-{self._turns}", text=text[:MAX_TEXT]))
-        run.pause(self.now())  # nobody has to be told: the run begins at once
+        run.pause(self.now())  # without an announcement: the run begins at once
         self._emit("voice.response.started", response_id=None)
         self.out.append(run.begin(self.now()))
 
@@ -227,7 +229,7 @@ class RenderedConversation(ConversationBase):
         self._done(**fields)
 
     def _abandon_turn(self) -> None:
-        """Have nothing to do any more with the turn."""
+        """Abandon the turn: stop the renderer and detach from the run."""
         self.out.append(StopRendering())
         run = self.runs.turn
         if run is not None:

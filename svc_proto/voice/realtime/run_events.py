@@ -1,8 +1,8 @@
-"""What a chat run tells, as the client of a voice session is told it (wire terminal-voice 6.5, 6.7).
+"""Mapping of a chat run's events to the events of a voice session's client (wire terminal-voice 6.5, 6.7).
 
-Each tool gets one start, given or made up, before its first delta or its end; the run one start and one end. A call id
-that starts again after its end is another call: a server that has no ids is given names of tools for them (6.7). The
-answer is what the deltas said, or else the completed text, or else the thoughts.
+Each tool call gets one start, reported or synthetic, before its first delta or its end; the run one start and one end.
+A call id that starts again after its end is another call: for a server without ids, tool names serve as ids (6.7). The
+answer is the text of the deltas, or else the completed text, or else the thoughts.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["ApiRunStarted", "VoiceRunEvent", "RunEventMapper", "ChatSessionBound
 MAX_ANSWER = 64 * 1024  # characters of an answer that are kept; the rest is in the chat
 MAX_PREVIEW = 2_000  # characters of a result, wire terminal-voice 6.5
 COMMAND = {"running": "Running command.", "done": "Command finished.", "failed": "Command failed."}
-MAX_TOOLS = 256  # calls of one run that are remembered; of the oldest a late word gets a start of its own
+MAX_TOOLS = 256  # calls of one run that are kept; a late event of a dropped one gets a start of its own
 
 
-# --- what a run tells: what the API server says in its stream, and what is known of it besides --------------------
+# --- events of a run: from the API server's stream, and from its records beside the stream --------------------------
 
 
 @frozen
 class ChatSessionBound:
-    """The chat session that the run is in, when it is not the one that was asked for."""
+    """The chat session of the run, if it differs from the requested one."""
 
     session_id: str
     profile: str | None = None
@@ -39,7 +39,7 @@ class ChatSessionBound:
 
 @frozen
 class ApiRunStarted:
-    """The API server has a run."""
+    """Start of the run at the API server."""
 
     run_id: str
 
@@ -51,14 +51,14 @@ ToolEvent: TypeAlias = (
 
 @frozen
 class ToolEventReceived:
-    """What is told of one call of a tool."""
+    """Event of one tool call."""
 
     call_id: str
     name: str
     event: ToolEvent
 
 
-# The question is somebody's to answer, and progress that is no tool's is a thought.
+# A confirmation is a request to the user; progress of no tool is a thought.
 VoiceRunEvent: TypeAlias = (
     ChatSessionBound
     | ApiRunStarted
@@ -72,7 +72,7 @@ VoiceRunEvent: TypeAlias = (
 )
 
 
-# --- what becomes of it -------------------------------------------------------------------------------------------
+# --- events for the client ----------------------------------------------------------------------------------------
 
 
 class _Stage(Enum):
@@ -88,7 +88,7 @@ class _Tool:
 
 
 class RunEventMapper:
-    """One run. `word` is the product's word of this wire; `call_id` names the run until it has an id."""
+    """Mapper of one run's events: `word` is the product's word, `call_id` names the run until it has an id."""
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
         self.word = word
@@ -111,17 +111,17 @@ class RunEventMapper:
 
     @property
     def answer(self) -> str:
-        """The answer as far as it is known."""
+        """The answer so far."""
         answer, thoughts = ("".join(pieces).strip() for pieces in self._said.values())
         return answer or self._content.strip() or thoughts
 
     @property
     def active_tool_name(self) -> str | None:
-        """The tool that began last among those that run."""
+        """The tool that started last among the running ones."""
         return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
 
     def map_event(self, event: VoiceRunEvent) -> list[Emit | FetchApproval]:
-        """The run tells something."""
+        """Return the client's events for an event of the run."""
         match event:
             case ChatSessionBound(session_id=session_id):
                 self.session_id = session_id
@@ -145,7 +145,7 @@ class RunEventMapper:
                 return self._of_tool(event.call_id, event.name, event.event)
             case Confirmation():
                 tool = self._tools.get(event.id)
-                late = tool is not None and tool.stage is not _Stage.WAITING  # somebody has allowed it meanwhile
+                late = tool is not None and tool.stage is not _Stage.WAITING  # it was allowed meanwhile
                 return [self._confirmation_event(event)] if not late and self.confirmations.add(event) else []
             case events.AssistantCompleted(content=content, interrupted=interrupted):
                 self._content, self.interrupted = content[:MAX_ANSWER], interrupted
@@ -158,30 +158,30 @@ class RunEventMapper:
                 assert_never(event)
 
     def add_hidden_text(self, delta: str, what: str = "answer") -> None:
-        """A piece of the answer, or of the thoughts, which nobody is told."""
+        """Add a piece of the answer, or of the thoughts, that is not sent to the client."""
         piece = delta[: self._room[what]]
         if piece:
             self._room[what] -= len(piece)
             self._said[what].append(piece)
 
     def complete(self) -> list[Emit]:
-        """The stream has ended well: the run's end, once."""
+        """Report the end of the run, once, after its stream has ended well."""
         if self._completed:
             return []
         self._completed = True
         return [self.emit("run.completed")]
 
     def cancelled(self) -> Emit:
-        """The run was stopped by somebody."""
+        """Return the event of a stopped run."""
         return self.emit("run.cancelled")
 
     def resolve_confirmation(self, question_id: str) -> list[Emit]:
-        """A question needs no answer any more: show the next."""
+        """Remove a confirmation request and show the next one."""
         head = self.confirmations.head if self.confirmations.resolve(question_id) else None
         return [] if head is None else [self._confirmation_event(head)]
 
     def status(self) -> tuple[str, str, str]:
-        """`status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
+        """Return `status`, `status_key` and a message for people (wire terminal-voice 6.5)."""
         active = self.active_tool_name
         if self.confirmations.head is not None:
             return "waiting_for_confirmation", "confirmation", "Waiting for your confirmation."
@@ -192,7 +192,7 @@ class RunEventMapper:
         return "running", f"run:waiting_{self.word}", "Still working."
 
     def tools(self) -> dict[str, object]:
-        """What progress says of the tools."""
+        """Return the members of progress events about tools."""
         return {
             "active_tool_name": self.active_tool_name,
             "last_tool_name": self.last_tool_name,
@@ -200,7 +200,7 @@ class RunEventMapper:
         }
 
     def emit(self, kind: str, **fields: object) -> Emit:
-        """What a client is told of the run."""
+        """Build an event of the run for the client."""
         return Emit(f"{self.word}.{kind}", {"session_id": self.session_id, "run_id": self.run_id, **fields})
 
     # --- helpers ---
@@ -274,12 +274,11 @@ class RunEventMapper:
         return self.emit("confirmation.requested", confirmation_id=question.id, message=question.message)
 
 
-# --- words for people ---------------------------------------------------------------------------------------------
+# --- texts for people ---------------------------------------------------------------------------------------------
 
 
 def tool_status_text(tool: str, status: str) -> str:
-    """What a tool does (`running`), has done (`done`) or could not (`failed`), for a screen: short, since it may be
-    read out."""
+    """Describe a tool that runs (`running`), is finished (`done`) or `failed`: short, since it may be read out."""
     plain = tool.replace("_", " ").strip()[:80] or "a tool"
     words = {"running": f"Using {plain}.", "done": f"Finished {plain}.", "failed": f"{plain} failed.".capitalize()}
     return (COMMAND if tool == "terminal" else words)[status]

@@ -1,7 +1,7 @@
-"""The floor: who speaks, and when the provider may be asked for its next response (wire terminal-voice 6.6).
+"""Turn-taking between the user and the provider, and when the next response is requested (terminal-voice 6.6).
 
-While an answer is told the mouth says how far that is (`svc_proto.voice.realtime.answer_playback`). Which of the
-provider's responses count is in `svc_proto.voice.realtime.provider_responses`.
+During the delivery of an answer, `svc_proto.voice.realtime.answer_playback` has the detailed state.
+`svc_proto.voice.realtime.provider_responses` decides which of the provider's responses count.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = [
 ]
 __all__ += ["TurnTakingTrigger"]
 
-RESPONSE_TIMEOUT = 45.0  # s without a word of a provider that was asked: half of a phone's patience (6.5)
+RESPONSE_TIMEOUT = 45.0  # s without an event of a provider with an open request: half of a phone's timeout (6.5)
 DRAIN_TIMEOUT = 2.5  # s, wire terminal-voice 9 "drain wait"
 DRAIN_MS = round(DRAIN_TIMEOUT * 1000)
 FORCED = "forced_summary"  # the reason of a wait before the answer of a run in the background
-RESULT = "tool_result_summary"  # the reason of a wait before what a function answered is spoken
+RESULT = "tool_result_summary"  # the reason of a wait before the response to a function's output
 
 
 class TurnTakingState(Enum):
-    """Whose turn it is."""
+    """State of a turn."""
 
     IDLE = "idle"
     HEARING = "hearing"
@@ -45,7 +45,7 @@ class TurnTakingState(Enum):
 
 
 class TurnTakingTrigger(Enum):
-    """What moves it."""
+    """Trigger of a transition of `TURN_TAKING_TABLE`."""
 
     HEAR = "hear"
     ASK = "ask"
@@ -57,22 +57,22 @@ class TurnTakingTrigger(Enum):
 
 _S, _T = TurnTakingState, TurnTakingTrigger
 TURN_TAKING_TABLE: Table[TurnTakingState, TurnTakingTrigger] = {
-    **{(state, _T.HEAR): _S.HEARING for state in _S},  # the person has finished an utterance, or one more; or speaks up
-    # A text turn; or what was said is transcribed, or was not within 10 s; or what was said before is played; or that a
-    # run goes on in the background is to be said: ONE response is asked for.
+    **{(state, _T.HEAR): _S.HEARING for state in _S},  # the user has finished an utterance, or one more; or interrupts
+    # One response is requested: for a text turn, for a transcript or after 10 s without one, after the playback of
+    # earlier speech, or for the announcement of a run in the background.
     **{(state, _T.ASK): _S.ANSWERING for state in _S},
-    **{(state, _T.END): _S.IDLE for state in _S},  # it is over, was given up, or there was nothing to end
-    (_S.IDLE, _T.TELL): _S.TELLING,  # an answer of the background is to be heard, or heard again
-    (_S.ANSWERING, _T.CONSULT): _S.CONSULTED,  # the provider called a small function and was answered
-    (_S.ANSWERING, _T.WORK): _S.WORKING,  # it called the run function; or its answer beside a run is over
-    (_S.ANSWERING, _T.TELL): _S.TELLING,  # its answer is over, and a run has finished meanwhile
+    **{(state, _T.END): _S.IDLE for state in _S},  # the turn is over or given up, or there was none to end
+    (_S.IDLE, _T.TELL): _S.TELLING,  # an answer from the background is to be played, or played again
+    (_S.ANSWERING, _T.CONSULT): _S.CONSULTED,  # the provider called a small function and has its output
+    (_S.ANSWERING, _T.WORK): _S.WORKING,  # the provider called the run function; or its answer beside a run is over
+    (_S.ANSWERING, _T.TELL): _S.TELLING,  # the provider's answer is over, and a run has finished meanwhile
     (_S.WORKING, _T.TELL): _S.TELLING,  # the run has finished
 }
 
 
 @frozen(kw_only=True)
 class PlaybackDrain:
-    """A wait until a client has played what it was sent, at most 2.5 s (wire terminal-voice 6.4, 6.5).
+    """A wait until a client has played all audio that was sent, at most 2.5 s (wire terminal-voice 6.4, 6.5).
 
     `playback.drained` for any call ends it: a client that mixes calls up has played all of it. `reason` is
     `pre_<word>_ack`, `tool_result_summary` or `forced_summary`.
@@ -84,62 +84,62 @@ class PlaybackDrain:
 
     @property
     def requested(self) -> Emit:
-        """What asks for it."""
+        """The event that requests the client's report."""
         fields = {"call_id": self.call_id, "tool_name": self.tool_name, "reason": self.reason, "timeout_ms": DRAIN_MS}
         return Emit("voice.playback_drain.requested", fields)
 
     @property
     def completed(self) -> LogEvent:
-        """The client said so."""
+        """The log entry for the client's report."""
         return LogEvent("voice.playback_drain.completed", {"call_id": self.call_id, "reason": self.reason})
 
     @property
     def timed_out(self) -> Emit:
-        """The client has not said in time that it played to the end."""
+        """The event for a client that did not report in time."""
         fields = {"call_id": self.call_id, "reason": self.reason, "timeout_ms": DRAIN_MS}
         return Emit("voice.playback_drain.timeout", fields)
 
 
 @define(eq=False)
 class TurnTaking:
-    """See the module. Times are monotonic seconds; `due` is when the state has lasted too long."""
+    """State of one conversation's turn. Times are monotonic seconds; `due` is the deadline of the state."""
 
     state: TurnTakingState = field(default=TurnTakingState.IDLE, init=False)
     due: float | None = field(default=None, init=False)
-    drain: PlaybackDrain | None = field(default=None, init=False)  # what has to be played before it goes on
+    drain: PlaybackDrain | None = field(default=None, init=False)  # the playback that the turn waits for
     responses: ProviderResponses = field(factory=ProviderResponses, init=False)
-    tail: str | None = field(default=None, init=False)  # a response that called the run function: what it still says
+    tail: str | None = field(default=None, init=False)  # a response that called the run function and may have more
     spoke: bool = field(default=False, init=False)  # whether the current response had audio
 
     def step(self, trigger: TurnTakingTrigger, due: float | None = None) -> None:
-        """Move along the table."""
+        """Apply a transition and set the deadline of the new state."""
         self.state = step(TURN_TAKING_TABLE, self.state, trigger)
         self.due = due
         if self.state is TurnTakingState.IDLE:
             self.drain = None
 
     def postpone(self, seconds: float) -> None:
-        """The client took nothing for so long, so nobody else was heard either: that is nobody's silence."""
+        """Extend the deadline by the time in which the client read nothing: it does not count towards the timeout."""
         self.due = None if self.due is None else self.due + seconds
 
     def respond(self, now: float) -> list[ConversationAction]:
-        """The provider has the floor: ask it for one response."""
+        """Request one response from the provider."""
         self.drain = None
         self.spoke = False
         self.step(TurnTakingTrigger.ASK, now + RESPONSE_TIMEOUT)
         return self.responses.request(Respond(), now)
 
     def wait_for_playback(self, call_id: str | None, tool_name: str | None, reason: str = RESULT) -> ConversationAction:
-        """Go on when the client has played what it was sent."""
+        """Wait until the client has played all audio that was sent; return the request for its report."""
         self.drain = PlaybackDrain(call_id=call_id, tool_name=tool_name, reason=reason)
         return self.drain.requested
 
     def cancel_response(self) -> list[ConversationAction]:
-        """Stop the provider, if it may be saying something."""
+        """Cancel the provider's response, if one may be in progress."""
         return [CancelResponse()] if self.responses.talking else []
 
     def abandon_response(self, now: float) -> str | None:
-        """Have nothing to do any more with what is spoken; the response that it was."""
+        """Abandon the current response; return its id."""
         response_id = self.responses.current
         self.responses.give_up(now)
         self.tail = self.drain = None

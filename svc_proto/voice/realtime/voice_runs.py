@@ -1,13 +1,11 @@
-"""All runs of one conversation: of the turn, in the background, in line, and answers that nobody has heard.
+"""All runs of one conversation: the turn's run, background runs, queued runs and undelivered answers.
 
-Where each of them is, its state says and nothing else (`svc_proto.voice.realtime.voice_run`): one run is the turn's, as
-many are detached as the rules allow, three more are queued, and four answers wait at most. While the bound chat session
-is at a detached run, a further task is tried on one of its own. If there is no room in the background and it has not
-begun to act or to answer when its time is up, it is stopped and waits in line; otherwise it is not, since whatever it
-has done would be done twice.
+The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn, as many are
+detached as the policy allows, three more are queued, and at most four answers wait. While a detached run uses the bound
+chat session, a further task runs in a side session. If the background has no room for a run that is to be promoted, the
+run is stopped and queued. A run that has called a tool or begun its answer stays, since a restart would repeat that.
 
-Each run that was promoted is told to be over once: by `run.background_completed`, or by `run.cancelled` if somebody has
-stopped it.
+Each promoted run ends with one event: `run.background_completed`, or `run.cancelled` if it was stopped on request.
 """
 
 from __future__ import annotations
@@ -46,13 +44,13 @@ from svc_proto.voice.realtime.voice_run import (
 
 __all__ = ["GRACE", "MAX_CALLS", "MAX_QUEUED", "MAX_RESULTS", "ONE_TASK", "TOO_LONG", "VoiceRuns"]
 
-MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task is told to be too many
-MAX_RESULTS = 4  # answers that wait to be heard; until there is room nothing more is detached
-QUIET = 1.5  # s without the microphone before an answer is spoken, or a task that has waited begins
-QUIET_TIMEOUT = 12.0  # s that they wait for that
-GRACE = 30.0  # s that a client may take to come back after a run
-MAX_CALLS = 256  # ids of function calls that are remembered; the oldest is forgotten
-MAX_PREVIEW = 80  # characters of a task that waits
+MAX_QUEUED = 3  # wire terminal-voice 6.9; a further task gets the output `BUSY`
+MAX_RESULTS = 4  # answers that wait for delivery; until there is room nothing more is detached
+QUIET = 1.5  # s without microphone audio before an answer is delivered, or a queued task begins
+QUIET_TIMEOUT = 12.0  # s after which they no longer wait for that
+GRACE = 30.0  # s that a client may take to reconnect after a run
+MAX_CALLS = 256  # ids of function calls that are kept; the oldest is dropped
+MAX_PREVIEW = 80  # characters of a queued task
 ONE_TASK = "A task is under way. Ask for its status, or wait for its result."
 TOO_LONG = "The task takes longer than a voice session waits for it. Its answer will be in the chat."
 OF_THE_TURN = (VoiceRunState.ASKED, VoiceRunState.PAUSING, VoiceRunState.RUNNING, VoiceRunState.ANSWERED)
@@ -60,29 +58,29 @@ OF_THE_TURN = (VoiceRunState.ASKED, VoiceRunState.PAUSING, VoiceRunState.RUNNING
 
 @define(eq=False, kw_only=True)
 class VoiceRuns:
-    """See the module. Times are monotonic seconds."""
+    """Runs of one conversation. Times are monotonic seconds."""
 
     word: str
-    speakable: Callable[[str], str]  # makes text fit for the ear
+    speakable: Callable[[str], str]  # makes text fit for speech
     rules: BackgroundPolicy = FOREGROUND
     result_delivery: str = "speak_verbatim"
     profile: str | None = None  # of runs whose call names none
     session_id: str | None = None  # the chat session that runs go to
-    away: bool = field(default=False, init=False)  # nobody listens
-    last: SpokenAnswer | None = field(default=None, init=False)  # the newest from the background, to be said again
+    away: bool = field(default=False, init=False)  # no client is connected
+    last: SpokenAnswer | None = field(default=None, init=False)  # the newest from the background, for a repetition
     side_session: str | None = field(default=None, init=False)  # the chat session of tasks beside a detached run
     _calls: dict[str, None] = field(factory=dict, init=False)
     _runs: list[VoiceRun] = field(factory=list, init=False)  # none that is over
-    _waiting_since: float = field(default=0.0, init=False)  # the first of the answers
-    _heard_at: float = field(default=0.0, init=False)  # the microphone
+    _waiting_since: float = field(default=0.0, init=False)  # since when the first of the answers waits
+    _heard_at: float = field(default=0.0, init=False)  # the last microphone audio
     _away_since: float = field(default=0.0, init=False)
-    _ended_at: float = field(default=0.0, init=False)  # the run that was detached last
+    _ended_at: float = field(default=0.0, init=False)  # the end of the run that was detached last
 
     # --- what there is ---
 
     @property
     def turn(self) -> VoiceRun | None:
-        """The run of the turn."""
+        """The run of the current turn."""
         for run in self._runs:
             if run.state in OF_THE_TURN:
                 return run
@@ -90,65 +88,65 @@ class VoiceRuns:
 
     @property
     def detached(self) -> VoiceRun | None:
-        """The run in the background, the first of several."""
+        """The first run in the background."""
         return next(iter(self._those(VoiceRunState.DETACHED)), None)
 
     @property
     def first(self) -> VoiceRun | None:
-        """The run that somebody means who wants "it" stopped."""
+        """The run that a cancel without an id refers to."""
         return self.turn or self.detached
 
     @property
     def hands_off(self) -> bool:
-        """Whether the person is told aloud what goes on in the background."""
+        """Report whether background runs are announced aloud."""
         return self.rules.spoken_handoff and not self.away
 
     @property
     def status_run(self) -> VoiceRun | None:
-        """The run that somebody who asks how far it is may mean."""
+        """The run that a status call refers to."""
         waiting = self._those(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
 
     @property
     def answered(self) -> bool:
-        """Whether an answer from the background waits."""
+        """Report whether an answer from the background waits."""
         return bool(self._those(VoiceRunState.WAITING))
 
     @property
     def free(self) -> bool:
-        """Whether a run may be detached."""
+        """Report whether a run may be detached."""
         states = [run.state for run in self._runs]
         detached = states.count(VoiceRunState.DETACHED)
         return detached < self.rules.max_runs and detached + states.count(VoiceRunState.WAITING) < MAX_RESULTS
 
     @property
     def aside(self) -> bool:
-        """Whether the bound chat session is at a run already: the next one needs another."""
+        """Report whether a detached run uses the bound chat session, so that the next run needs a side session."""
         return any(not run.side for run in self._those(VoiceRunState.DETACHED))
 
     @property
     def busy(self) -> bool:
-        """Whether there is something in the background to stay for."""
+        """Report whether runs outside the turn keep the session alive."""
         return any(run.state not in OF_THE_TURN for run in self._runs)
 
     @property
     def queued(self) -> list[str]:
-        """The tasks that wait, shortened."""
+        """The queued tasks, shortened."""
         return [run.text[:MAX_PREVIEW] for run in self._those(VoiceRunState.QUEUED)]
 
     @property
     def undelivered(self) -> list[str]:
-        """The ids of runs in the background whose answer nobody has heard."""
+        """The ids of background runs whose answers were not delivered yet."""
         return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
 
     def has_task(self, text: str) -> bool:
-        """Whether that is under way in the background, or waits: models ask for a thing twice."""
+        """Report whether the same task is queued or in the background: models repeat a call."""
         return any(
             run.text == text and run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs
         )
 
     def live(self, call_id: str) -> VoiceRun | None:
-        """The run of that call, if the API server is at it."""
+        """Return the run of that call, if the API server may be executing it."""
         for run in self._runs:
             if run.state in LIVE and run.story.call_id == call_id:
                 return run
@@ -157,9 +155,9 @@ class VoiceRuns:
     # --- time ---
 
     def due(self, *, working: bool, idle: bool) -> list[float | None]:
-        """When to call `advance`, or to look for `promotion_at` and `next_at`: in a turn that works, or between turns.
+        """Return all deadlines: of `advance`, and `promotion_at` (in a working turn) or `next_at` (between turns).
 
-        The whole of it is asked after each event of a conversation, so it looks once.
+        The conversation evaluates them after each event, so this is one pass over the runs.
         """
         times: list[float | None] = []
         for run in self._runs:
@@ -172,7 +170,7 @@ class VoiceRuns:
         return times
 
     def advance(self, now: float, floor: str) -> list[ConversationAction]:
-        """Time has passed for the runs in the background: a heartbeat, or the end of patience."""
+        """Send due heartbeats of background runs, and end runs that exceed their limit."""
         out: list[ConversationAction] = []
         for run in self._those(VoiceRunState.DETACHED):
             if now >= run.began + self.rules.longest:
@@ -184,7 +182,7 @@ class VoiceRuns:
 
     @property
     def promotion_at(self) -> float | None:
-        """When a turn that does nothing but wait waits no longer for its run."""
+        """The time at which a turn that only waits for its run is promoted."""
         run = self.turn
         if run is None or not run.live:
             return None
@@ -192,7 +190,7 @@ class VoiceRuns:
 
     @property
     def next_at(self) -> float | None:
-        """When something can begin, as long as nobody is in a turn; a time that is past: now."""
+        """The time at which a queued run or a delivery can begin between turns; a past time means now."""
         if self._can_start:
             return min(self._heard_at + QUIET, self._ended_at + QUIET_TIMEOUT)
         if not self.answered or self.away:
@@ -203,31 +201,31 @@ class VoiceRuns:
         return min(max(since, self._heard_at + QUIET), since + QUIET_TIMEOUT)
 
     def on_user_speech(self, now: float) -> None:
-        """The microphone is on."""
+        """Note the time of microphone audio."""
         self._heard_at = now
 
     # --- the client ---
 
     def on_client_left(self, now: float) -> None:
-        """Nobody listens any more."""
+        """Note that the client has disconnected."""
         self.away, self._away_since = True, now
 
     def on_client_back(self, now: float) -> None:
-        """Somebody does again: what has waited may be said once it is quiet."""
+        """Note that a client has reconnected; pending answers wait for silence from now on."""
         if self.away:
             self.away, self._waiting_since = False, now
 
     def kept_until(self, window: float, longest: float, *, live: bool) -> float:
-        """While nobody listens, when to wait no longer: `live`: something is going on (wire terminal-voice 6.9)."""
+        """Return when a detached session expires; `live`: a turn is in progress (wire terminal-voice 6.9)."""
         plain = self._away_since + window
         if live or any(run.state in (VoiceRunState.QUEUED, VoiceRunState.DETACHED) for run in self._runs):
             return max(self._away_since + longest, plain)
         return max(plain, self._ended_at + GRACE)
 
     # --- the functions of the provider ---
-
+    # --- functions that the provider calls ---
     def is_new(self, call_id: str) -> bool:
-        """Whether a call was not made before: each id counts once."""
+        """Register a call id; return False for a repeated one."""
         if call_id in self._calls or any(run.call_id == call_id and run.state not in OF_THE_TURN for run in self._runs):
             return False
         self._calls[call_id] = None
@@ -236,7 +234,7 @@ class VoiceRuns:
         return True
 
     def answer(self, call: ConversationCall, now: float) -> tuple[list[ConversationAction], Mapping[str, object]]:
-        """A call that begins no run: what follows from it, and its output."""
+        """Handle a call that starts no run; return the actions and the output."""
         match call:
             case RunTaskCall():
                 return [], {"ok": False, "error": ONE_TASK}
@@ -265,10 +263,10 @@ class VoiceRuns:
         output = {"ok": True, "run_id": run_id, "status": "cancelled", "session_id": self.session_id}
         return [*told, *stopped], output
 
-    # --- how one begins ---
+    # --- start of a run ---
 
     def new(self, call: RunTaskCall, *, side: bool = False) -> VoiceRun:
-        """A run of this call: a chat session that is bound wins over one that a model made up; `side`: its own."""
+        """Create a run for this call. The bound chat session overrides the call's; `side`: use the side session."""
         run = VoiceRun(
             story=RunEventMapper(self.word, call.call_id, self.session_id or call.session_id),
             text=call.text,
@@ -281,31 +279,31 @@ class VoiceRuns:
         return run
 
     def detach(self, run: VoiceRun, tier: RunTier, *, spoken: bool) -> list[ConversationAction]:
-        """A run is not waited for any longer. `spoken`: words about that follow."""
+        """Detach a run from its turn; `spoken`: the provider announces that aloud."""
         about = {"call_id": run.call_id, "origin": "provider_tool_call", "spoken_handoff": spoken}
         return [*self._promote(run, tier, about), AnswerCall(run.call_id, BACKGROUND)]
 
     def enqueue(self, run: VoiceRun, tier: RunTier) -> list[ConversationAction]:
-        """A run has to wait for the one that is detached. It is over when too many wait."""
+        """Queue a run until the background has room; discard it if the queue is full."""
         call_id, place = run.call_id, len(self.queued) + 1
         if place > MAX_QUEUED:
             self.discard(run)
             return [AnswerCall(call_id, BUSY)]
         run.step(VoiceRunTrigger.QUEUE)
-        run.story.call_id = f"{call_id}:queued"  # not mixed up with a run of that name that has not ended yet
+        run.story.call_id = f"{call_id}:queued"  # distinct from an earlier run of that name that has not ended yet
         run.tier = tier
         self._to_the_end(run)
         about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
         return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
 
     def requeue(self, run: VoiceRun) -> list[ConversationAction]:
-        """A run of the turn is stopped, since it would have to be waited for."""
-        self.side_session = None  # whatever is stopped there may take its time
+        """Stop the turn's run, because the background has no room; the caller queues a new one."""
+        self.side_session = None  # the stopped run may occupy its chat session for a while
         self.discard(run)
         return [StopRun(run.call_id)]
 
     def start_next(self, now: float) -> list[ConversationAction]:
-        """The one that waits longest begins, if it can. Only between turns: clients take it for the end of one."""
+        """Start the first queued run, if possible. Only between turns: clients take the events for the end of one."""
         at = self.next_at if self._can_start else None
         if at is None or now < at:
             return []
@@ -319,7 +317,7 @@ class VoiceRuns:
     # --- while it runs ---
 
     def drafts(self, call_id: str, delta: str) -> bool:
-        """A run goes on with its answer: nothing is to be told of that, and nothing is due. False if there is more."""
+        """Add a piece of the answer to its run; False if it also needs events or a side session (use `event`)."""
         run = self.live(call_id)
         if run is None or not run.story.drafting or run.side:
             return False
@@ -328,7 +326,7 @@ class VoiceRuns:
         return True
 
     def event(self, call_id: str, event: VoiceRunEvent, now: float) -> list[ConversationAction]:
-        """A run tells something."""
+        """Handle an event of a run and return the client's events."""
         run = self.live(call_id)
         if run is None:
             return []
@@ -345,17 +343,17 @@ class VoiceRuns:
         return told
 
     def approve(self, confirmation_id: str | None, answer: str) -> list[ConversationAction]:
-        """An answer of the person, for whichever run has asked; nothing if none has."""
+        """Forward the user's answer to the run that requested it; return nothing if none did."""
         for run in (self.turn, *self._those(VoiceRunState.DETACHED)):
             order = None if run is None else run.approve(confirmation_id, answer)
             if order is not None:
                 return [order]
         return []
 
-    # --- how one ends ---
+    # --- end of a run ---
 
     def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
-        """The run in the background has answered. `idle`: nobody is in a turn."""
+        """Handle the completion of a background run; `idle`: no turn is in progress."""
         self._ended_at = now
         told: list[ConversationAction] = [*run.story.complete()]
         if not self.answered:
@@ -368,13 +366,13 @@ class VoiceRuns:
         return told
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
-        """The run in the background has failed; None: somebody else has stopped it."""
+        """Handle the failure of a background run; None: the run was stopped on request."""
         self._ended_at = now
         self.discard(run)
         return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
 
     def cancel(self, now: float) -> list[ConversationAction]:
-        """Stop what is in the background, and forget what waits (wire terminal-voice 6.8)."""
+        """Stop the background runs, and drop the queued runs and pending answers (wire terminal-voice 6.8)."""
         told: list[ConversationAction] = []
         for run in self._those(VoiceRunState.DETACHED):
             self._ended_at = now
@@ -384,12 +382,12 @@ class VoiceRuns:
         return told
 
     def discard(self, run: VoiceRun) -> None:
-        """Nobody wants it any more."""
+        """Remove a run without delivering its answer."""
         run.step(VoiceRunTrigger.DROP)
         self._runs.remove(run)
 
     def drop_turn(self, **why: object) -> list[ConversationAction]:
-        """Nobody wants the run of the turn any more: `why` for the model, if it was told nothing of it yet."""
+        """Remove the turn's run; `why` is the output for the model, unless the run has answered."""
         run = self.turn
         if run is None:
             return []
@@ -398,14 +396,14 @@ class VoiceRuns:
         return [AnswerCall(run.call_id, ended_output(run, **why))] if wanted else []
 
     def deliver(self, run: VoiceRun) -> SpokenAnswer:
-        """Its answer is on its way to the ear."""
+        """Remove an answered run and return its answer for delivery."""
         run.step(VoiceRunTrigger.TELL)
         self._runs.remove(run)
-        assert run.answer is not None  # the table says so
+        assert run.answer is not None  # by the transition table
         return run.answer
 
     def take_result(self, now: float) -> SpokenAnswer | None:
-        """An answer whose time has come."""
+        """Return the next pending answer whose time has come, if any."""
         at = None if self._can_start else self.next_at
         if at is None or now < at:
             return None
@@ -413,7 +411,7 @@ class VoiceRuns:
         return self.deliver(self._those(VoiceRunState.WAITING)[0])
 
     def take_results(self) -> list[SpokenAnswer]:
-        """All of them, at the end, if somebody listens."""
+        """Return all pending answers at the end of the session; none without a client."""
         return [] if self.away else [self.deliver(run) for run in self._those(VoiceRunState.WAITING)]
 
     # --- helpers ---
@@ -426,7 +424,7 @@ class VoiceRuns:
         return bool(self._those(VoiceRunState.QUEUED)) and self.free
 
     def _promote(self, run: VoiceRun, tier: RunTier, about: Mapping[str, object]) -> list[ConversationAction]:
-        self.side_session = None if run.side else self.side_session  # that one is taken
+        self.side_session = None if run.side else self.side_session  # a promoted run occupies the side session
         run.tier = tier
         run.step(VoiceRunTrigger.DETACH)
         promoted = run.story.emit(
@@ -441,7 +439,7 @@ class VoiceRuns:
         return [LogEvent(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
     def _to_the_end(self, run: VoiceRun) -> None:
-        """They begin, and are told, in the order in which they came to wait."""
+        """Move a run to the end: runs start, and answers are delivered, in this order."""
         self._runs.remove(run)
         self._runs.append(run)
 

@@ -62,13 +62,13 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        ("clients.commands.svc --help", 13),
-        ("clients.commands.svc logs --help", 17),
-        ("clients.commands.svc status", 25),
-        ("clients.commands.svc_relay --help", 13),
-        ("clients.commands.svc_relay voice talk --help", 20),
-        ("clients.commands.svc_relay", 18),  # completes `svc-relay dev`
-        ("servers.__main__ --help", 10),
+        ("clients.commands.svc --help", 15),
+        ("clients.commands.svc logs --help", 19),
+        ("clients.commands.svc status", 29),
+        ("clients.commands.svc_relay --help", 15),
+        ("clients.commands.svc_relay voice talk --help", 23),
+        ("clients.commands.svc_relay", 20),  # completes `svc-relay dev`
+        ("servers.__main__ --help", 12),
     ],
 )
 def test_number_of_loaded_modules(desk: CommandHome, words: str, most: int) -> None:

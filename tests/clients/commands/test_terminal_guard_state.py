@@ -120,9 +120,12 @@ main(args=["shell"], prog_name="svc-relay")
 @pytest.mark.parametrize(
     ("line", "status"),
     [
-        ("shell.ShellChore.typed = crash", 1),  # in the core: that channel is closed
-        ("raw = terminal.TerminalGuard.raw; terminal.TerminalGuard.raw = lambda self: crash(raw(self))", 70),
-        ("shell.ShellChore._ended = crash", 70),
+        ("shell.ShellService.typed = crash", 1),  # in the core: that channel is closed
+        (
+            "raw = terminal_guard.TerminalGuard.raw; terminal_guard.TerminalGuard.raw = lambda self: crash(raw(self))",
+            70,
+        ),
+        ("shell.ShellService._ended = crash", 70),
     ],
 )
 def test_a_crash(home: CommandHome, line: str, status: int) -> None:
