@@ -37,7 +37,7 @@ def test_only_a_child_has_an_exit_status() -> None:
     assert Closed(ChannelId(3), "exited", -9).exit == -9
 
 
-def test_failures_are_words_on_the_outside() -> None:
+def test_failure_kinds_have_their_names_as_values() -> None:
     assert all(kind.value == kind.name.lower() for kind in FailureKind)
 
 

@@ -75,7 +75,7 @@ def test_unchecked_commands_are_reported() -> None:
         book >> Received(CH, b"hi")
 
 
-def test_an_error_inside_is_not_hidden() -> None:
+def test_an_exception_inside_is_raised() -> None:
     def dialogue() -> None:
         with Playbook(Parrot()) as book:
             book >> Received(CH, b"hi")

@@ -74,7 +74,7 @@ def test_clearing_of_stale_deadlines_keeps_the_order_of_the_others() -> None:
         assert [key for key, _ in kept.purge(100.0)] == ["first", "then", "last"]
 
 
-def test_stale_deadlines_do_not_pile_up() -> None:
+def test_stale_deadlines_are_removed() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(10)
     entries.put("n", 0, None)
     for number in range(1_000):

@@ -94,7 +94,7 @@ def test_sockets() -> None:
 
 
 @pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed")
-def test_a_bridge_beside_a_bare_one() -> None:
+def test_a_bridge_compared_with_a_bare_one() -> None:
     _, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(), bridges=BRIDGES[:1])
     for table in bridge:
         check(table, 2)

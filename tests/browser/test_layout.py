@@ -118,7 +118,7 @@ AXES: tuple[tuple[int, float, list[str]], ...] = (
 )
 
 
-def test_the_axis_is_divided_into_round_parts(site: Site, visit: PageOpener) -> None:
+def test_the_axis_has_round_steps(site: Site, visit: PageOpener) -> None:
     script = Scripted()
     page = start(site, visit, "#activity", script)
     for width, oldest, axis in AXES:

@@ -59,7 +59,7 @@ def test_an_interrupted_run_is_resumed(run: Runner, tmp_path: Path) -> None:
     assert run.runs == [["12.1.*"], ["12.1.1", "12.1.2"]]
 
 
-def test_a_case_that_was_not_run_is_missed(run: Runner) -> None:
+def test_a_missing_case_is_a_failure(run: Runner) -> None:
     del run.told["1.2"]
     assert judge(1, "autobahn-trio", "on trio").failed["all"] == "3 cases were run, not 4"
 

@@ -163,7 +163,7 @@ def test_http2_bytes_that_count_towards_the_budget() -> None:
     assert channel_count(book.book) == 0
 
 
-def test_heads_count_while_their_requests_are_under_way() -> None:
+def test_heads_count_until_their_requests_end() -> None:
     book = open_book(PATIENT)
     large = b"x" * 9 * KIB
     book >> Received(CH, b"POST /keyless HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX: " + large + b"\r\n\r\n") << []
@@ -193,7 +193,7 @@ def test_immediately_answered_http2_requests_never_wait() -> None:
     assert book.pauses == []
 
 
-def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
+def test_requests_started_in_one_burst_are_limited() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     data = many(book, 3 * MAX_HEADS_PER_READ + 1)

@@ -94,7 +94,7 @@ def test_new_connections_queue_but_authenticated_ones_do_not() -> None:
     book.after(1.0) << []
 
 
-def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
+def test_an_answered_queued_request_holds_no_memory() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     asked = get(b"/open")

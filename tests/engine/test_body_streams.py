@@ -92,7 +92,7 @@ def test_the_handler_starts_at_the_head_and_reads_pieces() -> None:
     )
 
 
-def test_a_body_of_nothing() -> None:
+def test_an_empty_body() -> None:
     book = open_book()
     reader = Reader(book)
     book >> Received(CH, post(b"/stream", b"")) << [book.says(200, b"0")]
@@ -191,7 +191,7 @@ def test_a_slow_peer_gets_408_and_the_handler_is_cancelled() -> None:
     assert reader.cleaned == 1
 
 
-def test_a_peer_that_was_fast_may_not_fall_silent_for_long() -> None:
+def test_a_fast_peer_has_a_limited_credit_of_time() -> None:
     book = open_book()
     Reader(book)
     book >> Received(CH, post(b"/stream", b"x" * 1_000_000, length=1_000_001)) << []
@@ -359,7 +359,7 @@ def test_requests_after_a_file_wait() -> None:
     book >> Done(order.op, 5) << [ReleaseFile(7), ResumeReading(CH), book.says(200, b"hello")]
 
 
-def test_head_of_a_file_and_a_file_of_nothing() -> None:
+def test_head_requests_and_empty_files() -> None:
     book = open_book()
     book.toy.answer = file_answer()
     book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [ReleaseFile(7), file_head(book, 5)]

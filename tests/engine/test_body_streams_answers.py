@@ -89,7 +89,7 @@ def test_a_streamed_answer_is_chunked_and_ends() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_a_producer_that_lacks_something_drops_the_connection() -> None:
+def test_a_producer_with_an_incomplete_body_drops_the_connection() -> None:
     def produce(writer: ResponseWriter) -> Flow[bool]:
         yield from ()
         return not writer.write(b"half")
@@ -112,7 +112,7 @@ def test_head_of_a_streamed_answer_runs_no_producer() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_an_old_client_sees_the_end_by_the_close() -> None:
+def test_http_1_0_responses_end_with_the_connection() -> None:
     book = open_book()
     producer = Producer(book)
     book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
@@ -177,7 +177,7 @@ def test_a_bug_in_a_producer_cuts_the_connection() -> None:
     book >> Closed(CH) << []
 
 
-def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
+def test_progress_does_not_resume_ordinary_responses() -> None:
     book = open_book(Limits(high_water=100, low_water=50))
     book.toy.answer = file_answer()
     order = book.get(b"/answer").order(SendFile)

@@ -54,7 +54,7 @@ def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
     assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2
 
 
-def test_unwanted_peers_are_turned_away() -> None:
+def test_unwanted_and_late_connections_are_refused() -> None:
     book = open_book()
     book >> Accepted(FOUR, PEER, LOCAL, alpn="unwanted") << [Abort(FOUR)]
     book >> Closed(FOUR) << []
@@ -205,7 +205,7 @@ def test_a_pause_waits_for_a_call_without_a_fact() -> None:
     assert seen == [4.0]
 
 
-def test_of_many_pauses_some_end_in_each_round() -> None:
+def test_the_number_of_coarse_timers_per_call_is_limited() -> None:
     book = open_book()
     seen: list[int] = []
     for number in range(2 * MAX_TASKS_PER_CALL + 1):
@@ -236,7 +236,7 @@ def test_time_never_goes_back() -> None:
 # --- the end ---
 
 
-def test_nothing_follows_exit() -> None:
+def test_no_command_follows_exit() -> None:
     book = open_book()
     book.get(b"/park") << []
     book.engine.timers.timer(lambda: book.engine.exit(2)).set(START.mono + 1.0)

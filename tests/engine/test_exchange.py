@@ -78,7 +78,7 @@ def test_too_large_by_content_length_is_refused_before_the_body() -> None:
     book >> Received(CH, post(b"/small", b"x" * 10)) << [book.says(200, b"x" * 10)]
 
 
-def test_too_large_by_counting() -> None:
+def test_a_chunked_body_over_the_limit_is_refused() -> None:
     book = open_book()
     head = b"POST /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
@@ -174,7 +174,7 @@ def test_a_deferred_response_is_sent_when_resolved() -> None:
     assert not later.resolve(plain(b"again"))
 
 
-def test_a_handler_of_a_request_in_pieces_refuses_as_any_other() -> None:
+def test_a_handler_of_a_split_request_may_refuse() -> None:
     book, request = open_book(), get(b"/teapot")
     book >> Received(CH, request[:10]) << []
     book >> Received(CH, request[10:]) << [book.says(418, b"teapot: short and stout")]

@@ -58,7 +58,7 @@ def test_policy_time_does_not_count_towards_timeouts() -> None:
     book.after(0.1) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_turned_away() -> None:
+def test_a_request_refused_by_the_policy() -> None:
     book = open_book()
     book.fail(asked(book, post(b"/slow", b"abc"))) << [RESUMED, book.says(403, b"no: not you")]
     assert book.toy.seen == []
@@ -91,7 +91,7 @@ def test_expect_continue_waits_for_the_policy() -> None:
     book >> Received(CH, b"ab") << [book.says(200, b"ab")]
 
 
-def test_expect_continue_and_turned_away() -> None:
+def test_expect_continue_refused_by_the_policy() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"", b"Expect: 100-continue", length=2))
     book.fail(order) << [RESUMED, book.says(403, b"no: not you", b"connection: close"), CloseWrite(CH)]
@@ -164,7 +164,7 @@ def test_a_half_closed_peer_waits_for_the_policy() -> None:
     book.answer(order, "Ada") << [RESUMED, book.says(200, b"abc", b"connection: close"), CloseWrite(CH)]
 
 
-def test_a_stream_that_waits_holds_up_no_other() -> None:
+def test_a_waiting_stream_does_not_delay_others() -> None:
     book = Http2Playbook()
     book.send_request(StreamId(1), "/slow", b"abc")
     book.send_request(StreamId(3), "/hello")

@@ -190,7 +190,7 @@ def test_a_paused_unauthenticated_request(monkeypatch: pytest.MonkeyPatch) -> No
     same(story, monkeypatch, Limits(unauthenticated_budget=800))
 
 
-def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_post_that_starts_like_the_http2_preface(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         request = post(b"/echo", b"abc")
         for piece in (request[:1], request[1:], request):

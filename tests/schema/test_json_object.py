@@ -113,7 +113,7 @@ def test_numbers() -> None:
     assert (FOUND.number("f", 2.5, 2.5), FOUND.number("f", 3), FOUND.number("f", 0, 2)) == (2.5, None, None)
 
 
-def test_inside() -> None:
+def test_nested_objects() -> None:
     assert FOUND.get_object("o", "p") == {"q": "z"}
     assert FOUND.get_object("o", "p").text("q") == "z"
     assert (FOUND.get_object("a"), FOUND.get_object("missing", "p"), FOUND.get_object("l")) == ({}, {}, {})

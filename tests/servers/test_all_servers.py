@@ -322,7 +322,7 @@ def test_both_read_the_same_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
-def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> None:
+def test_addresses_that_include_loopback(tmp_path: Path, host: str) -> None:
     if ":" in host and not has_ipv6():
         pytest.skip("no IPv6 here")
     with running(tmp_path, "servers", "--host", host, "--port", "0", *API) as servers:

@@ -167,7 +167,7 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
         ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, "nosuch"),
     ],
 )
-def test_bad_surroundings(
+def test_invalid_environments(
     failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, env: dict[str, str], said: str
 ) -> None:
     (tmp_path / "list").write_text("- 1\n")
@@ -181,7 +181,7 @@ def test_bad_surroundings(
     assert "secret" not in line
 
 
-def test_a_broken_file_beside_the_service(failing: Failing, tmp_path: Path) -> None:
+def test_a_broken_configuration_file(failing: Failing, tmp_path: Path) -> None:
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("a: [\n")
     code, line = failing(main, *LOCAL)

@@ -203,7 +203,7 @@ def test_an_invalid_pin(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> No
         ({"SVC_RUNTIME": "twisted"}, 2, "--runtime"),
     ],
 )
-def test_bad_surroundings(
+def test_invalid_environments(
     failing: Failing,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

@@ -68,12 +68,12 @@ def believed(value: bytes) -> bool:
 
 
 @pytest.mark.parametrize("value", GOOD)
-def test_good(value: bytes) -> None:
+def test_valid_authorities(value: bytes) -> None:
     assert believed(value)
 
 
 @pytest.mark.parametrize("value", BAD)
-def test_bad(value: bytes) -> None:
+def test_invalid_authorities(value: bytes) -> None:
     assert not believed(value)
 
 

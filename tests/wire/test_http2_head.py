@@ -96,7 +96,7 @@ def test_a_long_run_of_white_space_is_judged_quickly() -> None:
         parse_trailers([(b"a", b"x" + b" " * 30_000)], LIMITS)
 
 
-def test_a_list_of_as_many_bytes_as_may_be_and_of_one_more() -> None:
+def test_the_limit_of_a_header_list() -> None:
     """RFC 9113 section 6.5.2: "the sum of the length of a field name [and value] plus an overhead of 32 octets"."""
     size = 2 * (32 + 3)
     assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2

@@ -109,7 +109,7 @@ def test_a_head_in_pieces_is_pending() -> None:
     assert "has_partial_head" not in signs(us)
 
 
-def test_a_bomb_of_headers() -> None:
+def test_a_header_compression_bomb() -> None:
     bare = BareClient()
     big = b"x" * 4000
     bare.h2.send_headers(1, [*GET, (b"a", big)] + [(b"a", big)] * 20)
@@ -221,7 +221,7 @@ def test_a_refused_head_still_updates_the_header_table() -> None:
     assert head.headers.get(b"kept") == b"in the table"
 
 
-def test_a_request_as_http1_would_have_it() -> None:
+def test_request_fields_have_the_form_of_http1() -> None:
     bare = BareClient()
     crumbs = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
     bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *crumbs])
@@ -382,7 +382,7 @@ def test_requests_reset_after_their_response_are_no_attack() -> None:
     assert "idle" in signs(bare.us)
 
 
-def test_resets_that_the_peer_makes_us_send() -> None:
+def test_too_many_provoked_resets() -> None:
     bare = BareClient()
     for stream in range(1, 203, 2):
         bare.h2.send_headers(stream, GET[:2])
@@ -432,7 +432,7 @@ def test_a_window_that_is_too_large() -> None:
     assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
 
 
-def test_more_than_the_window_that_we_gave() -> None:
+def test_data_over_the_window() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, HELLO + frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1))
     with pytest.raises(RemoteProtocolError, match="flow control"):

@@ -145,7 +145,7 @@ def test_a_full_disk(lonely: CommandHome, command: str) -> None:
     assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_file_that_does_not_fit(desk: CommandHome) -> None:
+def test_a_file_larger_than_the_disk(desk: CommandHome) -> None:
     paired(desk)
     file = desk.home / "svc" / "workspace" / "a.bin"
     file.parent.mkdir(exist_ok=True)

@@ -181,7 +181,7 @@ def test_a_phones_answer_is_passed_on(desk: CommandHome) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_no_document_makes_a_terminal_do_anything(indent: int | None) -> None:
+def test_json_output_has_no_control_characters(indent: int | None) -> None:
     value = {"é\u009b31m": ["\u009d0;title\u009c\x7f", "\u202eevil\u2066", "\U000e0041", "日本 \t\n", 1.5, None]}
     text = json_text(value, indent=indent)
     assert json.loads(text) == value

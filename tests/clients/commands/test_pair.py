@@ -26,7 +26,7 @@ def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
-def test_channels_are_withheld(desk: CommandHome) -> None:
+def test_message_channels_can_be_withheld(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
     assert (
         "  Session   90 days\n"
@@ -131,7 +131,7 @@ def test_a_relay_that_is_down_is_no_error(lonely: CommandHome) -> None:
     assert "relay" not in parse_invite(done.out)
 
 
-def test_keys_are_masked_but_for_typing(lonely: CommandHome) -> None:
+def test_keys_are_masked_except_the_line_to_type(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", "--no-relay", "--show", env={"API_SERVER_KEY": "abcdefghijkl"})
     assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
     assert parse_invite(done.out)["key"] == "abcdefghijkl"

@@ -158,7 +158,7 @@ def is_awake(pid: int) -> bool:
     return state != "S"
 
 
-def test_a_chain_of_commands_goes_on(home: CommandHome) -> None:
+def test_standard_input_stays_blocking_for_the_next_command(home: CommandHome) -> None:
     """A shell script reads on after the command: its standard input must be in blocking mode again."""
     words = " ".join(module("svc-relay"))
     script = f'{words} shell; IFS= read -r line && echo "got=$line"'
