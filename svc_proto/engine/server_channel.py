@@ -99,7 +99,7 @@ class ServerChannel(HttpChannel):
         http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
         lane: tuple[ChannelId, Connection] | None = None,
     ) -> None:
-        """Initialize; `http2` makes the channel that takes over for an HTTP/2 peer; `lane` is a shared connection."""
+        """`http2` makes the channel that takes over for an HTTP/2 peer; `lane` is a shared connection."""
         self.alone: ServerConnection | None = None  # the connection, unless it is shared
         if lane is None:
             self.alone = FastPathServerConnection(limits=limits, entropy=engine.entropy)
