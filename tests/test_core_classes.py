@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 NAMED = re.compile(r"(token|key|secret|password|bearer)$")
-# Fields with the name of a secret that have none: a path, a flag, a hash, a name, or displayed text.
+# Fields that are named like a secret and contain none: a path, a flag, a hash, a name, or displayed text.
 SHOWN = """
     ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key
     AuthorizationConsent.form_token AuthorizationConsent.secret DashboardConfig.ssl_key MediaMarker.token

@@ -116,8 +116,7 @@ def _fields(fields: list[tuple[str, str]]) -> tuple[tuple[bytes, bytes], ...]:
     return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields)
 
 
-# --- the descriptions are Python for gunicorn's modules, which these classes replace
-# -----------------------------------
+# --- replacements of gunicorn's modules, which the descriptions import ------------------------------------------------
 
 
 class _Config:

@@ -214,7 +214,7 @@ def test_authenticated_requests_are_read_at_once() -> None:
     assert len(answers(book.feed(book.book.drain_commands()))) == 50
 
 
-# 8 x 32 KiB at 16 MiB/s
+# In the first row: 8 x 32 KiB at 16 MiB/s.
 @pytest.mark.parametrize(
     ("others", "answered"),
     [
