@@ -99,7 +99,7 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     kept = "PASS" if route < MOST[0] and trip < MOST[1] else "MISS"
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
-        f"{kept}: by reference parsers a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
+        f"{kept}: by reference a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
         f"{seen}: with admission a route costs {door:.3f}, a round trip {bridged:.3f} (target: {DOOR})",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]

@@ -51,7 +51,7 @@ def mcp_python(runtime: str) -> Result:
 def mcp_oauth(runtime: str) -> Result:
     """Run the official client with OAuth: authorization, calls, refresh, reconnection, and revocation."""
     folder = pip_target("mcp", MCP)
-    command = (sys.executable, str(HERE / "client_mcp.py"), str(folder))
+    command = (sys.executable, str(HERE / "client_mcp_oauth.py"), str(folder))
     return _compared(runtime, f"{MCP} by OAuth", *command, wanted=BY_OAUTH)
 
 
