@@ -57,6 +57,13 @@ def test_places_that_cannot_be_found_out_are_taken_by_name() -> None:
     assert "media places taken by name" in book.events(Level.WARNING)
 
 
+def test_a_protected_root_is_reported_at_the_start() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/etc"), temp_dir="/tmp")
+    book = started(config, folders=("/a", "/etc", "/tmp"))
+    told = [log.fields for log in book.logs if log.event == "media root is protected, no file of it is served"]
+    assert told == [{"root": "/etc"}]
+
+
 def test_what_is_protected_is_so_behind_links_too() -> None:
     config = RelayConfig(
         home="/home/me/.svc",
