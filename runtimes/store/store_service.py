@@ -14,7 +14,7 @@ from svc_proto.facts import FailureKind
 
 __all__ = ["StoreJob", "Store", "StoreError", "StoreService", "StoreWorker", "outcome_of"]
 
-MAX_BATCH = 64  # requests of one transaction: whoever else wants the file must not wait long
+MAX_BATCH = 64  # requests of one transaction, so that other users of the file wait only briefly
 
 
 class StoreError(Exception):

@@ -33,7 +33,7 @@ MAX_ALWAYS = 1_000  # patterns: the oldest is forgotten
 MAX_SESSIONS = 1_000  # chats with something remembered: the oldest is forgotten
 MAX_PER_SESSION = 100  # patterns of one chat: the oldest is forgotten
 MAX_PATTERN = 200  # characters; a longer one ends with the hash of all of it
-MAX_SHOWN = 8_000  # characters of a call that somebody can be asked about: nothing is allowed that was not shown
+MAX_SHOWN = 8_000  # characters of a call in an approval request; a longer call is refused
 HIDDEN = f"This call needs approval, but its members named {', '.join(SECRET_KEYS)} would not be shown."
 TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {MAX_SHOWN} characters."
 

@@ -24,8 +24,8 @@ RANGES = {  # as OpenAI's reference has them
     "frequency_penalty": (-2.0, 2.0),
 }
 LIMITS = ("max_tokens", "max_completion_tokens")  # two names of one limit
-MAX_SEED = 2**63 - 1
-MAX_TOOLS = 128
+MAX_SEED = 2**63 - 1  # of `seed`, in either direction, and of the limits of tokens: 400
+MAX_TOOLS = 128  # functions of one request: 400
 CHOICES = ("none", "auto", "required")
 REFUSED = {  # what nobody answers here
     "n": "n must be 1: there is one answer to a request",

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_STREAM_READ", "Http2Channel", "Http2StreamChannel"]
 
-MAX_HEADS_PER_READ = (
-    8  # requests of a peer that nobody knows that are begun in one go: packed, 200 of them fit in 4 KiB
-)
+# Requests of an unauthenticated peer that are begun in one read: packed, 200 of them fit in 4 KiB.
+MAX_HEADS_PER_READ = 8
 MAX_STREAM_READ = (
     16 * 1024
 )  # bytes that a stream counts for: twice what it takes with a silent WebSocket (decision 101)

@@ -66,7 +66,7 @@ READ_ONLY = (
     "This token may only look (scope bridge:read), and this tool acts. Tell the user, who may connect this server anew "
     "with the scope bridge."
 )
-MAX_ASKED = 32  # questions in the stateless way that nobody has answered: the oldest is forgotten
+MAX_ASKED = 32  # stateless questions without an answer: the oldest is dropped
 DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
 
 

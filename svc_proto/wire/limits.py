@@ -29,7 +29,7 @@ class Limits:
     max_drain: int = 256 * 1024  # request body read and thrown away after an early answer; more than that: close
     max_skipped: int = 64 * 1024  # request body where none is taken, read and thrown away; more than that: 413
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
-    unauthenticated_message: int = 64 * 1024  # the same from a peer that nobody knows yet (wire core 1.3): close 1009
+    unauthenticated_message: int = 64 * 1024  # the same from an unauthenticated peer (wire core 1.3): close 1009
     unauthenticated_budget: int = 48 * MIB  # bytes held for all such peers: the newest wait, then are dropped
     unauthenticated_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
     unauthenticated_connections: int = 256  # of such peers from one such address: further ones are closed at once

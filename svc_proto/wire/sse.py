@@ -16,7 +16,7 @@ _LINE_END = re.compile("\r\n|\r|\n")
 _DIGITS = re.compile("[0-9]+")
 PLAIN = "data: "  # how a line of data begins as a rule
 FROM = len(PLAIN)
-MAX_RETRY_DIGITS = 15  # longer ones are no time anybody waits, and cost time to convert
+MAX_RETRY_DIGITS = 15  # digits of a `retry` field; a longer field is ignored
 
 
 class ServerSentEvent(NamedTuple):

@@ -37,7 +37,7 @@ KEEPALIVE_INTERVAL = 30.0  # s of silence, wire api 4.2
 UNREAD_TIMEOUT = 300.0  # s, wire api 6.3: an unread stream is dropped
 MAX_BACKLOG_BYTES = 64 * 1024  # characters, and
 MAX_BACKLOG_EVENTS = 256  # events that wait for a reader: the run is held
-MAX_UNREAD = 1024 * 1024  # characters that wait for nobody: the stream is dropped
+MAX_UNREAD = 1024 * 1024  # characters that wait without a reader: the stream is dropped
 KEEPALIVE = encode_comment("keepalive")
 NO_TICKET = OperationId(0)  # no wait has this ticket
 
