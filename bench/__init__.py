@@ -1,1 +1,1 @@
-"""Benchmarks: what the core, the loops, terminals, files, starts and idle phones cost, side by side in one run."""
+"""Benchmarks of the core, loops, terminals, files, starts and idle phones, side by side in one run."""

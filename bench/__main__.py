@@ -18,7 +18,7 @@ from bench.report import Table, show, write_json
 
 __all__ = ["main"]
 
-WIDTH = 110  # columns at least, so that no figure is cut where there is no terminal
+WIDTH = 110  # columns at least, so that no figure is cut without a terminal
 
 EXAMPLES = """
 \b
@@ -127,7 +127,7 @@ def _simulation() -> Section:
     return simulation_section
 
 
-# Loaded when they run, so that what one needs costs the others no memory and no time.
+# Loaded when they run, so that the imports of one section cost the others no memory or time.
 SECTIONS: dict[str, Callable[[], Section]] = {
     "core": _core,
     "sockets": _sockets,
@@ -155,7 +155,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
     """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, pairings, starts and an idle phone.
 
-    Others run side by side with them.
+    Comparable servers and libraries run side by side with them.
     """
     scale = QUICK if quick else FULL
     if seconds is not None:
@@ -185,7 +185,7 @@ def _machine() -> dict[str, object]:
 
 
 def _build() -> str:
-    """How the interpreter was built, which changes every figure by up to a quarter."""
+    """Return how the interpreter was built, which changes every figure by up to a quarter."""
     options = str(sysconfig.get_config_var("CONFIG_ARGS"))
     if "--enable-optimizations" in options:
         return "built with profile-guided optimisation" + (" and LTO" if "--with-lto" in options else "")

@@ -1,4 +1,4 @@
-"""What the API does over loopback: streams of a model's answer, how soon they begin, lists of sessions, memory."""
+"""Benchmarks of the API over loopback: streams of a model's answer, first deltas, lists of sessions, memory."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from bench.streams import Readers, Told, make_sessions
 
 __all__ = ["api_section"]
 
-PACE = 0.025  # s between two deltas of a stream that is paced
-PACED_FOR = 2.0  # s that such a stream lasts, at least
-SILENT = 3600.0  # s: an open stream that says one delta, and nothing more for as long as it is looked at
-SETTLE = 0.5  # s in which a server finishes what it began
-PROBES = 100  # streams, one after another, whose beginning is timed in each round
+PACE = 0.025  # s between two deltas of a paced stream
+PACED_FOR = 2.0  # s that a paced stream lasts, at least
+SILENT = 3600.0  # s: an open stream with one delta and nothing more during the measurement
+SETTLE = 0.5  # s in which a server finishes earlier work
+PROBES = 100  # sequential streams in each round whose first delta is timed
 
 STREAMS = (
     Column("per_second", "deltas/s, median", 0),
@@ -72,13 +72,13 @@ HELD = (
 
 @define
 class _Runs(Rounds):
-    """The rounds of one contestant, with every delay."""
+    """Rounds of one contestant, with every delay."""
 
     delays: list[float] = field(factory=list)
 
 
 def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LOOPS, peers: bool = True) -> list[Table]:
-    """All tables. The first loop is what the ratios refer to."""
+    """Return all tables. The ratios refer to the first loop."""
     with ExitStack() as stack:
         most = stack.enter_context(room_for(2 * max(scale.held, *scale.streams)))
         model = stack.enter_context(running(model_server(), beside_load=True))
@@ -108,7 +108,7 @@ class _World:
             self._readers.read(server.address, _sessions(server, 2), Script(20, 0.0))
 
     def streams(self, count: int, notes: Sequence[str]) -> Table:
-        """Deltas as fast as they go."""
+        """Measure deltas sent without a pause."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         script = Script(scale.deltas, 0.0)
         for turn in range(scale.load_rounds):
@@ -122,7 +122,7 @@ class _World:
         return Table(f"api_streams_{count}", title, STREAMS, rows, [*notes_on(runs, "deltas"), *notes])
 
     def turns(self, notes: Sequence[str]) -> Table:
-        """What a turn costs by itself: those of one delta."""
+        """Measure turns of one delta, which is the cost of a turn itself."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         for turn in range(scale.load_rounds):
             for name in rotated(list(runs), turn):
@@ -136,7 +136,7 @@ class _World:
         return Table("api_turns", title, TURNS, rows, [*notes_on(runs, "turns"), *notes])
 
     def paced(self, notes: Sequence[str]) -> Table:
-        """Deltas that come one by one, as those of a model do."""
+        """Measure deltas that arrive one by one, like those of a model."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         script = Script(int(max(PACED_FOR, scale.seconds / scale.load_rounds) / PACE), PACE)
         shares: dict[str, list[float]] = {name: [] for name in runs}
@@ -164,7 +164,7 @@ class _World:
         return Table("api_paced", title, PACED, rows, [said, *notes_on(runs, "deltas")[1:], *notes])
 
     def first_deltas(self, notes: Sequence[str]) -> Table:
-        """How much later than the model's server the server behind it begins."""
+        """Measure the additional latency of the first delta, compared with the model's server."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         idle: dict[str, list[float]] = {name: [] for name in runs}
         busy: dict[str, list[float]] = {name: [] for name in runs}
@@ -206,7 +206,7 @@ class _World:
 
 
 def _held(scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, most: int) -> Table:
-    """What an open stream costs that says nothing, and a run that nobody reads."""
+    """Measure the memory of an open silent stream, and of a run without reader."""
     count = min(scale.held, most // 2)
     rows = []
     for one in contestants:

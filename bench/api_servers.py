@@ -1,4 +1,4 @@
-"""The API, the bare servers that say what it says, and the model's server that they ask."""
+"""The API, bare servers with the same output, and the model's server behind them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PROXY = "Starlette and httpx, proxy"
 
 
 def model_server() -> Contestant:
-    """The model's server, which is part of the load."""
+    """Return the model's server, which is part of the load."""
     return Contestant("the model's server", ("bench.peers_model",))
 
 
 def api_contestant(loop: str, model: Server | None = None) -> Contestant:
-    """The API on a loop; its store is a file, as it is for everybody."""
+    """Return the API on a loop; its store is a file, as by default."""
     arguments = ("servers.api", "--host", "127.0.0.1", "--port", "0", "--log-level", "ERROR", "--runtime", loop)
     variables = {"RELAY_SESSIONS_FILE": "svc.db", "API_SERVER_MAX_CONCURRENT_RUNS": "0"}
     if model is not None:
@@ -26,14 +26,14 @@ def api_contestant(loop: str, model: Server | None = None) -> Contestant:
 
 
 def starlette_peers(model: Server) -> tuple[Contestant, ...]:
-    """The bare servers; the first does not ask the model."""
+    """Return the bare servers; the first does not call the model."""
     needs = ("starlette", "uvicorn", "httpx")
     module = ("bench.peers_starlette", "asyncio")
     return Contestant(BARE, module, needs), Contestant(PROXY, (*module, _url(model)), needs)
 
 
 def is_api(one: Contestant) -> bool:
-    """Whether it is ours, and knows sessions."""
+    """Report whether a contestant is this project's API, which has sessions."""
     return one.arguments[0] == "servers.api"
 
 

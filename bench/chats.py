@@ -1,4 +1,4 @@
-"""A long list of sessions, page by page: what a client asks for that scrolls."""
+"""Benchmark of a long list of sessions, page by page, as a scrolling client requests it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svc_proto.api.chat.records import ChatSession
 
 __all__ = ["lists_table"]
 
-CALLERS = 4  # the store answers one after another, so that more would only wait
+CALLERS = 4  # the store answers sequentially, so more callers would only wait
 PAGES = (50, 100)
 BEGUN = 1_700_000_000.0  # Unix seconds of the first session
 
@@ -44,7 +44,7 @@ class _Runs(Rounds):
 
 
 def lists_table(scale: Scale, progress: Progress) -> Table:
-    """The first and the last page of all sessions, of two sizes."""
+    """Measure the first and the last page of all sessions, for two page sizes."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         path = Path(folder, "svc.db")
         _fill(path, scale.chats)
@@ -58,7 +58,7 @@ def lists_table(scale: Scale, progress: Progress) -> Table:
         runs = {name: _Runs() for name in asked}
         with running(one) as server:
             wait_healthy(server.address)
-            for turn in range(-1, scale.load_rounds):  # once around to warm up
+            for turn in range(-1, scale.load_rounds):  # one round to warm up
                 for name in rotated(list(asked), turn):
                     progress(f"api: list of {scale.chats:,} sessions, round {turn + 1} of {scale.load_rounds}, {name}")
                     _round(_Runs() if turn < 0 else runs[name], server, asked[name], scale)

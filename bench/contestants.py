@@ -1,4 +1,4 @@
-"""The servers that are compared, each in a process of its own on a free port of 127.0.0.1."""
+"""The compared servers, each in a process of its own on a free port of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 START_WITHIN = 30.0  # s
 STOP_WITHIN = 10.0  # s
 TICKS = os.sysconf("SC_CLK_TCK")  # of /proc/PID/stat, per second
-SPARE = 100  # descriptors for everything else, in this process and in a server
+SPARE = 100  # descriptors for other purposes, in this process and in a server
 PAGE = os.sysconf("SC_PAGE_SIZE")  # bytes
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
@@ -56,7 +56,7 @@ CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 @frozen
 class Contestant:
-    """A server: its name in tables, module and arguments to start it with, packages it needs, variables it is given."""
+    """A server: name in tables, module and arguments, required packages, environment variables."""
 
     name: str
     arguments: tuple[str, ...]
@@ -88,17 +88,17 @@ NULL = Contestant("null core, asyncio", ("bench.peers_null", "asyncio"))
 
 
 def available(contestants: tuple[Contestant, ...]) -> list[Contestant]:
-    """Those that are installed."""
+    """Return the installed contestants."""
     return [one for one in contestants if all(find_spec(package) is not None for package in one.needs)]
 
 
 def missing(contestants: tuple[Contestant, ...]) -> list[str]:
-    """A line for each one that is not."""
+    """Return a line for each contestant that is not installed."""
     return [f"left out, not installed: {one.name}" for one in contestants if not available((one,))]
 
 
 def placement() -> str:
-    """A line on where servers and load run."""
+    """Return a line on where servers and load run."""
     if len(CPUS) > 1:
         return f"servers run on CPU {CPUS[0]}, the load on CPU {CPUS[-1]}"
     return "servers and load share a CPU, or go where the system puts them"
@@ -106,28 +106,28 @@ def placement() -> str:
 
 @frozen
 class Server:
-    """A contestant that runs and has said where it listens."""
+    """A running contestant and the address that it has printed."""
 
     contestant: Contestant
     pid: int
     address: Address
 
     def cpu(self) -> float:
-        """CPU seconds it has used so far, in user and kernel mode, all threads."""
+        """Return its CPU seconds so far, in user and kernel mode, all threads."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS  # utime and stime, proc_pid_stat(5)
 
     def waited(self) -> float:
-        """Seconds for which its first thread was ready and had no CPU; zero where that is not counted."""
+        """Return the seconds for which its first thread was ready without a CPU; zero where that is not counted."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
         except OSError:
             return 0.0
 
     def others(self) -> float:
-        """CPU seconds that others have spent on the CPU of the servers so far; any time, where they have none.
+        """Return the CPU seconds of other processes on the servers' CPU; any time if servers have none of their own.
 
-        A server waits for its own threads, too: what it waited for others is no more than they have used.
+        A server waits for its own threads, too. Its waits for other processes cannot exceed their CPU time.
         """
         if len(CPUS) < 2:
             return time.monotonic()
@@ -137,25 +137,25 @@ class Server:
         return (int(user) + int(nice) + int(system)) / TICKS - self.cpu()
 
     def resident(self) -> int:
-        """Bytes of memory that it holds."""
+        """Return the bytes of its resident memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
 
 
 @contextmanager
 def running(one: Contestant, *, beside_load: bool = False) -> Iterator[Server]:
-    """Start a server, give its address, and end it. Raises `BenchError` if it does not start.
+    """Start a server, yield it, and end it. Raises `BenchError` if it does not start.
 
-    One that is no contestant but part of the load runs `beside_load`, on its CPU.
+    A server that is part of the load runs `beside_load`, on the load's CPU.
     """
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-        home = os.path.join(folder, "svc")  # beside which another is made, for voice
+        home = os.path.join(folder, "svc")  # voice creates another folder beside it
         os.mkdir(home)
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("RELAY_", "SVC_"))}
         environment |= {"SVC_HOME": home, "RELAY_SESSIONS_FILE": "", "PYTHONPATH": str(ROOT), **dict(one.variables)}
         with child(
             [sys.executable, "-m", *one.arguments], cwd=home, env=environment, stderr=subprocess.PIPE
         ) as process:
-            assert process.stderr is not None  # asked for above
+            assert process.stderr is not None  # opened as a pipe above
             if beside_load:
                 _pin(process.pid, CPUS[-1:])
             said: deque[str] = deque(maxlen=20)
@@ -172,7 +172,7 @@ def child(
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program on the CPU of the servers, and end it."""
+    """Start a program on the servers' CPU, and end it."""
     process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=True)
     try:
         _pin(process.pid, CPUS[:1])
@@ -186,7 +186,7 @@ def child(
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this process off the CPU of the servers meanwhile."""
+    """Keep this process off the servers' CPU during the context."""
     _pin(0, CPUS[-1:])
     try:
         yield
@@ -195,13 +195,13 @@ def pinned() -> Iterator[None]:
 
 
 def load_cpu() -> int:
-    """The CPU that the load runs on, for helpers of it; -1 where that is left to the system."""
+    """Return the CPU of the load, for its helpers; -1 where the system schedules."""
     return CPUS[-1] if len(CPUS) > 1 else -1
 
 
 @contextmanager
 def room_for(descriptors: int) -> Iterator[int]:
-    """Raise the limit on open descriptors, which a server started meanwhile inherits; how many there is room for."""
+    """Raise the limit on open descriptors, which servers inherit; yield how many are available."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = descriptors + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -216,7 +216,7 @@ def room_for(descriptors: int) -> Iterator[int]:
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
-    """Return when `/health` is answered with 200."""
+    """Return when `/health` is answered with 200. Raises `BenchError` after a timeout."""
     deadline = time.monotonic() + within
     while True:
         conn = HTTPConnection(*address, timeout=within)
@@ -235,13 +235,13 @@ def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
 
 
 def _pin(pid: int, cpus: list[int]) -> None:
-    """Where a process runs must not be left to chance.
+    """Pin a process to CPUs, so that its placement is not random.
 
-    Beside the load on one CPU a server wakes nobody on another; on a CPU of its own it does, and need not share. Left
-    to the scheduler, that changes the figures by a tenth and more from round to round.
+    On the load's CPU a server need not wake another CPU; on one of its own it must, but does not share. Left to the
+    scheduler, figures vary by a tenth and more between rounds.
     """
     if len(CPUS) > 1:
-        with suppress(ProcessLookupError):  # it has ended already: whoever started it will notice
+        with suppress(ProcessLookupError):  # ended already, which its starter will detect
             os.sched_setaffinity(pid, cpus)
 
 
@@ -262,7 +262,7 @@ def _address(process: subprocess.Popen[str], stderr: IO[str], said: deque[str], 
 
 
 def _drain(stderr: IO[str], keep: Callable[[str], None]) -> None:
-    """Read what else it says, so that it never has to wait for us."""
+    """Read the rest of its error output, so that the process never blocks on a full pipe."""
 
     def drain() -> None:
         with stderr:

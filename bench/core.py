@@ -1,4 +1,4 @@
-"""What the core costs without a socket, in cycles of bare h11, with its plain lanes and with the laws alone."""
+"""Cost of the core without sockets, in bare h11 cycles, with its fast paths and with the reference implementations."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from svc_proto.wire.http2_settings import MAX_STREAMS
 
 __all__ = ["TARGET", "core_section"]
 
-TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in all
-DOOR = 1.03  # of what a request costs about which the door asks nothing, that others may
-BURSTS = 2  # of each of a pair, for each cycle of a round; what else runs on the machine falls between short ones
+TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in total
+DOOR = 1.03  # permitted cost of a request with admission control, relative to one without
+BURSTS = 2  # of each of a pair, for each cycle of a round; short bursts exclude most disturbances
 BURST = 5  # requests; a round trip takes as long
-PAIRS = 8  # of relays, new ones each time: where their objects lie makes one up to 1 % dearer than the other
-MOST = 0.25, 0.65  # of what the laws alone take, that a route and a bridge round trip may
+PAIRS = 8  # of new relays: memory placement alone makes one relay up to 1 % slower
+MOST = 0.25, 0.65  # permitted cost of a route and a bridge round trip, relative to the reference implementations
 GUEST = ChannelId(6)
 HOST = Headers(((b"host", b"x"),))
 ID_LENGTH = 36  # characters of a request id
@@ -54,13 +54,13 @@ COLUMNS = (
 
 
 def core_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Request and response cycles in memory, and the target line."""
+    """Measure request and response cycles in memory, and compare with the targets."""
     progress("core: cycles in memory")
     relay, stranger = MemoryRelay(), MemoryRelay()
     token = relay.pair()
     health = request("GET", "/health")
     answer = stranger.sent(CALLER, health)
-    relay.sent(CALLER, request("GET", "/sessions", token=token))  # the caller is known from here on
+    relay.sent(CALLER, request("GET", "/sessions", token=token))  # authenticates the caller's connection
     bridge = _Bridge(relay, token)
     with without_fast_paths():
         lawful = MemoryRelay()
@@ -99,15 +99,15 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     kept = "PASS" if route < MOST[0] and trip < MOST[1] else "MISS"
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
-        f"{kept}: of the laws alone a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
-        f"{seen}: with its door a stranger's route costs {door:.3f}, a round trip {bridged:.3f} (target: {DOOR})",
+        f"{kept}: by reference a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
+        f"{seen}: with admission a route costs {door:.3f}, a round trip {bridged:.3f} (target: {DOOR})",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]
     return [Table("core", "The core, no socket", COLUMNS, rows, notes)]
 
 
 def _door_cost(serve: Callable[[MemoryRelay], Cycles], *, rounds: int, burst: int = BURST) -> float:
-    """What a relay takes with its door, of what one takes that asks its caller nothing: the median of the pairs'."""
+    """Return the cost with admission control relative to that without: the median of the pairs."""
     costs = []
     for pair in range(PAIRS):
         relays = [MemoryRelay(door=door) for door in ((True, False) if pair % 2 else (False, True))]
@@ -146,7 +146,7 @@ class _H11Cycle:
 
 
 class _Http1Cycle:
-    """The law of HTTP/1.1 alone: h11 with our events, checks and limits."""
+    """Http1Connection alone: h11 with this project's events, checks and limits."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -172,7 +172,7 @@ class _Http1Cycle:
 
 
 class _Route:
-    """A whole route of the relay: `Received` to `Send`, then `Sent`, with a look at the deadline after each."""
+    """A whole route of the relay: `Received` to `Send`, then `Sent`, with a call of `next_deadline` after each."""
 
     def __init__(self, relay: MemoryRelay, asked: bytes, answer: bytes) -> None:
         self._engine = relay.engine
@@ -193,7 +193,7 @@ class _Route:
 
 
 class _Streams:
-    """Strangers' connections of HTTP/2 that come to 100 streams and go; a cycle is one stream."""
+    """Unauthenticated HTTP/2 connections with up to 100 streams each; a cycle is one stream."""
 
     def __init__(self, *, websocket: bool) -> None:
         self._relay = MemoryRelay(door=False)
@@ -201,7 +201,7 @@ class _Streams:
         self._frames = [client.data_to_send()]
         server.receive_data(self._frames[0])
         server.next_event()
-        client.receive_data(server.data_to_send())  # which allows WebSockets
+        client.receive_data(server.data_to_send())  # the settings allow WebSockets
         client.next_event()
         for _ in range(MAX_STREAMS):
             head = RequestHead(client.next_stream, "GET", "/ws" if websocket else "/health", HOST, websocket)
@@ -224,7 +224,7 @@ class _Streams:
 
 
 class _Bridge:
-    """A caller's command on its way to the phone and back, the phone's own work left out."""
+    """A caller's command to the phone and back, without the phone's own work."""
 
     def __init__(self, relay: MemoryRelay, token: str) -> None:
         self._engine = relay.engine
@@ -255,7 +255,7 @@ class _Bridge:
 
 
 class _Parts:
-    """The floor of a bridge round trip: the libraries alone on the same messages, nothing decided."""
+    """Lower bound of a bridge round trip: the libraries alone on the same messages, without decisions."""
 
     def __init__(self, bridge: _Bridge) -> None:
         self._asked = bridge.asked
@@ -285,7 +285,7 @@ class _Parts:
 
 
 def _parse(answer: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Status, header fields and body of a response."""
+    """Return status, header fields and body of a response."""
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.split(b"\r\n")
     fields = [line.split(b": ", 1) for line in lines]

@@ -1,4 +1,4 @@
-"""HTTP/2 over loopback by h2load: `/health` of the relay on every loop, beside a bare application under hypercorn."""
+"""Benchmark of HTTP/2 over loopback with h2load: `/health` of the relay on every loop, and a bare hypercorn."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bench.rounds import REQUESTS, TimedRounds, notes_on, take_timed_round, time
 __all__ = ["HYPERCORNS", "find_h2load", "http2_section"]
 
 PATH = "/health"
-SHAPES = ((1, 32), (32, 1))  # connections, and requests at the same time on each
+SHAPES = ((1, 32), (32, 1))  # connections, and concurrent requests on each
 WARM_UP = 64  # requests
-SHORTEST = 0.5  # s of a round: in less a busy machine may answer none
+SHORTEST = 0.5  # s of a round: a busy machine may answer none in less
 DONE = re.compile(r"requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded")
 
 
@@ -35,7 +35,7 @@ HYPERCORNS = (_hypercorn("asyncio"), _hypercorn("uvloop", "uvloop"))
 
 
 def find_h2load() -> str | None:
-    """Its path, or None."""
+    """Return the path of h2load, or None."""
     return shutil.which("h2load")
 
 
@@ -47,9 +47,9 @@ def http2_section(
     peers: tuple[Contestant, ...] = HYPERCORNS,
     h2load: str | None = None,
 ) -> list[Table]:
-    """A table for each of `SHAPES`; none without h2load. The first relay is what the ratios refer to.
+    """Return a table for each of `SHAPES`; empty without h2load. The ratios refer to the first relay.
 
-    `h2load` is where to find it, None to look for it.
+    `h2load` is its path; None searches for it.
     """
     h2load = find_h2load() if h2load is None else h2load
     if not h2load:
@@ -76,7 +76,7 @@ def _table(
 ) -> Table:
     by_name = {server.contestant.name: server for server in servers}
     runs = {name: TimedRounds() for name in by_name}
-    for server in servers:  # once around to warm up
+    for server in servers:  # one round to warm up
         _load(h2load, server, shape, 0.0)
     connections, streams = shape
     seconds = max(SHORTEST, scale.seconds / scale.load_rounds)
@@ -92,9 +92,9 @@ def _table(
 
 
 def _load(h2load: str, server: Server, shape: tuple[int, int], seconds: float) -> Load:
-    """Load a server for `seconds`, 0: for `WARM_UP`. Raises `BenchError` if a request was not answered with 2xx."""
+    """Load a server for `seconds` (0: `WARM_UP` requests). Raises `BenchError` for an answer other than 2xx."""
     connections, streams = shape
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, pinned():  # h2load inherits its place
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, pinned():  # h2load inherits the CPU
         log = Path(folder, "requests.tsv")
         host, port = server.address
         amount = f"-D{round(seconds * 1e3)}ms" if seconds else f"-n{WARM_UP}"
@@ -123,12 +123,12 @@ def _load(h2load: str, server: Server, shape: tuple[int, int], seconds: float) -
 
 
 def _latencies(log: Path) -> list[float]:
-    """Seconds of each request, of lines `start status duration`, in µs; a status of -1 is none."""
+    """Return the seconds of each request, from lines `start status duration` in µs; -1 is no status."""
     lines = [line.split("\t") for line in log.read_text(encoding="ascii").splitlines()] if log.exists() else []
     return [int(taken) / 1e6 for _, status, taken in lines if status.startswith("2")]
 
 
 def _children_cpu() -> float:
-    """CPU seconds of the children of this process that have ended; those of h2load are in `own_cpu`."""
+    """Return the CPU seconds of ended children of this process."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""A relay without a socket: the core with its store answered at once, and a paired phone on its second channel."""
+"""A relay without sockets: the core with its store answered at once, and a paired phone on its second channel."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ LOCAL = Address("127.0.0.1", 8767)
 
 
 def now() -> Moment:
-    """Both clocks, read as a runtime reads them before every call."""
+    """Return both clocks, read before every call as a runtime does."""
     return Moment(time.monotonic(), time.time())
 
 
 class MemoryRelay:
-    """A started relay with one open caller channel. Raises `BenchError` if it does not answer as it should."""
+    """A started relay with one open caller channel. Raises `BenchError` for an unexpected reply."""
 
     def __init__(self, *, door: bool = True) -> None:
         relay = (Relay if door else _Open)(RelayConfig(home="/nonexistent"))
@@ -54,7 +54,7 @@ class MemoryRelay:
         self.tell(Accepted(CALLER, PEER, LOCAL))
 
     def tell(self, fact: Fact) -> list[Command]:
-        """Give a fact and whatever follows from it at once: answers to operations, and `Sent`."""
+        """Give a fact and the facts that follow at once (answers to operations, and `Sent`); return the commands."""
         facts, told = deque([fact]), list[Command]()
         while facts:
             for command in self.engine.handle(facts.popleft(), now()):
@@ -66,16 +66,16 @@ class MemoryRelay:
         return told
 
     def sent(self, ch: ChannelId, data: bytes) -> bytes:
-        """What a channel is sent after it has said `data`."""
+        """Return the bytes sent to a channel after receiving `data` from it."""
         return self.sent_to(ch, ch, data)
 
     def sent_to(self, receiver: ChannelId, sender: ChannelId, data: bytes) -> bytes:
-        """What one channel is sent after another has said `data`."""
+        """Return the bytes sent to one channel after receiving `data` from another."""
         told = self.tell(Received(sender, data))
         return b"".join(command.data for command in told if isinstance(command, Send) and command.ch == receiver)
 
     def pair(self, ch: ChannelId = PHONE) -> str:
-        """Open a phone's channel, and pair it: its session token."""
+        """Open a phone's channel and pair it; return its session token."""
         answer = self.sent(CALLER, request("POST", "/pairing"))
         code = json.loads(answer.partition(b"\r\n\r\n")[2])["code"]
         self.tell(Accepted(ch, Address("127.0.0.1", 50_000 + ch), LOCAL))
@@ -89,7 +89,7 @@ class MemoryRelay:
 
 
 class _Open(Relay):
-    """A relay to which everybody comes by no door: it asks nothing about a connection."""
+    """A relay without admission control: every connection counts as authenticated."""
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         channel = super().on_accepted(fact)

@@ -1,6 +1,6 @@
 """The load: callers on kept connections and one phone, on raw non-blocking sockets in this process.
 
-Each caller sends its next request when its last one was answered, so the number of callers is what is in flight.
+Each caller sends its next request after the answer to its last one, so the number of callers is the number in flight.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from bench.wire import PING, PONG, TEXT, FrameReader, auth_message, frame, phone
 __all__ = ["PATIENCE", "READ", "Load", "Phone", "drive", "new_code", "no_gc"]
 
 READ = 65_536  # bytes
-PATIENCE = 10.0  # s for anything that has to be answered
+PATIENCE = 10.0  # s to wait for any answer
 HEAD_END = b"\r\n\r\n"
 
 
 @define
 class Load:
-    """What came of it. Latencies are in seconds, from the send of a request to the last byte of its answer."""
+    """Result of a load. Latencies are in seconds, from the send of a request to the last byte of its answer."""
 
     latencies: list[float] = field(factory=list)
     elapsed: float = 0.0
-    own_cpu: float = 0.0  # of the load generator; near `elapsed`, the generator is what was measured
+    own_cpu: float = 0.0  # of the load generator; near `elapsed`, the generator itself was the limit
 
     @property
     def amount(self) -> float:
-        """Requests answered."""
+        """Return the number of answered requests."""
         return len(self.latencies)
 
 
 class Readable(Protocol):
-    """Something that a selector watches."""
+    """An object whose socket a selector watches."""
 
     sock: socket.socket
 
     def on_readable(self) -> None:
-        """Bytes are there."""
+        """Read the available bytes."""
         ...
 
 
@@ -73,7 +73,7 @@ class Phone:
             raise
 
     def on_readable(self) -> None:
-        """Answer every command that has come."""
+        """Answer every received command."""
         out = []
         for opcode, payload in self._frames.feed(self._recv()):
             if opcode == TEXT:
@@ -86,7 +86,7 @@ class Phone:
             self.sock.sendall(b"".join(out))
 
     def close(self) -> None:
-        """Hang up without a word."""
+        """Close the socket without a close frame."""
         self.sock.close()
 
     def _sign_in(self, data: bytes) -> None:
@@ -120,7 +120,7 @@ class _Caller:
         self._asked = asked
         self._load = load
         self._held = b""
-        self._size = 0  # bytes of the last answer: the next one mostly has as many
+        self._size = 0  # bytes of the last answer, mostly equal to the next one's
         self._sent_at = 0.0
 
     def ask(self) -> None:
@@ -167,7 +167,7 @@ class _Caller:
 def drive(
     address: Address, asked: bytes, *, callers: int, seconds: float, most: int, phone: Phone | None = None
 ) -> Load:
-    """Load a server for `seconds` or until `most` requests are answered, one at least. Raises `BenchError`."""
+    """Load a server for `seconds` or until `most` requests are answered, at least one. Raises `BenchError`."""
     load = Load()
     with _callers(address, asked, load, callers) as pool, selectors.DefaultSelector() as selector:
         watched: Sequence[Readable] = pool if phone is None else [*pool, phone]
@@ -182,7 +182,7 @@ def drive(
 
 
 def new_code(address: Address) -> str:
-    """A pairing code, asked of the relay as a program on its host."""
+    """Return a pairing code, requested as a program on the relay's host does."""
     conn = HTTPConnection(*address, timeout=PATIENCE)
     try:
         conn.request("POST", "/pairing")
@@ -206,7 +206,7 @@ def _loop(selector: selectors.BaseSelector, pool: Sequence[_Caller], load: Load,
         caller.going = False
     while any(caller.waiting for caller in pool):
         _take(selector, PATIENCE)
-    del load.latencies[answered:]  # those came after the clock was stopped
+    del load.latencies[answered:]  # answers after the end of the measurement
 
 
 def _take(selector: selectors.BaseSelector, patience: float) -> None:
@@ -231,7 +231,7 @@ def _callers(address: Address, asked: bytes, load: Load, count: int) -> Iterator
 
 @contextmanager
 def no_gc() -> Iterator[None]:
-    """A collection in the middle would show up as the server's latency."""
+    """Disable garbage collection during the context, as it would count as the server's latency."""
     gc.collect()
     gc.disable()
     try:

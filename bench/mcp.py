@@ -1,4 +1,4 @@
-"""What a call of a tool costs by MCP, beside the route that does the same; and what idle sessions cost."""
+"""Cost of a tool call by MCP, compared with the equivalent route, and cost of idle sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HANDSHAKE = "2025-11-25"
 MODERN = "2026-07-28"
 TYPES = {"Accept": "application/json, text/event-stream"}
 TAP = {"x": 120, "y": 640}
-SETTLE = 0.5  # s in which the server finishes what the last session began
+SETTLE = 0.5  # s in which the server finishes work for the last session
 PER_CALLER = 25  # sessions: a caller may have 32
 WAYS = ("route", "session", "stateless")
 CALLS = [
@@ -38,7 +38,7 @@ HELD = [
 
 
 def mcp_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Calls on each loop, then sessions on each."""
+    """Measure calls on each loop, then sessions on each."""
     ours = available(relays)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(one)) for one in ours]
@@ -102,7 +102,7 @@ def _calls(server: Server, scale: Scale, progress: Progress, notes: list[str], s
 
 
 def _told(token: str, name: str, arguments: Mapping[str, object], fields: Mapping[str, str]) -> bytes:
-    """A request that calls a tool, with the fields of its version."""
+    """Return a request that calls a tool, with the fields of its version."""
     params: dict[str, object] = {"name": f"phone_{name}", "arguments": arguments}
     if "Mcp-Session-Id" not in fields:
         meta = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
@@ -116,7 +116,7 @@ def _message(method: str, params: Mapping[str, object]) -> bytes:
 
 
 def _open(address: Address, token: str) -> str:
-    """A new session; its id."""
+    """Open a session and return its id."""
     about = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
     conn = HTTPConnection(*address, timeout=PATIENCE)
     try:
@@ -146,7 +146,7 @@ def _held(one: Contestant, count: int, progress: Progress) -> dict[str, float]:
             for number in range(1 + count // PER_CALLER):
                 phones.append(Phone(server.address, f"bench-{number}", new_code(server.address)))
                 stack.callback(phones[-1].close)
-                _hold(server.address, phones[-1].token, stack, heard=heard)  # what a caller has once
+                _hold(server.address, phones[-1].token, stack, heard=heard)  # memory that each caller needs once
             time.sleep(SETTLE)
             begun = server.resident()
             for number in range(count):

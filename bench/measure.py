@@ -1,4 +1,4 @@
-"""How things are measured: interleaved rounds, medians, ratios of neighbours in time, progress on stderr."""
+"""Measurement methods: interleaved rounds, medians, ratios of adjacent measurements, progress on stderr."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from attrs import frozen
 __all__ = ["FULL", "QUICK", "BenchError", "Progress", "Scale", "duel", "paired_ratio", "percentile", "race", "rotated"]
 
 QUIET_FOR = 1.0  # s without progress messages
-PAUSE = 2.0  # s between two of them
+PAUSE = 2.0  # s between two progress messages
 
 Cycles = Callable[[int], None]
 
 
 class BenchError(Exception):
-    """A contestant did not do what it is measured for: one line for the person who runs the benchmark."""
+    """A contestant failed in the measured task: one line for the person that runs the benchmark."""
 
 
 @frozen(kw_only=True)
 class Scale:
-    """How much is done. `seconds` is the time each contestant is under load, over all `rounds`."""
+    """Amount of work. `seconds` is the time each contestant is under load, over all `rounds`."""
 
     cycles: int  # per contestant and round, in memory
     rounds: int  # in memory
@@ -33,18 +33,18 @@ class Scale:
     connections: int
     repeats: int  # of each start
     phones: tuple[int, ...]  # idle ones, ascending
-    terminal_bytes: int  # that a program in a terminal writes, in each round
-    file_bytes: int  # of the file that is fetched
+    terminal_bytes: int  # written by a program in a terminal, in each round
+    file_bytes: int  # of the fetched file
     deltas: int  # of each stream of the API
-    streams: tuple[int, ...]  # at once
+    streams: tuple[int, ...]  # concurrent
     background: int  # streams that run while others begin
-    held: int  # streams that are open and silent
+    held: int  # open, silent streams
     sessions: int  # of MCP, idle
     chats: int  # sessions in the list
-    worlds: int  # that are simulated
-    listeners: int  # to speech, at once
-    sentences: int  # that each voice says, of 40
-    most_requests: int = 1_000_000  # per contestant and round, whatever the time
+    worlds: int  # simulated worlds
+    listeners: int  # concurrent listeners to speech
+    sentences: int  # of each voice, of 40
+    most_requests: int = 1_000_000  # per contestant and round, regardless of time
 
 
 FULL = Scale(
@@ -90,9 +90,9 @@ QUICK = Scale(
 
 
 class Progress:
-    """Says on stderr what is under way once the run takes longer than a second.
+    """Reporter of the current step on stderr, once the run takes longer than a second.
 
-    Plain lines: a spinner would redraw from a thread, in the middle of what is measured.
+    It prints plain lines: a spinner would redraw from a thread during the measurement.
     """
 
     def __init__(self, *, silent: bool = False) -> None:
@@ -114,9 +114,9 @@ def race(
     rounds: int,
     clock: Callable[[], float] = time.process_time,
 ) -> dict[str, list[float]]:
-    """Seconds per cycle of each contestant, one figure a round; contestants take turns within every round.
+    """Return the seconds per cycle of each contestant, one figure a round; contestants alternate in every round.
 
-    The clock counts this process's own CPU time, so that what else runs on the machine disturbs less.
+    The default clock counts this process's own CPU time, which reduces disturbances by other programs.
     """
     for run in contestants.values():
         run(max(1, cycles // 10))
@@ -132,9 +132,9 @@ def race(
 def duel(
     one: Cycles, other: Cycles, *, rounds: int, burst: int = 20, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """What `one` costs of `other`, to a part in a hundred: the median over many short bursts of both, back to back.
+    """Return the cost of `one` relative to `other`, to about 1 %: the median over many adjacent short bursts.
 
-    Who begins takes turns, and no garbage is searched for meanwhile.
+    The first of each pair alternates, and garbage collection is disabled.
     """
     ratios: list[float] = []
     for run in (one, other):
@@ -159,16 +159,16 @@ def duel(
 
 
 def rotated(names: Sequence[str], turn: int) -> list[str]:
-    """The names, beginning with another one each turn, so that nobody always follows the same neighbour."""
+    """Return the names, starting with another one each turn, so that neighbours vary."""
     shift = turn % len(names) if names else 0
     return [*names[shift:], *names[:shift]]
 
 
 def paired_ratio(samples: Sequence[float], baseline: Sequence[float]) -> float:
-    """The median of the ratios within each round: both sides had the same machine then."""
+    """Return the median of the ratios within each round, when both ran under the same conditions."""
     return median(mine / theirs for mine, theirs in zip(samples, baseline, strict=True) if theirs > 0)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile of sorted values; `share` from 0 to 1."""
+    """Return the nearest-rank percentile of sorted values; `share` from 0 to 1."""
     return values[min(len(values) - 1, int(len(values) * share))]

@@ -1,4 +1,4 @@
-"""What it takes to send a large file: `/media/{token}` of the relay beside aiohttp's FileResponse and nginx."""
+"""Benchmark of sending a large file: `/media/{token}` of the relay, aiohttp's FileResponse and nginx."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from bench.wire import request
 __all__ = ["media_section"]
 
 READ = 1_048_576  # bytes
-PIECE = 65_536  # bytes of the file that are told apart
-UNDISTURBED = 0.1  # of the time: the threads of a server that send a file share a CPU with its loop
+PIECE = 65_536  # bytes of the file that are compared
+UNDISTURBED = 0.1  # share of the time: the threads of a server that send a file share a CPU with its loop
 LOOPS = ("asyncio", "uvloop")
 
 
@@ -47,9 +47,9 @@ def media_section(
     peers: tuple[str, ...] = LOOPS,
     nginx: str | None = None,
 ) -> list[Table]:
-    """Bytes a second of one file over one kept connection. The first relay is what the ratios refer to.
+    """Measure bytes a second of one file over one kept connection. The ratios refer to the first relay.
 
-    `peers` are the loops for aiohttp; `nginx` is where to find it, None to look for it.
+    `peers` are the loops for aiohttp; `nginx` is its path, None searches for it.
     """
     nginx = find_nginx() if nginx is None else nginx
     with ExitStack() as stack:
@@ -86,7 +86,7 @@ def media_section(
 
 
 class _Fetcher:
-    """One kept connection to a server, on which the file is asked for again and again."""
+    """A kept connection to a server, on which the file is fetched repeatedly."""
 
     def __init__(self, server: Server, asked: bytes, path: Path, stack: ExitStack) -> None:
         self.server = server
@@ -100,7 +100,7 @@ class _Fetcher:
             self._once(file.read(PIECE))
 
     def fetch(self, seconds: float) -> Stretch:
-        """The whole file until the time is over, at least once."""
+        """Fetch the whole file until the time is over, at least once."""
         came, cpu, begun = 0, time.process_time(), time.perf_counter()
         while not came or time.perf_counter() - begun < seconds:
             self._once(b"")
@@ -108,7 +108,7 @@ class _Fetcher:
         return Stretch(came, time.perf_counter() - begun, time.process_time() - cpu)
 
     def _once(self, start: bytes) -> None:
-        """Fetch it; `start` is what it must begin with."""
+        """Fetch the file once and compare its beginning with `start`."""
         self._sock.sendall(self._asked)
         head, _, body = self._head()
         if not head.startswith(b"HTTP/1.1 200") or b"content-length: %d" % self._size not in head.lower():
@@ -146,7 +146,7 @@ def _write(path: Path, size: int) -> None:
 
 
 def _register(address: Address, path: Path) -> bytes:
-    """Register the file as a program on the host does; the request with which a paired phone fetches it."""
+    """Register the file as a program on the host does; return a paired phone's request for it."""
     conn = HTTPConnection(*address, timeout=PATIENCE)
     try:
         body = json.dumps({"path": str(path), "content_type": "application/octet-stream"})
@@ -157,5 +157,5 @@ def _register(address: Address, path: Path) -> bytes:
     if not answer.get("token"):
         raise BenchError(f"the relay registered no file: {answer.get('error')}")
     phone = Phone(address, "bench-viewer", new_code(address))
-    phone.close()  # its session lives on
+    phone.close()  # its session continues
     return request("GET", f"/media/{answer['token']}", token=phone.token)

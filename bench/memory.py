@@ -1,4 +1,4 @@
-"""What an idle, authenticated phone costs in memory, on each loop."""
+"""Memory of an idle, authenticated phone, on each loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bench.report import Column, Row, Table
 
 __all__ = ["memory_section"]
 
-SETTLE = 0.5  # s in which the server finishes what the last phone began
-WITHIN = 120.0  # s for the phones of one relay: what comes later is left out
+SETTLE = 0.5  # s in which the server finishes work for the last phone
+WITHIN = 120.0  # s for the phones of one relay; further phones are left out
 
 
 def memory_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Resident memory of a relay with more and more idle phones, each paired anew."""
+    """Measure the resident memory of a relay with more and more idle phones, each newly paired."""
     notes = [
         "kB: 1,000 bytes for each phone after the first: its socket, WebSocket, session and stored record",
         "buffers that the kernel holds for a socket are not in it",
@@ -34,7 +34,7 @@ def _grow(relay: Contestant, scale: Scale, progress: Progress, most: int, notes:
     with ExitStack() as stack:
         server = stack.enter_context(running(relay))
         wait_healthy(server.address)
-        # The first phone of all loads what every later one shares.
+        # The first phone loads code and data that all later ones share.
         _connect(server, 0, stack)
         empty = _resident(server)
         values = {"one_mib": empty / 2**20}

@@ -1,4 +1,4 @@
-"""A bridge round trip where relays are nodes of one service: asked for where the phone is, and at another node."""
+"""Benchmark of bridge round trips in a cluster of relays: at the phone's own node, and at another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALONE = evolve(RELAYS[0], name="relay, alone")
 
 @frozen
 class _Asked(Server):
-    """A relay that is asked, and what works for it elsewhere, whose processor seconds count as its own."""
+    """A relay under load, and its helpers, whose processor time counts as its own."""
 
     others_at_work: tuple[Server, ...] = ()
 
@@ -45,7 +45,7 @@ class _Asked(Server):
 
 
 def find_redis() -> str | None:
-    """The program of Redis, or of Valkey."""
+    """Return the path of Redis or Valkey, or None."""
     return shutil.which("redis-server") or shutil.which("valkey-server")
 
 
@@ -57,9 +57,9 @@ def nodes_section(
     phones: tuple[int, ...] = PHONES,
     crowds: tuple[tuple[int, int], ...] = CROWDS,
 ) -> list[Table]:
-    """A table for each number of commands in flight, one of what a node hears, and one of a simulated crowd.
+    """Return tables for each number of commands in flight, for presence messages, and for a simulated crowd.
 
-    What the ratios refer to is a relay that is no node.
+    The ratios refer to a relay outside a cluster.
     """
     redis = find_redis()
     if redis is None:
@@ -102,7 +102,7 @@ def _table(scale: Scale, progress: Progress, asked: dict[str, tuple[Server, Phon
 
 @contextmanager
 def _group(redis: str, count: int) -> Iterator[list[Server]]:
-    """So many nodes; the CPU of the last counts Redis's, too."""
+    """Start `count` nodes; the CPU time of the last includes that of Redis."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         password = secrets.token_urlsafe(16)
@@ -134,7 +134,7 @@ def _phone(stack: ExitStack, server: Server) -> Phone:
 
 
 def _wait_reached(server: Server, phone: Phone) -> None:
-    """Until a node knows of a phone that is elsewhere."""
+    """Wait until a node lists a phone of another node."""
     text, end = request("GET", "/bridge/devices", token=phone.token), time.monotonic() + START_WITHIN
     while time.monotonic() < end:
         with socket.create_connection(server.address, timeout=START_WITHIN) as sock:

@@ -1,6 +1,6 @@
-"""A service of many phones in simulated time: every one is paired, driven from any node, and some are revoked.
+"""Benchmark of a cluster with many phones in simulated time: pairing, commands from any node, revocation.
 
-All nodes, their Redis, the store and the phones are one process here, so its processor time is that of everybody.
+All nodes, their Redis, the store and the phones share this process and its processor time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["CROWDS", "crowd_table"]
 
 CROWDS = ((1_000, 4), (10_000, 4))  # phones, and nodes
 
-AT_ONCE = 64  # phones that are pairing
+AT_ONCE = 64  # phones that pair concurrently
 COMMANDS = 500
 REVOKED = 50  # or all but one
 COLUMNS = (
@@ -72,7 +72,7 @@ class _Crowd:
     phones: list[_Phone] = field(factory=list)
 
     def pair(self, count: int) -> float:
-        """All of them, some at a time; processor seconds of a phone."""
+        """Pair all phones in batches; return processor seconds for each."""
         begun, numbers, places = time.process_time(), iter(range(count)), cycle(range(len(self.world.nodes)))
         while batch := [self._begin(number, next(places)) for number in islice(numbers, AT_ONCE)]:
             self.world.run(partial(_judged, batch))
@@ -105,7 +105,7 @@ class _Crowd:
         return phone
 
     def drive(self) -> list[float]:
-        """Simulated milliseconds of commands, sorted."""
+        """Return the simulated milliseconds of commands, sorted."""
         took: list[float] = []
         for _ in range(COMMANDS):
             phone, node, begun = self.rng.choice(self.phones), self.rng.randrange(len(self.world.nodes)), self.now
@@ -117,7 +117,7 @@ class _Crowd:
         return sorted(took)
 
     def revoke(self) -> float:
-        """Simulated milliseconds until the last one's socket was closed, after its revocation was answered."""
+        """Return the greatest simulated milliseconds from a revocation's answer to the closing of the socket."""
         worst = 0.0
         for phone in self.rng.sample(self.phones, min(REVOKED, len(self.phones) - 1)):
             node = (phone.node + 1) % len(self.world.nodes)
@@ -137,12 +137,12 @@ class _Crowd:
 
 
 def _judged(batch: list[_Phone]) -> bool:
-    """Whether each is let in, or is not."""
+    """Report whether each phone is accepted or refused."""
     return all(each.token or each.refused for each in batch)
 
 
 def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROWDS) -> Table:
-    """A row for each number of phones, and of nodes."""
+    """Return a row for each number of phones and nodes."""
     rows = []
     for phones, nodes in sizes:
         progress(f"nodes: {phones:,} simulated phones at {nodes} nodes")
@@ -153,7 +153,7 @@ def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROW
 def _measure(phones: int, nodes: int) -> dict[str, float]:
     world = ClusterDeployment(nodes=nodes)
     for host in world.hosts:
-        host.store = world.store_host.store  # without its history, which grows with the square of the phones
+        host.store = world.store_host.store  # the history grows with the square of the phones
     world.start()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     crowd = _Crowd(world)

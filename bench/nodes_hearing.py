@@ -1,4 +1,4 @@
-"""What a node hears of the phones of others: processor time for each thing told, and memory for each phone."""
+"""Cost of presence messages on a node: processor time for each message, and memory for each remote phone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["PHONES", "hearing_table"]
 PHONES = (1_000, 10_000, 100_000)
 AT_ONCE = 50  # messages in one read
 PAGE = os.sysconf("SC_PAGE_SIZE")
-OTHER = "00000000000000ff"  # the node that tells
+OTHER = "00000000000000ff"  # the sending node
 STATUS = {"device": {"name": "Pixel 9", "battery": 81, "screen_on": True}, "bridge": {"enabled": True}}
 COLUMNS = (
     Column("came_us", "comes, µs", 1),
@@ -40,14 +40,14 @@ NOTES = (
 
 @define
 class _Ear:
-    """A node, and the bytes of what another tells all."""
+    """A node, and the encoder of another node's broadcasts."""
 
     hear: Callable[[bytes], object]
     channel: bytes
     told: int = 0
 
     def tell(self, word: str, bodies: list[Mapping[str, object]]) -> float:
-        """Have it hear all of these; the processor seconds of it."""
+        """Deliver messages with these bodies to the node; return its processor seconds."""
         texts = []
         for body in bodies:
             self.told += 1
@@ -61,7 +61,7 @@ class _Ear:
 
 
 def hearing_table(progress: Progress, *, phones: tuple[int, ...] = PHONES) -> Table:
-    """A row for each number of phones that are elsewhere."""
+    """Return a row for each number of phones on other nodes."""
     rows = []
     for count in phones:
         progress(f"nodes: hears of {count:,} phones")

@@ -1,4 +1,4 @@
-"""Phones that pair, many at once: a code, a socket, a token that is good after a crash. Each store by itself."""
+"""Benchmark of concurrent pairings: a code, a socket, and a durable token; one row for each store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED = request("POST", "/pairing")
 
 
 def pairings_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = STORES) -> list[Table]:
-    """One table. The first relay is what the ratios refer to."""
+    """Return one table. The ratios refer to the first relay."""
     with ExitStack() as stack:
         by_name = {one.name: stack.enter_context(running(one)) for one in available(relays)}
         runs = {name: TimedRounds() for name in by_name}
@@ -51,7 +51,7 @@ def pairings_section(scale: Scale, progress: Progress, *, relays: tuple[Contesta
 
 
 class _Phone:
-    """Asks for a code, pairs with it on a socket of its own, hangs up, and begins again."""
+    """A phone that gets a code, pairs on a socket of its own, disconnects, and starts again."""
 
     def __init__(self, address: Address, number: int, load: Load, selector: selectors.BaseSelector) -> None:
         self._address, self._name, self._load, self._selector = address, f"bench-{number}", load, selector
@@ -82,7 +82,7 @@ class _Phone:
         return b""
 
     def _take_words(self, held: bytes) -> bytes:
-        assert self._line is not None  # whose words these are
+        assert self._line is not None  # set before the bytes of a socket arrive
         if self._frames is None:
             head, end, held = held.partition(b"\r\n\r\n")
             if not end:
@@ -102,7 +102,7 @@ class _Phone:
 
 
 class _Line:
-    """A connection whose bytes go to a function, which gives back what it has no use for yet."""
+    """A connection that passes received bytes to a function, which returns those that it cannot use yet."""
 
     def __init__(self, address: Address, selector: selectors.BaseSelector, take: Callable[[bytes], bytes]) -> None:
         self._selector, self._take, self._held = selector, take, b""

@@ -1,4 +1,4 @@
-"""What the bare servers share: the answer, a listening socket that is announced on stderr, the choice of loop."""
+"""Common parts of the bare servers: the answer, a listening socket announced on stderr, the choice of loop."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from svc_proto.version import VERSION
 
 __all__ = ["HEALTH", "listen", "run_on"]
 
-HEALTH = {"status": "ok", "version": VERSION, "clients": 0, "sessions": 0}  # what an idle relay says
+HEALTH = {"status": "ok", "version": VERSION, "clients": 0, "sessions": 0}  # answer of an idle relay
 
 
 def listen() -> socket.socket:
-    """A socket that listens on a free port of 127.0.0.1.
+    """Return a socket that listens on a free port of 127.0.0.1.
 
-    The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it: without it, a peer that writes
-    head and body apart would wait for a delayed acknowledgement each time, which it does not when it binds by itself.
+    The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, a peer that writes
+    head and body apart would wait for a delayed acknowledgement each time. A peer that binds its own socket does not
+    have that delay.
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -33,7 +34,7 @@ def listen() -> socket.socket:
 def run_on(loop: str, serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run until the process is ended."""
     if loop == "uvloop":
-        import uvloop  # only where it is asked for
+        import uvloop  # loaded only when selected
 
         uvloop.run(serve())
     else:

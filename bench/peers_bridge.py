@@ -1,6 +1,7 @@
-"""A bare bridge of aiohttp: a request, a message to the phone's WebSocket, its answer, the response. No policy at all.
+"""A bare bridge on aiohttp: request, message to the phone's WebSocket, its answer, response. It has no policy.
 
-`python -m bench.peers_bridge asyncio|uvloop`. It takes what the load says to a relay: any code and any token are good.
+`python -m bench.peers_bridge asyncio|uvloop`. It implements the part of a relay that the load uses, and accepts any
+code and token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The echo of the conformance suites, which is our engine alone: `python -m bench.peers_echo RUNTIME`."""
+"""The echo service of the conformance suites, which uses the engine alone: `python -m bench.peers_echo RUNTIME`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The bare ASGI application of `bench.peers_uvicorn` under hypercorn: `python -m bench.peers_hypercorn asyncio|uvloop`.
 
-The first bytes of a connection tell hypercorn which HTTP it is, as they tell the relay.
+hypercorn detects the HTTP version from the first bytes of a connection, as the relay does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.peers import HEALTH, listen, run_on
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "lifespan":
-        raise NotImplementedError("there is nothing to start")  # hypercorn goes on without
+        raise NotImplementedError("there is nothing to start")  # hypercorn continues without
     if scope["path"] != "/health":
         await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
@@ -32,7 +32,7 @@ async def serve() -> None:
     config = Config()
     config.bind = [f"fd://{listen().detach()}"]
     config.loglevel = "ERROR"
-    config.keep_alive_max_requests = 1_000_000_000  # of a connection, after which it would be closed
+    config.keep_alive_max_requests = 1_000_000_000  # limit of a connection, which would be closed after that
     await run_server(app, config)
 
 

@@ -1,9 +1,8 @@
-"""A model's server that says what it is told to say: `python -m bench.peers_model`, an OpenAI-compatible endpoint.
+"""A model endpoint with scripted answers: `python -m bench.peers_model`, compatible with OpenAI.
 
 The last message of a request is its script, `DELTAS PAUSE`. Without a pause all chunks are written at once, as fast as
-they are read. With one each chunk is written by itself, after so many seconds, and its text is two times in
-nanoseconds: when the request was there, and when the chunk was written. It is part of the load: it does as little as it
-can.
+they are read. With a pause each chunk is written separately after so many seconds. Its text is two times in
+nanoseconds: arrival of the request, and write of the chunk. As part of the load, it does as little work as possible.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LAST = _chunk("{}", '"stop"') + _framed(f'{{{MEMBERS},"choices":[],{USAGE}}}') +
 
 
 class Model(asyncio.Protocol):
-    """One connection, one request."""
+    """Protocol of a connection with one request."""
 
     def __init__(self) -> None:
         self._held = b""
@@ -54,7 +53,7 @@ class Model(asyncio.Protocol):
         self._gone = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # of a stream socket
+        assert isinstance(transport, asyncio.Transport)  # for a stream socket
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:

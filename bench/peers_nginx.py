@@ -1,4 +1,4 @@
-"""nginx, where it is installed, with a configuration of our own: one process, one file, nothing else."""
+"""nginx, where installed, with a configuration for one process and one file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.contestants import Contestant, Server, child, wait_healthy
 __all__ = ["NAME", "find_nginx", "running_nginx"]
 
 NAME = "nginx, one process"
-SYSTEM = "/usr/sbin:/usr/local/sbin:/sbin"  # where it is, and where not every user looks
+SYSTEM = "/usr/sbin:/usr/local/sbin:/sbin"  # usual folders that are not on every user's PATH
 
 CONFIGURATION = """\
 daemon off;
@@ -44,13 +44,13 @@ http {{
 
 
 def find_nginx() -> str | None:
-    """Its path, or None."""
+    """Return the path of nginx, or None."""
     return shutil.which("nginx") or shutil.which("nginx", path=SYSTEM)
 
 
 @contextmanager
 def running_nginx(nginx: str, path: Path) -> Iterator[Server]:
-    """Serve the file at `/file` on a free port of 127.0.0.1. Raises `BenchError` if it does not start."""
+    """Serve a file at `/file` on a free port of 127.0.0.1. Raises `BenchError` if nginx does not start."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as home:
         port = _free_port()
         configuration = Path(home, "nginx.conf")

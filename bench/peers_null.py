@@ -1,7 +1,7 @@
-"""The null core: our loop and pump with a core that answers whatever comes with a constant.
+"""The null core: this project's loop and pump with a core that gives every read the same answer.
 
-What is left of a relay's cost above it is the core's, what is left of its own above a bare loop the runtime's.
-`python -m bench.peers_null RUNTIME`.
+A relay's cost above it is the core's; its own cost above a bare loop is the runtime's. `python -m bench.peers_null
+RUNTIME`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class NullCore:
-    """Answers every read at once."""
+    """Core that answers every read at once."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """One answer to each piece that is read, whatever it is."""
+        """Send one answer to each piece that is read, whatever its content."""
         match fact:
             case Received(ch=ch):
                 return [Send(ch, ANSWER)]
@@ -37,12 +37,12 @@ class NullCore:
                 return []
 
     def next_deadline(self) -> float | None:
-        """Never."""
+        """Return None: there are no timers."""
         return None
 
 
 def main(runtime: str) -> int:
-    """Serve until the process is told to stop."""
+    """Serve until the process is stopped."""
     listener = bind("127.0.0.1", 0)
 
     def say() -> None:

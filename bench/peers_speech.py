@@ -1,7 +1,7 @@
-"""A vendor of speech that speaks in real time: `python -m bench.peers_speech`, the part of OpenAI that streams PCM.
+"""A speech provider in real time: `python -m bench.peers_speech`, the part of OpenAI's API that streams PCM.
 
-The text of a request is how many pieces it gets: 4096 bytes each, at 24 kHz one every 85 milliseconds. The first eight
-bytes of a piece are the time in nanoseconds at which it was written. It is part of the load.
+The text of a request is its number of pieces: 4096 bytes each, at 24 kHz one every 85 milliseconds. The first eight
+bytes of a piece are the time of its write in nanoseconds. The provider is part of the load.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench.peers import listen
 __all__ = ["PIECE", "SECONDS"]
 
 PIECE = 4_096  # bytes
-SECONDS = PIECE / 2 / 24_000  # that a piece lasts
+SECONDS = PIECE / 2 / 24_000  # duration of a piece
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 END = b"0\r\n\r\n"
 
@@ -36,7 +36,7 @@ async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def serve() -> None:
-    """Until the process is ended."""
+    """Serve until the process is ended."""
     server = await asyncio.start_server(speak, sock=listen())
     await server.serve_forever()
 

@@ -1,8 +1,9 @@
-"""Starlette under `uvicorn --http h11`, saying what a session's stream says: `python -m bench.peers_starlette`.
+"""Starlette under `uvicorn --http h11` with the stream of a session: `python -m bench.peers_starlette`.
 
-Arguments: `asyncio|uvloop`, and the address of a model's server. With one it reads that with httpx, decodes each chunk
-and tells it anew, which is the API's work on the wire; without one it makes the deltas up itself. Either way there is
-no store, no session, no run that outlives its reader, and no deadline or limit but those of the libraries.
+Arguments: `asyncio|uvloop`, and the address of a model's server. With an address it reads that server with httpx,
+decodes each chunk and encodes it again, which is the API's work on the wire; without one it generates the deltas. In
+both cases there is no store, no session, no run that outlives its reader, and no deadline or limit but those of the
+libraries.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ async def stream(request: Request) -> StreamingResponse:
 
 
 async def _told(session_id: str, texts: AsyncIterator[str]) -> AsyncIterator[str]:
-    """The frames of a session's stream, of the same size as the API's."""
+    """Yield the frames of a session's stream, of the same size as the API's."""
     head = f'data: {{"session_id":"{session_id}","run_id":"run_{uuid4().hex}","seq":'
     tail = f',"message_id":"{uuid4()}","delta":'
     number = 0

@@ -1,6 +1,7 @@
-"""The floor of a terminal: a loop that reads a pseudo-terminal and does nothing with it.
+"""Lower bound for a terminal: a loop that reads a pseudo-terminal and discards the bytes.
 
-`python -m bench.pty_loop BYTES CPU`: for each line of its input it has the talker write, and says how many bytes came.
+`python -m bench.pty_loop BYTES CPU`: for each line of its input it lets the talker write, and prints the number of
+bytes.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from bench.talker import MARK
 __all__ = ["TALKER", "main"]
 
 TALKER = str(Path(__file__).with_name("talker.py"))
-READ = 65_536  # bytes asked for in one read, as the relay does
+READ = 65_536  # bytes of one read, as in the relay
 
 
 def main() -> None:
-    """Until the end of the input."""
+    """Run until the end of the input."""
     terminal, inside = os.openpty()
     with subprocess.Popen([sys.executable, "-I", TALKER, *sys.argv[1:3]], stdin=inside, stdout=inside) as talker:
         os.close(inside)

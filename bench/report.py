@@ -1,4 +1,4 @@
-"""Figures as values, shown as tables for people and as JSON for programs."""
+"""Figures as values, printed as tables for people and written as JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Column", "Row", "Table", "show", "write_json"]
 
 @frozen
 class Column:
-    """One measured quantity. `key` names it in JSON, unit included; `digits` is for people."""
+    """A measured quantity. `key` names it in JSON, unit included; `digits` is for people."""
 
     key: str
     heading: str
@@ -25,7 +25,7 @@ class Column:
 
 @frozen
 class Row:
-    """One contestant and its figures; a key that is absent was not measured."""
+    """A contestant and its figures; a missing key was not measured."""
 
     name: str
     values: dict[str, float]
@@ -33,7 +33,7 @@ class Row:
 
 @frozen
 class Table:
-    """Contestants that ran side by side. `notes` say what a reader has to know to read it right."""
+    """Contestants that ran side by side. `notes` are needed to interpret the figures."""
 
     section: str
     title: str
@@ -57,7 +57,7 @@ def show(table: Table, console: Console) -> None:
 
 
 def write_json(tables: Iterable[Table], machine: dict[str, object], path: Path) -> None:
-    """Write every table as it is, full precision."""
+    """Write every table in full precision."""
     document = {"machine": machine, "tables": [asdict(table) for table in tables]}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 

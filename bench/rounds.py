@@ -1,4 +1,4 @@
-"""Rounds of a server under load: how much it did in each, what CPU that took, and what a reader must know of them."""
+"""Rounds of a server under load: work done, CPU time, and notes on disturbances."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ __all__ = [
     "timed_rows",
 ]
 
-DISTURBED = 0.05  # of the time that a server waited for its CPU: above it only its CPU time says something
-TURNS = 5  # of each within a round, where little is to be told apart: so all have their neighbours
-BUSY = 0.9  # of one core: above it the load generator is what limits
+DISTURBED = 0.05  # share of the time that a server waited for its CPU; above it only its CPU time is reliable
+TURNS = 5  # turns of each within a round where differences are small, so that neighbours vary
+BUSY = 0.9  # share of one core above which the load generator is the limit
 
 
 class Work(Protocol):
-    """What came of one round: how much was done (requests, bytes), in how many seconds, and the load's own CPU."""
+    """Result of one round: amount of work (requests, bytes), seconds, and the load's own CPU time."""
 
     @property
     def amount(self) -> float:
-        """Requests, or bytes."""
+        """Return the number of requests or bytes."""
         ...
 
     @property
     def elapsed(self) -> float:
-        """Seconds."""
+        """Return the seconds."""
         ...
 
     @property
     def own_cpu(self) -> float:
-        """CPU seconds of the load generator; near `elapsed`, the generator is what was measured."""
+        """Return the CPU seconds of the load generator; near `elapsed`, the generator itself was the limit."""
         ...
 
 
 @frozen
 class Stretch:
-    """So many bytes that came."""
+    """Bytes received in one round."""
 
     amount: float
     elapsed: float
@@ -74,7 +74,7 @@ class Rounds:
     busiest: float = 0.0
 
     def add(self, work: Work, *, cpu: float, waited: float) -> None:
-        """Take one round, with the CPU seconds of the server and those for which it waited for its CPU."""
+        """Add one round, with the server's CPU seconds and its seconds of waiting for its CPU."""
         self.rates.append(work.amount / work.elapsed)
         self.amount += work.amount
         self.cpu += cpu
@@ -83,7 +83,7 @@ class Rounds:
         self.busiest = max(self.busiest, work.own_cpu / work.elapsed)
 
     def figures(self, baseline: Rounds) -> dict[str, float]:
-        """`per_second`, its best, the ratio to another's within each round, and how long it was kept waiting."""
+        """Return `per_second`, its best, the ratio to the baseline within each round, and the share of waiting."""
         return {
             "per_second": median(self.rates),
             "best_per_second": max(self.rates),
@@ -94,7 +94,7 @@ class Rounds:
 
 @define
 class TimedRounds(Rounds):
-    """The rounds of one contestant, with every latency."""
+    """Rounds of one contestant, with every latency."""
 
     latencies: list[float] = field(factory=list)
 
@@ -132,7 +132,7 @@ MESSAGES = (Column("per_second", "messages/s, median", 0), *TIMED)
 
 
 def timed_rows(runs: Mapping[str, TimedRounds]) -> list[Row]:
-    """Rows for `REQUESTS` or `MESSAGES`; the first contestant is what the ratios refer to."""
+    """Return rows for `REQUESTS` or `MESSAGES`; the ratios refer to the first contestant."""
     baseline = next(iter(runs.values()))
     rows = []
     for name, done in runs.items():
@@ -157,7 +157,7 @@ BYTES = (
 
 
 def byte_rows(runs: Mapping[str, Rounds]) -> list[Row]:
-    """Rows for `BYTES`, where the amounts are bytes. MB: 1,000,000 bytes."""
+    """Return rows for `BYTES`, where the amounts are bytes. MB: 1,000,000 bytes."""
     baseline = next(iter(runs.values()))
     rows = []
     for name, done in runs.items():
@@ -174,9 +174,9 @@ def byte_rows(runs: Mapping[str, Rounds]) -> list[Row]:
 
 
 def notes_on(runs: Mapping[str, Rounds], what: str, *, undisturbed: float = DISTURBED) -> list[str]:
-    """What the ratios refer to (`what` is measured per second), where the load was the limit, and who was disturbed.
+    """Return notes: the baseline of the ratios (`what` per second), where the load was the limit, disturbed servers.
 
-    A server is if it had to wait for its CPU for more than `undisturbed` of the time.
+    A server is disturbed if it waited for its CPU for more than `undisturbed` of the time.
     """
     notes = [f"ratio: {what} per second against {next(iter(runs))!r}, the median of the ratios within each round"]
     limited = [name for name, done in runs.items() if done.busiest > BUSY]

@@ -1,4 +1,4 @@
-"""What a stream is to say, and when it said it: shared by the model's server, the bare servers and the load."""
+"""Script of a stream and time stamps in it, shared by the model's server, the bare servers and the load."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ STAMP = re.compile(rb'"delta":"(\d+) (\d+) "')  # in a delta of a session's stre
 
 @frozen
 class Script:
-    """So many deltas with `pause` seconds between them; no pause: as fast as they are read."""
+    """A number of deltas with `pause` seconds between them; without pause as fast as they are read."""
 
     deltas: int
     pause: float
 
     @classmethod
     def parse(cls, text: str) -> Script:
-        """The inverse of `str`."""
+        """Parse the result of `str`."""
         deltas, pause = text.split()
         return cls(int(deltas), float(pause))
 
@@ -30,5 +30,5 @@ class Script:
 
 
 def stamp(asked_at: int) -> str:
-    """The text of a delta: when the request was there, and now. All processes share the clock, clock_gettime(2)."""
+    """Return the text of a delta: time of the request, and now. All processes share the clock, clock_gettime(2)."""
     return f"{asked_at} {time.monotonic_ns()} "

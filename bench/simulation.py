@@ -1,4 +1,4 @@
-"""How fast time passes in the simulator: whole worlds with faults, in one process and in one for each core."""
+"""Speed of the simulator: whole simulations with faults, in one process and in one for each core."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ NOTES = (
 
 
 def simulation_section(scale: Scale, progress: Progress) -> list[Table]:
-    """The same worlds once here, once by as many processes as there are cores."""
+    """Measure the same simulations once in this process, once in as many processes as there are cores."""
     seeds = range(scale.worlds)
-    run_seed(0)  # what is made once is made
+    run_seed(0)  # initializes caches
     begun, cpu = time.perf_counter(), time.process_time()
     alone = _watched(map(run_seed, seeds), progress)
     row = _row("one process", alone, time.perf_counter() - begun)

@@ -1,4 +1,4 @@
-"""What a server does over loopback: `/health` and the bridge, every loop beside bare aiohttp and uvicorn."""
+"""Benchmark of servers over loopback: `/health` and the bridge, every loop beside bare aiohttp and uvicorn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sockets_section(
     peers: tuple[Contestant, ...] = (NULL, *PEERS),
     bridges: tuple[Contestant, ...] = BRIDGES,
 ) -> list[Table]:
-    """Both tables. The first relay is what the ratios refer to."""
+    """Return both tables. The ratios refer to the first relay."""
     ours, theirs, others = available(relays), available(peers), available(bridges)
     with ExitStack() as stack:
         servers = []
@@ -57,7 +57,7 @@ def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: 
     asked = request("GET", "/health")
     by_name = {server.contestant.name: server for server in servers}
     runs = {name: TimedRounds() for name in by_name}
-    for server in servers:  # once around to warm up
+    for server in servers:  # one round to warm up
         drive(server.address, asked, callers=scale.connections, seconds=0.1, most=scale.most_requests)
     for turn in range(scale.load_rounds):
         for name in rotated(list(by_name), turn):

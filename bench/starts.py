@@ -1,4 +1,4 @@
-"""How long a person waits: imports, `--help`, and the first answer of a fresh server."""
+"""Waiting times of a user: imports, `--help`, and the first answer of a fresh server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def starts_section(
     others: tuple[Contestant, ...] = OTHERS,
     peers: tuple[Contestant, ...] = PEERS,
 ) -> list[Table]:
-    """Wall-clock time from the start of a process to its end, or to the first answered `/health`."""
+    """Measure wall-clock time from the start of a process to its end, or to the first answered `/health`."""
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
     for one in available(relays)[:1]:
         timed[f"svc pair: {one.name}"] = _pairing(one)
@@ -54,14 +54,14 @@ def starts_section(
             samples[name].append(timed[name]())
     rows = []
     for name, seconds in samples.items():
-        warm = seconds[1:]  # the first one compiles and fills the file cache
+        warm = seconds[1:]  # the first run compiles and fills the file cache
         rows.append(Row(name, {"median_ms": median(warm) * 1e3, "best_ms": min(warm) * 1e3}))
     notes = ["bytecode and file cache are warm", *missing(relays), *missing(peers)]
     return [Table("starts", "Imports and starts", COLUMNS, rows, notes)]
 
 
 def _pairing(contestant: Contestant) -> Callable[[], float]:
-    """A code and its invite from a relay that runs."""
+    """Return a function that times a pairing code and its invite from a running relay."""
 
     def run() -> float:
         with running(contestant) as server, tempfile.TemporaryDirectory(prefix="svc-bench-") as home:

@@ -1,4 +1,4 @@
-"""The readers of streams: connections on raw non-blocking sockets in this process, each of which reads one answer."""
+"""Readers of streams: connections on raw non-blocking sockets in this process, each with one answer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Reader", "Readers", "Told", "make_sessions"]
 DELTA = b"event: assistant.delta\n"
 DONE = b"event: done\n"
 END = b"0\r\n\r\n"  # of a chunked body
-KEPT = 64  # bytes of what came last, in which a mark may have begun
+KEPT = 64  # last bytes, in which a mark may have begun
 
 
 @define
 class Told:
-    """What came: `amount` deltas in `elapsed` seconds, at `own_cpu` seconds of readers and model together."""
+    """Result of reading: `amount` deltas in `elapsed` seconds, with `own_cpu` seconds of readers and model."""
 
     amount: float = 0.0
     elapsed: float = 0.0
@@ -37,13 +37,13 @@ class Told:
 
 
 class Reader:
-    """One stream. Latencies are in seconds; they are taken only of deltas that carry a stamp."""
+    """Reader of one stream. Latencies are in seconds, only for deltas with a stamp."""
 
     def __init__(self, address: Address, session: str, script: Script) -> None:
         self.deltas = 0
         self.over = False
-        self.first = 0.0  # s from our request to its first delta, without the time that the model's server took
-        self.delays: list[float] = []  # s of each delta, from the model's server to us
+        self.first = 0.0  # s from the request to its first delta, without the time that the model's server took
+        self.delays: list[float] = []  # s of each delta, from the model's server to this reader
         self._script = script
         self._kept = b""
         self._sent_at = 0
@@ -70,7 +70,7 @@ class Reader:
             raise BenchError(f"a stream was cut off after {self.deltas} deltas: {self._kept[:200]!r}")
 
     def wait_for_first(self) -> None:
-        """Ask, and read until there is a delta."""
+        """Send the request, and read until there is a delta."""
         self.ask()
         self.sock.settimeout(PATIENCE)
         while not self.deltas:
@@ -82,7 +82,7 @@ class Reader:
     def _count(self, data: bytes) -> None:
         data = self._kept + data
         self.deltas += data.count(DELTA)
-        # What may be the beginning of a mark is looked at again, what holds a whole one is not.
+        # Bytes that may begin a mark are searched again, a complete mark is not.
         mark = data.rfind(DELTA)
         self._kept = data[max(mark + len(DELTA) if mark >= 0 else 0, len(data) - KEPT) :]
 
@@ -103,13 +103,13 @@ class Reader:
 
 
 class Readers:
-    """Any number of them at a time; `model` is the server whose CPU time is the load's."""
+    """Any number of concurrent readers; the CPU time of `model` counts as the load's."""
 
     def __init__(self, model: Server) -> None:
         self._model = model
 
     def read(self, address: Address, sessions: Sequence[str], script: Script) -> tuple[Told, list[Reader]]:
-        """Ask for one stream in each session, all at once, and read them to their ends."""
+        """Request one stream in each session at once, and read all to their ends."""
         told = Told()
         with self.opened(address, sessions, script) as readers, selectors.DefaultSelector() as selector:
             with pinned(), no_gc():
@@ -124,7 +124,7 @@ class Readers:
             return told, readers
 
     def probe(self, address: Address, background: Sequence[str], script: Script, probes: Sequence[str]) -> list[float]:
-        """Ask for a stream of one delta in session after session, while others run: the latency of each."""
+        """Request a stream of one delta in each session in turn, while others run; return the latencies."""
         firsts = []
         with (
             self.opened(address, background, script) as others,
@@ -150,7 +150,7 @@ class Readers:
 
     @contextmanager
     def opened(self, address: Address, sessions: Sequence[str], script: Script) -> Iterator[list[Reader]]:
-        """Connections for them, which have asked nothing yet."""
+        """Yield connected readers, which have sent no request yet."""
         readers: list[Reader] = []
         try:
             for session in sessions:
@@ -165,13 +165,13 @@ class Readers:
 
 
 def begin(selector: selectors.BaseSelector, reader: Reader) -> None:
-    """Ask, and watch for the answer."""
+    """Send the request, and watch for the answer."""
     selector.register(reader.sock, selectors.EVENT_READ, reader)
     reader.ask()
 
 
 def take(selector: selectors.BaseSelector) -> int:
-    """Read what has come; how many streams are over with it."""
+    """Read available bytes; return how many streams have ended."""
     ready = selector.select(PATIENCE)
     if not ready:
         raise BenchError(f"no delta within {PATIENCE:g} s")
@@ -186,7 +186,7 @@ def take(selector: selectors.BaseSelector) -> int:
 
 
 def make_sessions(address: Address, count: int, *, bare: bool) -> list[str]:
-    """Fresh sessions; a bare server has none, and takes any name."""
+    """Create sessions; for a bare server, which accepts any name, return random ids."""
     if bare:
         return [str(uuid4()) for _ in range(count)]
     conn = HTTPConnection(*address, timeout=PATIENCE)

@@ -1,7 +1,7 @@
-"""The program in the terminals: for every line that it reads it writes so many bytes, and a mark behind them.
+"""Program in the terminals: for every line that it reads, it writes a number of bytes and a mark.
 
-`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay, so it stands alone. It goes to the CPU of the
-load (-1: to none), so that its own work is not counted as the reader's.
+`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay, so it imports nothing of this project. It runs
+on the CPU of the load (-1: any), so that its own work is not counted as the reader's.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import termios
 
 __all__ = ["LINE", "MARK", "main"]
 
-MARK = b"\x1e"  # nothing else in a terminal says it, a prompt least of all
+MARK = b"\x1e"  # no other output of a terminal contains it, especially no prompt
 LINE = b"x" * 79 + b"\n"
 
 
 def main() -> None:
-    """Say the mark once when ready, then after each answer to a line."""
+    """Write the mark once when ready, then after each answer to a line."""
     size, cpu = int(sys.argv[1]), int(sys.argv[2])
     if cpu >= 0:
         os.sched_setaffinity(0, [cpu])
@@ -38,7 +38,7 @@ def main() -> None:
 def _asked() -> bool:
     try:
         return bool(os.read(0, 1024))
-    except OSError:  # EIO: nobody has the other end any more, pty(7)
+    except OSError:  # EIO: the other end is closed, pty(7)
         return False
 
 

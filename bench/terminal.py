@@ -1,4 +1,4 @@
-"""What a terminal brings to its client: a program in a shell of the relay writes, a WebSocket reads."""
+"""Benchmark of terminals: a program in a shell of the relay writes, a WebSocket reads."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from bench.wire import frame
 __all__ = ["terminal_section"]
 
 FLOOR = "bare pty read loop"
-MARKED = json.dumps({"": {"": MARK.decode()}}).encode()[-9:]  # how a message ends behind which nothing comes
-ERROR, SHORT = b'"terminal.error"', 4096  # bytes of a read in which it may stand
-PLAIN = (("RELAY_TERMINAL_TMUX", "0"),)  # tmux shows a screen, not what a program wrote
+MARKED = json.dumps({"": {"": MARK.decode()}}).encode()[-9:]  # end of a message after which nothing follows
+ERROR, SHORT = b'"terminal.error"', 4096  # largest read, in bytes, that is searched for an error
+PLAIN = (("RELAY_TERMINAL_TMUX", "0"),)  # tmux sends a screen, not the output of a program
 
-UNDISTURBED = 0.1  # of the time: the kernel passes a terminal's bytes on with a worker of its own on the reader's CPU
+UNDISTURBED = 0.1  # share of the time: a kernel worker on the reader's CPU passes a terminal's bytes on
 
 Stream = Callable[[], Stretch]
 
 
 def terminal_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Bytes a second that a program in a terminal gets rid of. The first relay is what the ratios refer to."""
+    """Measure bytes a second that a program in a terminal can write. The ratios refer to the first relay."""
     size = scale.terminal_bytes
     with ExitStack() as stack:
         contestants: dict[str, tuple[Server, Stream]] = {}
@@ -92,7 +92,7 @@ class _Desk(Phone):
             raise
 
     def stream(self) -> Stretch:
-        """Have it write, and read all of it."""
+        """Let the talker write, and read all of it."""
         cpu, begun = time.process_time(), time.perf_counter()
         self._say("terminal.input", data="\r")
         came = self._until_mark()
@@ -106,7 +106,7 @@ class _Desk(Phone):
         self.sock.sendall(frame(json.dumps(message).encode()))
 
     def _until_mark(self) -> int:
-        """Bytes up to the mark, heads of frames included: nothing is parsed, since the program waits for this CPU."""
+        """Return bytes up to the mark, frame heads included; parsing would take this CPU from the program."""
         came, room, last = 0, self._room, b""
         while True:
             n = self.sock.recv_into(room)
@@ -121,13 +121,13 @@ class _Desk(Phone):
 
 
 class _PtyLoop:
-    """`bench.pty_loop` in a process of its own, where the servers are."""
+    """`bench.pty_loop` in a process on the servers' CPU."""
 
     def __init__(self, size: int, stack: ExitStack) -> None:
         self._size = size
         argv = [sys.executable, "-m", "bench.pty_loop", str(size), str(load_cpu())]
         process = stack.enter_context(child(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-        assert process.stdin is not None  # both asked for above
+        assert process.stdin is not None  # opened as pipes above
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
         self.server = Server(Contestant(FLOOR, ()), process.pid, ("", 0))
@@ -135,7 +135,7 @@ class _PtyLoop:
             raise BenchError("the bare pty loop did not start")
 
     def stream(self) -> Stretch:
-        """The same as a terminal's."""
+        """Let the talker write, and wait until all is read."""
         begun = time.perf_counter()
         self._stdin.write("\n")
         self._stdin.flush()

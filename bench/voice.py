@@ -1,4 +1,4 @@
-"""Speech over `/voice/output`: how soon the first sound comes, and whether it keeps up when many listen at once."""
+"""Benchmark of speech over `/voice/output`: latency of the first samples, and delays with many listeners."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FLOOR = "espeak-ng alone"
 STRAIGHT = "the vendor, no relay between"
 ESPEAK = ("espeak-ng", "--stdin", "--stdout", "-v", "en-us", "-s", "160")
 WAV_HEAD = 44  # bytes
-FRAME = b"%x\r\n" % PIECE  # of a chunk
-LATE = SECONDS  # s behind its writing, at which a player that holds one piece in store runs dry
+FRAME = b"%x\r\n" % PIECE  # head of a chunk
+LATE = SECONDS  # s of delay at which a player with a buffer of one piece runs dry
 FIRST = [Column("first_ms", "first sound, ms", 2), Column("worst_ms", "slowest, ms", 2)]
 STREAMS = [
     Column("sockets", "sockets", 0),
@@ -51,7 +51,7 @@ STREAMS = [
 
 
 def voice_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Two tables: the first sound of a text, and many texts at once in real time."""
+    """Return two tables: the first samples of a text, and many texts at once in real time."""
     with running(SPEECH, beside_load=True) as vendor:
         url = f"http://127.0.0.1:{vendor.address[1]}/v1"
         variables = (("OPENAI_API_KEY", "bench"), ("OPENAI_BASE_URL", url))
@@ -113,7 +113,7 @@ def _tries(scale: Scale) -> int:
 
 
 def _first(address: Address, token: str, provider: str) -> float:
-    """Seconds to the first sound of a fresh session."""
+    """Return the seconds to the first samples of a new session."""
     client = _Client(address, token, provider)
     try:
         client.say(SENTENCE)
@@ -127,8 +127,8 @@ def _first(address: Address, token: str, provider: str) -> float:
 def _espeak() -> float:
     begun = time.monotonic()
     with subprocess.Popen(ESPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdin is not None  # asked for above
-        assert child.stdout is not None  # the same
+        assert child.stdin is not None  # opened as a pipe above
+        assert child.stdout is not None  # opened as a pipe above
         child.stdin.write(SENTENCE.encode())
         child.stdin.close()
         child.stdout.read(WAV_HEAD + 2)
@@ -138,13 +138,13 @@ def _espeak() -> float:
 
 
 def _stream(listeners: Sequence[_Listener], scale: Scale) -> dict[str, float]:
-    """Have all of them spoken to for as long, and take the delay of each piece."""
+    """Let the provider stream to all listeners for the same time, and return the delays of the pieces."""
     pieces = max(2, round(scale.seconds / SECONDS))
     silent = deque(listeners)
     with selectors.DefaultSelector() as selector, pinned(), no_gc():
         begun, left = time.monotonic(), len(listeners)
         while left:
-            # They do not speak in step. Those that do are heard while the others are told to begin.
+            # The streams start at different times; the started ones are read while the others wait.
             due = begun + (len(listeners) - len(silent)) * SECONDS / len(listeners)
             if silent and time.monotonic() >= due:
                 listener = silent.popleft()
@@ -201,16 +201,16 @@ class _Listener(Protocol):
     delays: list[float]
 
     def say(self, text: str) -> None:
-        """Have it spoken."""
+        """Request the synthesis of a text."""
         ...
 
     def on_readable(self) -> None:
-        """Take what has come."""
+        """Read the available bytes."""
         ...
 
 
 class _Stamps:
-    """The delays of pieces, in seconds."""
+    """Delays of pieces, in seconds."""
 
     def __init__(self) -> None:
         self.delays: list[float] = []
@@ -225,7 +225,7 @@ class _Stamps:
 
 
 class _Direct(_Stamps):
-    """Asks the vendor itself: what this machine takes without a relay."""
+    """Client of the provider itself, to measure this machine without a relay."""
 
     def __init__(self, address: Address) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ class _Session:
 
 
 class _Client(_Stamps):
-    """One output socket that is ready."""
+    """An output socket that is ready."""
 
     def __init__(self, address: Address, token: str, provider: str) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""WebSocket messages a second through an echo: our engine on every loop, beside the `websockets` library and aiohttp.
+"""Benchmark of WebSocket echoes: this project's engine on every loop, the `websockets` library and aiohttp.
 
-The client is raw bytes, none of the contestants' code: it sends text of 1 KiB, and compares what comes back.
+The client writes raw bytes without code of the contestants: it sends text of 1 KiB, and compares the echo.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def websocket_section(
     echoes: tuple[Contestant, ...] = ECHOES,
     peers: tuple[Contestant, ...] = ECHO_PEERS,
 ) -> list[Table]:
-    """A table for each number of messages in flight. Our first echo is what the ratios refer to."""
+    """Return a table for each number of messages in flight. The ratios refer to the first echo."""
     with ExitStack() as stack:
         servers: dict[str, Server] = {}
         clients: dict[str, _Client] = {}
@@ -64,7 +64,7 @@ def websocket_section(
 
 
 class _Client:
-    """One WebSocket of its own."""
+    """A client with one WebSocket."""
 
     def __init__(self, name: str, address: Address) -> None:
         self._name = name
@@ -89,7 +89,7 @@ class _Client:
         latencies: list[float] = []
         with pinned(), no_gc():
             cpu, begun = time.process_time(), time.perf_counter()
-            sent = [begun] * count  # when those in flight were sent, the oldest first
+            sent = [begun] * count  # send times of messages in flight, the oldest first
             self.sock.sendall(asked * count)
             now = begun
             while now - begun < seconds and len(latencies) < most:
@@ -100,12 +100,12 @@ class _Client:
                 self.sock.sendall(asked * came)
             elapsed, own_cpu = now - begun, time.process_time() - cpu
             left = count
-            while left:  # for those that the next run must not find
+            while left:  # the next run must not receive these
                 left -= self._echoed()
         return Load(latencies, elapsed, own_cpu)
 
     def _echoed(self) -> int:
-        """How many messages came with the next bytes; each is compared."""
+        """Return how many messages came with the next bytes; each is compared."""
         came = 0
         for opcode, payload in self._frames.feed(self._recv()):
             if opcode == PING:

@@ -1,4 +1,4 @@
-"""The bytes that callers and phones send, made by hand so that making them costs next to nothing."""
+"""Bytes that callers and phones send, assembled by hand so that building them costs next to nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 __all__ = ["PING", "PONG", "TEXT", "FrameReader", "auth_message", "frame", "phone_answer", "request", "upgrade"]
 
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA  # opcodes, RFC 6455 section 5.2
-NO_MASK = b"\0\0\0\0"  # a mask that changes nothing: allowed, and the server unmasks it like any other
+NO_MASK = b"\0\0\0\0"  # a mask of zeros: permitted, and the server unmasks as usual
 ANYTHING: Mapping[str, str] = {"Accept": "*/*"}
 RESULT = {"ok": True, "package": "com.example.app"}
 
@@ -22,7 +22,7 @@ def request(
     body: bytes = b"",
     fields: Mapping[str, str] = ANYTHING,
 ) -> bytes:
-    """One HTTP/1.1 request as a small client sends it, with more `fields`."""
+    """Return one HTTP/1.1 request as a small client sends it, with more `fields`."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8767", "User-Agent: bench/1"]
     lines += [f"{name}: {value}" for name, value in fields.items()]
     if token is not None:
@@ -33,7 +33,7 @@ def request(
 
 
 def upgrade() -> bytes:
-    """The request for a WebSocket, without compression."""
+    """Return the request for a WebSocket, without compression."""
     return (
         b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:8767\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -41,7 +41,7 @@ def upgrade() -> bytes:
 
 
 def frame(payload: bytes, opcode: int = TEXT) -> bytes:
-    """One unfragmented client frame (RFC 6455 section 5.2)."""
+    """Return one unfragmented client frame (RFC 6455 section 5.2)."""
     if len(payload) < 126:
         head = struct.pack("!BB", 0x80 | opcode, 0x80 | len(payload))
     else:
@@ -50,26 +50,26 @@ def frame(payload: bytes, opcode: int = TEXT) -> bytes:
 
 
 def auth_message(code: str, name: str) -> bytes:
-    """`system/auth` of a phone that pairs with a code."""
+    """Return the `system/auth` message of a phone that pairs with a code."""
     payload = {"pairing_code": code, "device_name": name, "device_id": name, "client_surface": "android"}
     return frame(json.dumps({"channel": "system", "type": "auth", "id": "auth-1", "payload": payload}).encode())
 
 
 def phone_answer(request_id: str) -> bytes:
-    """The frame with `bridge.response` that a phone sends."""
+    """Return the frame with `bridge.response` that a phone sends."""
     payload = {"request_id": request_id, "status": 200, "result": RESULT}
     message = {"channel": "bridge", "type": "bridge.response", "id": request_id, "payload": payload}
     return frame(json.dumps(message, separators=(",", ":")).encode())
 
 
 class FrameReader:
-    """Server frames out of bytes."""
+    """Parser of server frames."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._held = data
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Every whole frame so far as (opcode, payload)."""
+        """Yield every complete frame so far as (opcode, payload)."""
         held = self._held + data if self._held else data
         at = 0
         while len(held) - at >= 2:

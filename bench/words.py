@@ -1,4 +1,4 @@
-"""How many words this host's engines understand of what synthetic voices and a person say, and what that costs."""
+"""Word error rate and cost of this host's recognizers, for synthetic voices and a recorded reader."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ lock the phone after five minutes
 did the package arrive yet
 turn on the lights in the kitchen
 thank you that is all""".splitlines()
-VOICES = ("en-us", "en-gb+f3", "en-us+robosoft2")  # of espeak-ng
-PERSON = Path("assets", "two_cities.wav")  # a person, in the package moonshine_voice
+VOICES = ("en-us", "en-gb+f3", "en-us+robosoft2")  # voices of espeak-ng
+PERSON = Path("assets", "two_cities.wav")  # a recorded reader, in the package moonshine_voice
 READ = """It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of foolishness,
 it was the epoch of belief, it was the epoch of incredulity, it was the season of light, it was the season of darkness,
 it was the spring of hope, it was the winter of despair, we had everything before us, we had nothing before us, we were
@@ -70,11 +70,11 @@ period that some of its noisiest authorities insisted on its being received for 
 degree of comparison only."""
 COLUMNS = (Column("wrong_percent", "words wrong %"), Column("words", "of", 0), Column("cpu_s", "CPU s each", 2))
 
-Recording = tuple[str, bytes]  # what is said, and a WAV file
+Recording = tuple[str, bytes]  # the text, and a WAV file
 
 
 def words_section(scale: Scale, progress: Progress) -> list[Table]:
-    """One table: each engine with each voice."""
+    """Return one table: each recognizer with each voice."""
     if not find_speech_programs()["listen"] or shutil.which("espeak-ng") is None:
         return [Table("words", "Words understood", COLUMNS, [], ["left out: svc-relay[voice] or espeak-ng is missing"])]
     rows = []
@@ -86,7 +86,7 @@ def words_section(scale: Scale, progress: Progress) -> list[Table]:
 
 
 def mistakes(said: str, heard: str) -> tuple[int, int]:
-    """How many words were left out, added or heard as others, at the least; and how many were said."""
+    """Return the least number of missing, added or wrong words, and the number of words in `said`."""
     wanted, found = _words(said), _words(heard)
     costs = list(range(len(found) + 1))
     for row, word in enumerate(wanted, 1):

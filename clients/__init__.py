@@ -1,1 +1,1 @@
-"""Programs for the other end: the reference phone, the demonstration."""
+"""Client programs: commands, reference phone, gateway, demonstration."""

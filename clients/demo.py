@@ -1,4 +1,4 @@
-"""The main job in one command: `python -m clients.demo`, which `make demo` runs."""
+"""Demonstration of the main functions in one command: `python -m clients.demo`, which `make demo` runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job in one command: a relay, a code, a phone, a few commands, a chat that uses it."""
+"""Demonstration of the main functions: a relay, a pairing, a phone, commands, and a chat that uses the phone."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ __all__ = ["Demo", "demo_programs"]
 
 PAIRING_TIMEOUT = 20.0  # s for the phone to pair
 GRACE = 5.0  # s for the relay to stop when the demonstration is over
-WIDTH = 110  # characters of an answer that are shown
+WIDTH = 110  # shown characters of an answer
 STEPS: tuple[tuple[str, str, Mapping[str, object] | None], ...] = (
     ("GET", "/ping", None),
     ("GET", "/screen", None),
     ("POST", "/tap_text", {"text": "Mail"}),
     ("GET", "/current_app", None),
 )
-MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second leaves a picture to fetch
-SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")  # members of a chat's events
-TRUSTING = SafetySettings(
-    armed=True, answers=ConfirmationPolicy.ALLOW
-)  # somebody who turned Device Control on and says yes
+MESSAGES = ("/phone current_app", "/screenshot")  # for the built-in agent; the second creates a picture to fetch
+# members of a chat's events that are shown
+SHOWN = ("tool_name", "result_preview", "error", "content", "message", "api_calls")
+# a user that has turned Device Control on and allows every action
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
+# members of an activity entry that are shown if present
 SHOWN_MEMBERS = (
     "method",
     "path",
     "params",
     "decision",
     "status",
-)  # members of an activity entry that are shown, if there
+)
 
 
 class Demo:
-    """The reference phone with the operator and the agent who use it, as one service."""
+    """The reference phone, an operator and a chat client as one service."""
 
     engine: Engine
 
@@ -72,20 +73,20 @@ class Demo:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine, for the phone too."""
+        """Implement `Service.bind`, for the phone too."""
         self.engine = engine
         self.phone.bind(engine)
 
     def on_started(self) -> None:
-        """Play."""
+        """Implement `Service.on_started`: start the demonstration."""
         self._play_task = self.engine.spawn(self._play(), on_done=self.engine.exit, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Nobody calls a demonstration."""
+        """Refuse connections: the demonstration has no listener."""
         return None
 
     def on_stopping(self) -> None:
-        """Stop playing."""
+        """Implement `Service.on_stopping`: stop the demonstration and the phone."""
         if self._play_task is not None:
             self._play_task.cancel()
         self.phone.on_stopping()
@@ -115,7 +116,7 @@ class Demo:
         return (yield from self._chat())
 
     def _chat(self) -> Flow[int]:
-        """Let the agent drive the phone, and fetch the picture that it took as a client does."""
+        """Let the agent control the phone, and fetch its screenshot as a client does."""
         session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
         if session is None:
             return 1
@@ -135,7 +136,7 @@ class Demo:
     def _on_chat_event(self, texts: list[str], event: ServerSentEvent) -> None:
         found = JsonObject.parse_or_empty(event.data)
         if event.event == "assistant.delta":
-            return  # the whole text follows
+            return  # `assistant.completed` has the whole text
         if event.event == "assistant.completed":
             texts.append(found.text("content"))
         shown = " ".join(f"{name}={found[name]!r}" for name in SHOWN if found.identifier(name))
@@ -151,9 +152,9 @@ class Demo:
         api: bool = False,
         name: str = "",
     ) -> Flow[JsonObject | None]:
-        """One round trip: the answer's object, {} for a picture, or None for a refusal, with the problem told.
+        """Send a request; return the answer's object, {} for a picture, or None for a failure, which is printed.
 
-        It goes to the relay, or to the `api`; `name` is shown in place of a path that holds a secret.
+        The request goes to the relay, or to the API with `api`. `name` is printed in place of a path with a secret.
         """
         engine = self.engine
         began = engine.now.mono
@@ -188,7 +189,7 @@ class Demo:
 
 
 def demo_programs(home: Path, handle: HostHandle) -> list[Program]:
-    """A relay, an API and who uses them, on a home that is theirs; when the play is over `handle` stops them."""
+    """Build a relay, an API and the demonstration on a home of their own; `handle` stops them at the end."""
     config = RelayConfig(
         host="127.0.0.1", port=0, home=str(home), config_path=str(home / "config.yaml"), log_level=Level.WARNING
     )

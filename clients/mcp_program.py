@@ -1,4 +1,4 @@
-"""The phone as an MCP server on standard input and output, bound: which relay, which token, as a program for a loop."""
+"""Set-up of the MCP server on standard input and output: relay, token and program."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from svc_proto.wire.urls import parse_url
 
 __all__ = ["mcp_program"]
 
-NAME = "MCP on this host"  # as the operator sees its session, and revokes it
+NAME = "MCP on this host"  # name of its session for the operator, for example to revoke it
 TOKEN_FILE = "mcp-relay.json"  # in the service home
 
 
 def mcp_program(url: str, token: str) -> Program:
-    """A server for the phone behind the relay at this URL; an empty token has it pair by the local door."""
+    """Build a server for the phones of the relay at `url`; with an empty token it pairs as a local program."""
     try:
         usable = parse_url(url).scheme in ("http", "https")
     except RemoteProtocolError:

@@ -1,9 +1,9 @@
-"""Only the codecs: an HTTP server and a WebSocket client of it on blocking sockets, both in a few lines.
+"""Codecs only: an HTTP server and a WebSocket client on blocking sockets, both in a few lines.
 
-  python -m examples.codecs 8080        # GET / says hello, and a WebSocket at any path echoes
+  python -m examples.codecs 8080        # GET / answers hello, and a WebSocket at any path echoes
 
-`Http1Connection` is both ends of HTTP/1.1 and of the WebSockets inside: feed it what was read, take events until there
-are none, send events, write what `data_to_send` gives. `Http2Connection` has the same methods and the same events.
+`Http1Connection` implements both roles of HTTP/1.1 and of its WebSockets: give it received bytes, take events until
+there are none, send events, and write the result of `data_to_send`. `Http2Connection` has the same methods and events.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PIECE = 64 * 1024  # bytes
 
 
 def events(conn: Http1Connection, sock: socket.socket) -> Iterator[Event]:
-    """What the peer says until it goes away; what was sent meanwhile is written before each wait."""
+    """Yield the peer's events until the connection ends; pending bytes are written before each wait."""
     while True:
         while (event := conn.next_event()) is not None:
             yield event
@@ -51,7 +51,7 @@ def events(conn: Http1Connection, sock: socket.socket) -> Iterator[Event]:
 
 
 def serve(sock: socket.socket) -> None:
-    """One connection, until it ends."""
+    """Serve one connection until it ends."""
     conn = Http1Connection(Role.SERVER, entropy=os.urandom)
     head: RequestHead | None = None
     try:
@@ -68,10 +68,10 @@ def serve(sock: socket.socket) -> None:
                     conn.send(ResponseEnd(stream))
                 case TextMessage() | BinaryMessage():
                     conn.send(event)
-                case _:  # bodies, which nobody wants here; pings are answered by themselves
+                case _:  # bodies are ignored; pings are answered automatically
                     pass
     except RemoteProtocolError as error:
-        sock.sendall(conn.data_to_send())  # a WebSocket is told why
+        sock.sendall(conn.data_to_send())  # sends the close code of a WebSocket
         print(f"the peer broke the protocol: {error}", file=sys.stderr)
 
 
@@ -98,7 +98,7 @@ def ask(sock: socket.socket, target: str, *texts: str) -> list[str]:
 
 
 def main(port: int) -> None:
-    """One connection after another."""
+    """Serve one connection after another."""
     with socket.create_server(("127.0.0.1", port)) as listener:
         while True:
             sock, _ = listener.accept()

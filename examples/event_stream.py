@@ -1,9 +1,9 @@
-"""Only the decoder of event streams: what a turn of the API server says, read with Python's own HTTP client.
+"""Event stream decoder only: prints a turn of the API server, read with Python's own HTTP client.
 
   python -m examples.event_stream http://127.0.0.1:8642/api/sessions/ID/chat/stream '{"message": "hello"}' KEY
 
-The decoder takes bytes as they come, cut anywhere, and knows nothing of where they come from. It loads neither an HTTP
-library nor anything else of this project.
+The decoder takes bytes in pieces of any size, from any source. It loads neither an HTTP library nor other parts of this
+project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from svc_proto.wire import EventStreamDecoder
 
 
 def deltas(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The words of the assistant out of the pieces of a chat stream."""
+    """Yield the assistant's text from the pieces of a chat stream."""
     decoder = EventStreamDecoder()
     for piece in pieces:
         for event in decoder.receive_data(piece):
@@ -26,7 +26,7 @@ def deltas(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def main(url: str, body: str, key: str) -> None:
-    """Print them as they come."""
+    """Print the deltas as they arrive."""
     head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     with urlopen(Request(url, body.encode(), head)) as answer:
         for delta in deltas(iter(answer.read1, b"")):

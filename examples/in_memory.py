@@ -1,9 +1,9 @@
-"""A relay and a phone in one memory, without a socket, a thread or a wait: the cores alone, and what joins them.
+"""A relay and a phone in one process, without sockets, threads or waits: the cores alone, and a runtime in memory.
 
   python -m examples.in_memory
 
-Two cores are joined by a cable of bytes; their timers are called when they are due, on a clock that moves by itself. It
-runs wherever Python does: examples/browser has it in a page, and under Node.
+Bytes pass between two cores, and timers are called when they are due, on a virtual clock. It runs wherever Python does:
+examples/browser runs it in a page, and under Node.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from svc_proto.relay import Relay, RelayConfig
 from svc_proto.wire import Headers, Http1Connection, RequestEnd, RequestHead, ResponseData, ResponseEnd, Role, StreamId
 
 HOME = proto.Address("127.0.0.1", 8767)
-START = 1_800_000_000.0  # s, the clock on the wall at the beginning
-PATIENCE = 60.0  # s on the clock for an answer
+START = 1_800_000_000.0  # s, the wall clock at the beginning
+PATIENCE = 60.0  # virtual s for an answer
 Place = tuple[str, proto.ChannelId]  # a core and one of its channels
 
 
 class InMemory:
-    """`call` asks the relay over HTTP, as an agent does; the phone answers."""
+    """Two connected cores. `call` sends the relay an HTTP request, as an agent does; the phone answers."""
 
     def __init__(self, code: str = "ABC123") -> None:
         phone = Phone(PhoneConfig(remote="ws://relay", code=code), EmulatedPhone(), SafetySettings(armed=True))
@@ -36,8 +36,8 @@ class InMemory:
             "phone": Engine(phone, entropy=os.urandom),
         }
         self._facts: deque[tuple[str, proto.Fact | None]] = deque([("relay", proto.Started())])
-        self._joined: dict[Place, Place] = {}  # both ways
-        self._heard: dict[proto.ChannelId, bytes] = {}  # by callers, who are no cores
+        self._joined: dict[Place, Place] = {}  # in both directions
+        self._heard: dict[proto.ChannelId, bytes] = {}  # bytes received by callers, which are not cores
         self._last = 0
         self._mono = 0.0
         self._phone = phone
@@ -45,11 +45,11 @@ class InMemory:
 
     @property
     def token(self) -> str:
-        """What the relay gave the phone; agents show it, too."""
+        """Return the phone's session token; agents use it, too."""
         return self._phone.token or ""
 
     def call(self, method: str, path: str) -> str:
-        """One request without a body; the status and the body of its answer."""
+        """Send one request without a body; return the status and body of its answer."""
         conn, stream = Http1Connection(Role.CLIENT, entropy=os.urandom), StreamId(1)
         fields = Headers([(b"host", b"127.0.0.1"), (b"authorization", f"Bearer {self.token}".encode())])
         conn.send(RequestHead(stream, method, path, fields))
@@ -72,7 +72,7 @@ class InMemory:
                     return f"{status} {body.decode()}"
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        """Hand facts over until `done()`; when there are none, the clock moves to the next timer."""
+        """Deliver facts until `done()`; without facts, advance the clock to the next timer."""
         until = self._mono + PATIENCE
         while not done():
             if self._facts:
@@ -88,7 +88,7 @@ class InMemory:
 
     def _carry_out(self, name: str, command: proto.Command) -> None:
         match command:
-            case proto.Ready() if name == "relay":  # before, it would know neither sessions nor codes
+            case proto.Ready() if name == "relay":  # an earlier connection would find no sessions or codes
                 self._facts.append(("phone", proto.Started()))
             case proto.Connect(op=op, ch=ch):
                 other = self._new_channel()
@@ -107,13 +107,13 @@ class InMemory:
                 self._facts.append((name, proto.Done(op, () if isinstance(request, LoadSessions) else None)))
             case proto.Operation(op=op):
                 self._facts.append((name, proto.Failed(op, proto.Failure(proto.FailureKind.UNSUPPORTED))))
-            case _:  # logs, news, pauses: nothing here waits for them
+            case _:  # logs, notifications, pauses: no action is needed here
                 pass
 
     def _tell(
         self, name: str, ch: proto.ChannelId, fact: Callable[[proto.ChannelId], proto.Fact], heard: bytes = b""
     ) -> None:
-        """The other end of a channel: a core, or whoever made a `call`."""
+        """Deliver a fact or bytes to the other end of a channel: a core, or a `call`."""
         if ch in self._heard and name == "relay":
             self._heard[ch] += heard
         elif (name, ch) in self._joined:
@@ -126,7 +126,7 @@ class InMemory:
 
 
 def main() -> None:
-    """Pair, and drive the phone."""
+    """Pair, and control the phone."""
     memory = InMemory()
     for path in ("/ping", "/current_app"):
         print(path, memory.call("GET", path))

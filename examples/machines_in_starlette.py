@@ -1,13 +1,14 @@
-"""Only the machines, inside somebody's Starlette app: pairing codes, sessions with grants, the limiter, and commands
-to a phone. HTTP, WebSockets and the loop are Starlette's; what may happen, and when, is decided here by tables.
+"""State machines only, inside a Starlette app: pairing codes, sessions with grants, the limiter, and bridge commands.
+
+HTTP, WebSockets and the loop are Starlette's; the machines decide by tables which action is permitted, and when.
 
   pip install starlette uvicorn && uvicorn examples.machines_in_starlette:app --port 8767
   curl -X POST http://127.0.0.1:8767/code                                        {"code": "Q7M2ZK"}
   python -m clients.phone --remote ws://127.0.0.1:8767 --code Q7M2ZK --allow     prints its token with --print-token
   curl -H "Authorization: Bearer <token>" http://127.0.0.1:8767/ping
 
-No machine has a clock or a timer of its own: each call takes the `Moment`, what is too old counts for nothing, and
-every table has a limit.
+No machine has a clock or a timer of its own: each call takes the `Moment`, expired entries are ignored, and every table
+has a limit.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ waiting: dict[str, asyncio.Future[CommandOutcome]] = {}
 
 
 def now() -> Moment:
-    """The clocks, which machines are given and never read."""
+    """Return the clocks, which machines receive and never read."""
     return Moment(time.monotonic(), time.time())
 
 
 def settle(request_id: str, outcome: CommandOutcome | None) -> None:
-    """A command is over; its caller goes on."""
+    """Give the outcome of a command to its waiting caller."""
     caller = waiting.pop(request_id, None)
     if caller is not None and outcome is not None and not caller.done():
         caller.set_result(outcome)
 
 
 async def make_code(request: Request) -> Response:
-    """A code that one phone may use within ten minutes. A real app asks who calls."""
+    """Create a code that one phone may use within ten minutes. A real app authenticates the caller."""
     code = new_code(os.urandom)
     codes.register(code, now(), PairingMeta())
     limiter.clear()
@@ -73,7 +74,7 @@ async def make_code(request: Request) -> Response:
 
 
 async def command(request: Request) -> Response:
-    """Hand a GET to the phone, and wait for its answer: it comes, the phone goes, or thirty seconds pass."""
+    """Send a GET to the phone, and wait for its answer, its disconnection, or thirty seconds."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = sessions.lookup(token, now()) if scheme.lower() == "bearer" else None
     if session is None or not session.holds("bridge", now().wall):
@@ -96,7 +97,7 @@ async def command(request: Request) -> Response:
 
 
 async def phone_socket(socket: WebSocket) -> None:
-    """A phone signs in with a code or a token, then answers commands for as long as it stays."""
+    """Authenticate a phone with a code or a token, then handle its messages until it disconnects."""
     address = socket.client.host if socket.client else "unknown"
     await socket.accept()
     number = id(socket)
@@ -122,7 +123,7 @@ async def phone_socket(socket: WebSocket) -> None:
 
 
 async def sign_in(socket: WebSocket, number: int, address: str, first: Envelope | None) -> bool:
-    """A good token, or a code of an address that is not blocked: `auth.ok`, and the phone can be driven."""
+    """Accept a valid token, or a code from an address that is not blocked; send `auth.ok` and register the phone."""
     payload = first.payload if first is not None and (first.channel, first.type) == ("system", "auth") else {}
     device, token = parse_device(payload), str(payload.get("session_token") or "")
     session = sessions.lookup(token, now())

@@ -1,8 +1,8 @@
-"""A loop of your own, with nothing between it and the core: a whole relay on one selector, in memory.
+"""A loop of your own, connected directly to the core: a whole relay on one selector, without stored sessions.
 
-  python -m examples.own_loop 8767             # `--check` has the contract watched
+  python -m examples.own_loop 8767             # `--check` checks the contract
 
-It carries out what it can and answers `UNSUPPORTED` to the rest: files, children, connections of the core's own.
+It performs a part of the commands and answers `UNSUPPORTED` to others: files, children, outgoing connections.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNSUPPORTED = proto.Failure(proto.FailureKind.UNSUPPORTED)
 
 
 class Connection:
-    """A socket and what is known of it. `over` once nobody will say anything more."""
+    """A socket and its state. `over` is set when the connection has failed or is aborted."""
 
     def __init__(self, ch: proto.ChannelId, sock: socket.socket) -> None:
         self.ch, self.sock, self.unsent = ch, sock, bytearray()
@@ -31,7 +31,7 @@ class Connection:
 
 
 class OwnLoop:
-    """Facts to the core, its commands to the sockets, then one wait for a socket or for the core's deadline."""
+    """Loop: facts to the core, its commands to the sockets, then one wait for a socket or the core's deadline."""
 
     def __init__(self, core: proto.Core, listener: socket.socket) -> None:
         self.core, self.listener, self.selector = core, listener, DefaultSelector()
@@ -41,10 +41,10 @@ class OwnLoop:
         self.exit: int | None = None
 
     def step(self) -> None:
-        """One round."""
+        """Run one iteration."""
         while self.facts:
             for command in self.core.handle(self.facts.popleft(), proto.Moment(time.monotonic(), time.time())):
-                self.carry_out(command)  # in their order, before the next fact
+                self.carry_out(command)  # in order, before the next fact
         for each in list(self.connections.values()):
             self.look_after(each)
         if self.facts or self.exit is not None:
@@ -55,10 +55,10 @@ class OwnLoop:
                 self.accept()
             elif ready & EVENT_READ:
                 self.read(key.data)
-        self.facts.append(None)  # time has passed, whatever else there is
+        self.facts.append(None)  # time has passed, in any case
 
-    def carry_out(self, command: proto.Command) -> None:  # those of a channel that is gone do not count
-        """One order."""
+    def carry_out(self, command: proto.Command) -> None:  # commands for a closed channel are ignored
+        """Perform one command."""
         connection = self.connections.get(getattr(command, "ch", self.last))
         match command:
             case proto.Ready():
@@ -69,7 +69,8 @@ class OwnLoop:
             case proto.Log(event=event, fields=fields):
                 print(event, dict(fields), flush=True)
             case proto.Query(op=op, request=request):
-                self.facts.append(proto.Done(op, () if isinstance(request, LoadSessions) else None))  # keeps nothing
+                # nothing is stored
+                self.facts.append(proto.Done(op, () if isinstance(request, LoadSessions) else None))
             case proto.Operation(op=op):
                 self.facts.append(proto.Failed(op, UNSUPPORTED))
             case proto.Send(data=data) if connection:
@@ -82,7 +83,7 @@ class OwnLoop:
                 connection.paused = isinstance(command, proto.PauseReading)
 
     def accept(self) -> None:
-        """One connection; out of descriptors it ends, see docs/howto/run-on-your-own-loop.md for what to do instead."""
+        """Accept a connection; without descriptors this raises, see docs/howto/run-on-your-own-loop.md for a remedy."""
         sock, peer = self.listener.accept()
         sock.setblocking(False)
         self.last = proto.ChannelId(self.last + 2)
@@ -91,7 +92,7 @@ class OwnLoop:
         self.facts.append(proto.Accepted(self.last, proto.Address(*peer[:2]), here))
 
     def read(self, connection: Connection) -> None:
-        """Bytes, the peer's end, or a break."""
+        """Read bytes, the peer's end, or an error."""
         try:
             data = connection.sock.recv(65536)
         except OSError:
@@ -101,7 +102,7 @@ class OwnLoop:
         self.facts.append(proto.Received(connection.ch, data) if data else proto.ReadClosed(connection.ch))
 
     def look_after(self, connection: Connection) -> None:
-        """Write what the kernel takes, half-close behind it, end what is over, and watch the rest."""
+        """Write what the kernel takes, half-close after it, close a finished connection, and watch the others."""
         sock, unsent = connection.sock, connection.unsent
         try:
             if unsent and not connection.over:
@@ -126,13 +127,13 @@ class OwnLoop:
             self.selector.register(sock, events, connection)
 
     def stop(self, grace: float = 5.0) -> None:
-        """Accept no more, and have the core finish."""
+        """Stop accepting, and give the core `Stopping`."""
         self.selector.unregister(self.listener)
         self.facts.append(proto.Stopping(grace))
 
 
 def main(port: str, *options: str) -> int:
-    """Serve until Ctrl-C; the exit code."""
+    """Serve until Ctrl-C; return the exit code."""
     core: proto.Core = Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=os.urandom)
     with socket.create_server(("127.0.0.1", int(port))) as listener:
         loop = OwnLoop(Checked(core) if "--check" in options else core, listener)

@@ -1,11 +1,11 @@
-"""A service of your own on the engine: notes that are written over HTTP and told to whoever listens on a WebSocket.
+"""A service of your own on the engine: notes are posted over HTTP and sent to listeners on WebSockets.
 
   python -m examples.own_service 8080
   curl -d '{"text": "hello"}' http://127.0.0.1:8080/notes
   curl http://127.0.0.1:8080/notes
 
-The engine brings HTTP/1.1, HTTP/2 and WebSockets with their limits, deadlines, backpressure and an orderly stop; the
-service says what it serves (`router`), how, and to whom (`authorize`). It runs on any loop.
+The engine implements HTTP/1.1, HTTP/2 and WebSockets with limits, deadlines, backpressure and an orderly stop. The
+service defines its routes (`router`), their handlers, and the access to them (`authorize`). It runs on any loop.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from svc_proto.engine import (
 )
 from svc_proto.wire import DEFAULT_LIMITS, RequestHead
 
-MOST = 100  # notes that are kept; the oldest goes
+MOST = 100  # kept notes; the oldest is dropped
 PAUSE = 1.0  # s that `/slow` takes
 
 
 class Access(Enum):
-    """Who may call a route; here: everybody."""
+    """Access policies of the routes; here every client has access."""
 
     ANYBODY = "anybody"
 
@@ -68,33 +68,33 @@ class Notes:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine: time, entropy, timers and commands come from it."""
+        """Store the engine: time, entropy, timers and commands come from it."""
         self.engine = engine
         self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
-        """There is nothing to load: let peers in."""
+        """Start accepting: there is nothing to load."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Serve a connection; one too many is turned away."""
+        """Serve a connection, or refuse it beyond the limit."""
         return self._door.admit(fact)
 
     def on_stopping(self) -> None:
-        """What is open is ended by the engine: sockets with 1001, requests when they are answered."""
+        """Do nothing: the engine closes WebSockets with 1001, and connections after their responses."""
 
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """The principal of a request, or `Refused`."""
+        """Return the principal of a request, or raise `Refused`."""
         return ANONYMOUS
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Every refusal as JSON, those of the protocol included."""
+        """Return every refusal as JSON, including those of the protocol."""
         return json_response(refused.status, {"error": refused.code, "message": refused.message}, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Of every answer."""
+        """Return the header fields of every response."""
         return ((b"cache-control", b"no-store"),)
 
     # --- routes ---
@@ -118,7 +118,7 @@ class Notes:
         return json_response(200, {"text": self._notes[int(number)]})
 
     def _slow(self, request: Request) -> Flow[Response]:
-        """A flow waits without a thread, and is dropped when its caller goes away."""
+        """Wait as a flow, without a thread; the flow is cancelled when its client disconnects."""
         yield from sleep(self.engine, PAUSE)
         return empty_response()
 
@@ -127,7 +127,7 @@ class Notes:
 
 
 class Listening:
-    """One WebSocket: `svc_proto.engine.WebSocketHandler`."""
+    """A WebSocket of a listener, see `svc_proto.engine.WebSocketHandler`."""
 
     socket: WebSocketConnection
 
@@ -135,31 +135,31 @@ class Listening:
         self._listeners = listeners
 
     def tell(self, text: str) -> None:
-        """A note was written. Who reads nothing misses it: memory has a bound."""
+        """Send a new note. A listener that does not read misses it, because memory is limited."""
         if self.socket.writable:
             self.socket.send_text(text)
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Listen from now on."""
+        """Register the listener."""
         self.socket = socket
         self._listeners.append(self)
 
     def on_text(self, text: str) -> None:
-        """Listeners only listen."""
+        """Ignore a message."""
 
     def on_binary(self, data: bytes) -> None:
-        """Nothing, as above."""
+        """Ignore a message."""
 
     def on_writable(self) -> None:
-        """It reads again."""
+        """Do nothing: missed notes are not sent again."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """It is gone, however that came."""
+        """Unregister the listener, whatever the reason of the end."""
         self._listeners.remove(self)
 
 
 def main(port: int, runtime: str = "threads") -> int:
-    """Serve until Ctrl-C; the exit code."""
+    """Serve until Ctrl-C; return the exit code."""
     listener = bind("127.0.0.1", port)
     print(f"http://{listener.address.host}:{listener.address.port}/notes", flush=True)
     with listener.sock:

@@ -1,4 +1,4 @@
-"""`python -m fuzz --seconds 60`: look for inputs that break an oracle, guided where Atheris is installed."""
+"""`python -m fuzz --seconds 60`: search for inputs that violate an oracle, guided by coverage with Atheris."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Examples:
 def main(
     seconds: float, names: tuple[str, ...], plain: bool, seed: int | None, replay: Path | None, crashes: Path
 ) -> None:
-    """Feed the core what nobody should send, and check the oracles. Exit code 1 if one does not hold."""
+    """Feed malformed input to the core, and check the oracles. Exit code 1 if one does not hold."""
     if replay is not None:
         TARGETS[replay.name.partition("-")[0]](replay.read_bytes())
         print("holds")

@@ -1,7 +1,7 @@
-"""The driver that looks where an input gets to: Atheris, which has libFuzzer inside. One process for each target.
+"""Fuzz driver with coverage feedback: Atheris, which contains libFuzzer. Each target has its own process.
 
-`python -m fuzz.atheris_driver NAME [libFuzzer's options]` is such a process. New inputs that get further are kept in
-`fuzz/found/NAME`, so that the next run begins where the last one ended.
+`python -m fuzz.atheris_driver NAME [libFuzzer's options]` is such a process. Inputs with new coverage are stored in
+`fuzz/found/NAME`, where the next run starts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MAX_MEMORY_MB = 2048  # MiB
 
 
 def is_available() -> bool:
-    """Whether Atheris is installed: its wheels are for Linux on x86-64."""
+    """Report whether Atheris is installed, which has wheels for Linux on x86-64 only."""
     return importlib.util.find_spec("atheris") is not None
 
 
 def fuzz_guided(names: Sequence[str], seconds: float, crashes: Path, *, jobs: int | None = None) -> int:
-    """Run the targets for some seconds in all, several at a time; the number of those that failed."""
+    """Run the targets for some seconds in total, several in parallel; return the number of failed targets."""
     at_once = min(jobs or os.cpu_count() or 1, len(names))
     each = max(1, round(seconds * at_once / len(names)))
     crashes.mkdir(parents=True, exist_ok=True)
@@ -73,12 +73,12 @@ def _summary(said: str) -> str:
 
 
 def main() -> None:
-    """Become libFuzzer."""
+    """Run a target under libFuzzer in this process."""
     import atheris  # noqa: PLC0415, RUF100 - only where it is installed
 
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=list(MEASURED), enable_loader_override=False):
-        from fuzz.targets import TARGETS  # noqa: PLC0415, RUF100 - so that what it imports is instrumented
+        from fuzz.targets import TARGETS  # noqa: PLC0415, RUF100 - so that its imports are instrumented
     atheris.Setup(sys.argv, TARGETS[name])
     atheris.Fuzz()
 

@@ -1,19 +1,19 @@
-"""Where the fuzzers keep things."""
+"""Paths of the fuzzers' corpora and findings."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CRASHES = HERE / "crashes"  # inputs and scripts in which something does not hold; not in the repository
-FOUND = HERE / "found"  # inputs that got further than the corpus; not in the repository
+CRASHES = HERE / "crashes"  # inputs and scripts with a violation; not in the repository
+FOUND = HERE / "found"  # inputs with new coverage; not in the repository
 
 
 def corpus(name: str) -> Path:
-    """The folder with the seeds of a target."""
+    """Return the folder with the seeds of a target."""
     return HERE / "corpus" / name
 
 
 def dictionary(name: str) -> Path:
-    """The words that inputs of a target are made of."""
+    """Return the dictionary of a target."""
     return HERE / "dictionaries" / f"{name}.dict"

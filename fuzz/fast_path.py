@@ -1,9 +1,8 @@
-"""`python -m fuzz.fast_path --scripts 100000`: the plain lanes against the laws on scripts of traffic that is nearly
-plain.
+"""`python -m fuzz.fast_path --scripts 100000`: fast paths against reference implementations on nearly plain traffic.
 
-Each script is a seed: requests, an answer, or frames of a WebSocket, most of them plain or one change away from it, cut
-anywhere, with what is said to them in between. The fuzz targets `lane`, `call` and `frames` hold lane and law together;
-here they are given what only a grammar finds.
+Each script is a seed: requests, a response, or frames of a WebSocket, split anywhere. Most of them are plain or one
+change away from that, with our own events in between. The fuzz targets `lane`, `call` and `frames` compare the two
+implementations; this program adds inputs that only a grammar finds.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from fuzz.targets.http1_server_fast_path import LIMITS, compare
 from fuzz.targets.websocket import CLIENT, DEFLATE
 from fuzz.targets.websocket_fast_path import compare_frames
 
-BATCH = 500  # scripts that a process is given at once
+BATCH = 500  # scripts for one process at a time
 METHODS = (b"GET", b"GET", b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
 ODD_METHODS = (b"get", b"CONNECT", b"TRACE", b"G\x00T", b"PRI", b"GE T")
 TARGETS = (b"/", b"/health", b"/a/b?c=d&e", b"//x", b"/%zz", b"/a#b", b"/~!$&'()*+,;=:@[]{}|\\^`\"<>")
@@ -97,7 +96,7 @@ UPGRADE = (
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 )
 VERSIONS = (b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 ", b"")
-FIRSTS = (0x81, 0x81, 0x81, 0x82, 0x82, 0x89, 0x8A)  # bytes of plain frames
+FIRSTS = (0x81, 0x81, 0x81, 0x82, 0x82, 0x89, 0x8A)  # first bytes of plain frames
 ODD_FIRSTS = (0x01, 0x02, 0x00, 0x80, 0x80, 0x88, 0x09, 0x83, 0x8B, 0xA1, 0x91, 0xC1, 0xC9, 0xC0)
 SIZES = (0, 1, 3, 5, 20, 124, 125, 126, 127, 300, 301, 1000)
 LARGE = (65_535, 65_536, 65_546, 65_547)
@@ -130,7 +129,7 @@ ANSWER_FIELDS = (
     b"Server: a/1 (b)",
     b"Set-Cookie: a=b; c",
 )
-ENDS = (*(b"0\r\n\r\n",) * 3, b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")  # of a body in chunks
+ENDS = (*(b"0\r\n\r\n",) * 3, b"0\r\nx: y\r\n\r\n", b"00\r\n\r\n", b"0;a\r\n\r\n", b"")  # of a chunked body
 BODIES = (b"abc", b"{}", b"x" * 50, b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n")
 
 EXAMPLES = """
@@ -143,13 +142,13 @@ Examples:
 
 
 def traffic(rng: Random) -> bytes:
-    """What a peer sends on one connection."""
+    """Return the bytes that a client sends on one connection."""
     if rng.random() < 0.4:
         return _one_flaw(rng)
-    odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # how often something is not as it should be
+    odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # frequency of deviations
     pieces = [_request(rng, odd) for _ in range(rng.choice((1, 1, 2, 3)))]
     for at in range(1, len(pieces)):
-        if rng.random() < 0.5:  # the same fields again, and mostly as much body
+        if rng.random() < 0.5:  # equal fields, mostly with an equal body
             pieces[at] = b"\r\n".join((pieces[at].partition(b"\r\n")[0], pieces[at - 1].partition(b"\r\n")[2]))
             pieces[at] += b"x" * (rng.random() < odd)
     if rng.random() < odd:
@@ -159,7 +158,7 @@ def traffic(rng: Random) -> bytes:
 
 
 def _one_flaw(rng: Random) -> bytes:
-    """Plain requests, one of which has one thing that is not, or is as large as a head may be, or larger."""
+    """Return plain requests, one of which has one deviation, or a head near the size limit."""
     requests = [_request(rng, 0.0) for _ in range(rng.choice((1, 2, 3)))]
     at = rng.randrange(len(requests))
     first, end, rest = requests[at].partition(b"\r\n")
@@ -180,26 +179,26 @@ def _one_flaw(rng: Random) -> bytes:
 
 
 def compare_server(seed: int) -> int:
-    """One connection: a request at a time, or as the seed has it; how many messages the lane had to itself."""
+    """Compare the server sides on one connection; return the number of messages that the fast path handled alone."""
     rng = Random(seed)
     return compare(traffic(rng), rng)
 
 
 def compare_client(seed: int) -> int:
-    """One call; whether the lane had it to itself."""
+    """Compare the client sides on one call; return whether the fast path handled the call alone."""
     rng = Random(seed)
     return compare_calls(_response(rng), rng)
 
 
 def compare_websocket(seed: int) -> int:
-    """One WebSocket; how many messages were heard on it."""
+    """Compare one WebSocket; return the number of messages received."""
     rng = Random(seed)
     bits = rng.randrange(32)
     return compare_frames(bits, conversation(rng, bits), rng)
 
 
 def conversation(rng: Random, bits: int) -> list[bytes]:
-    """The frames that a peer sends on one WebSocket, one a piece."""
+    """Return the frames that a peer sends on one WebSocket."""
     odd = rng.choice((0.0, 0.0, 0.03, 0.15))
     packer = zlib.compressobj(wbits=-9)
     frames = [_frame(rng, bits, odd, packer) for _ in range(rng.choice((1, 2, 4, 8)))]
@@ -258,7 +257,7 @@ def _request(rng: Random, odd: float) -> bytes:
 
 
 def _response(rng: Random) -> bytes:
-    """The answer to one call."""
+    """Return the response to one call."""
     odd = rng.choice((0.0, 0.0, 0.1, 0.3))
     body = rng.choice((*BODIES, b"", b"data: {}\n\n" * rng.randrange(9)))
     fields = rng.sample(ANSWER_FIELDS, rng.choice((0, 1, 3)))
@@ -282,12 +281,13 @@ def _response(rng: Random) -> bytes:
 
 
 def _run_batch(first: int) -> tuple[int, int, str]:
-    """Play some scripts: how many, the messages that the lanes could take, and what went wrong with the last one."""
+    """Run some scripts; return their number, the messages of the fast paths, and the problem of the last one."""
     alone = 0
     for seed in range(first, first + BATCH):
+        # Also where the reference implementation refuses an input that the fast path accepts.
         try:
             alone += compare_server(seed) + compare_websocket(seed) + compare_client(seed)
-        except Exception as error:  # also what the law refuses and the lane took
+        except Exception as error:
             return seed - first + 1, alone, f"script {seed}: {error!r}"
     return BATCH, alone, ""
 
@@ -298,7 +298,7 @@ def _run_batch(first: int) -> tuple[int, int, str]:
 @click.option("--script", type=int, default=None, help="Play this one alone; what is wrong is raised.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
-    """Have the plain lanes and the laws read, and say, the same. Exit code 1 when they do not."""
+    """Compare fast paths with reference implementations. Exit code 1 when they differ."""
     if script is not None:
         print(f"holds; {compare_server(script) + compare_websocket(script) + compare_client(script)} messages")
         return

@@ -1,4 +1,4 @@
-"""Mutations of a seed: what a broken or hostile peer might send in its place. And dictionaries, in libFuzzer's form."""
+"""Mutations of a seed, as a broken or hostile peer might send them; and dictionaries, in libFuzzer's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\\"])")
 
 
 def mutate(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[bytes] = ()) -> bytes:
-    """A changed copy of a seed; `others` are seeds to splice with, `words` those of a dictionary."""
+    """Return a changed copy of a seed; `others` are seeds to splice with, `words` those of a dictionary."""
     data = bytearray(seed)
     for _ in range(rng.randint(1, MOST)):
         at = rng.randint(0, len(data))
@@ -37,7 +37,7 @@ def mutate(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[by
 
 
 def split_randomly(data: bytes, rng: Random) -> list[bytes]:
-    """The same bytes in random pieces, none empty."""
+    """Split bytes into random pieces, none empty."""
     pieces: list[bytes] = []
     while data:
         size = rng.choice((1, 2, 7, 64, 1024, len(data)))
@@ -47,7 +47,11 @@ def split_randomly(data: bytes, rng: Random) -> list[bytes]:
 
 
 def read_dictionary(path: Path) -> list[bytes]:
-    """The words of a dictionary: one a line, in quotes, `\\xNN` for a byte, `#` for remarks. ValueError otherwise."""
+    """Return the words of a dictionary.
+
+    The format is one word a line, in quotes, with `\\xNN` for a byte and `#` for comments. Raise ValueError for any
+    other line.
+    """
     words: list[bytes] = []
     for line in path.read_text("ascii").splitlines():
         if not line.strip() or line.lstrip().startswith("#"):

@@ -1,4 +1,4 @@
-"""The plain driver of the targets: mutations of their corpora, drawn from a seed, the same for the same seed."""
+"""Random driver of the fuzz targets: mutations of their corpora, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fuzz.corpus_paths import corpus, dictionary
 from fuzz.mutation import mutate, read_dictionary
 from fuzz.targets import TARGETS
 
-BATCH = 20  # inputs of one target before the next has its turn
+BATCH = 20  # inputs of one target before the next target
 
 
 @define
 class RandomFuzzRun:
-    """Inputs for some targets; those that break an oracle are saved in `crashes`."""
+    """Run of some targets; inputs that violate an oracle are saved in `crashes`."""
 
     names: Sequence[str]
     seed: int
@@ -40,7 +40,7 @@ class RandomFuzzRun:
     _words: dict[str, list[bytes]] = field(init=False)
 
     def run(self, name: str, inputs: int) -> None:
-        """The next inputs of a target: they do not depend on when the others had their turn."""
+        """Run the next inputs of a target, which do not depend on the other targets."""
         rng, seeds = self._rngs[name], self._seeds[name]
         for _ in range(inputs):
             data = mutate(rng.choice(seeds), seeds, rng, self._words[name])
@@ -48,7 +48,7 @@ class RandomFuzzRun:
             self._try(name, data)
 
     def text(self) -> str:
-        """In words."""
+        """Return the statistics as text."""
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return f"inputs: {counts}; {self.failures} failures"
 
@@ -65,7 +65,7 @@ class RandomFuzzRun:
 
 
 def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> RandomFuzzRun:
-    """So many inputs for each target."""
+    """Run a number of inputs for each target."""
     burst = RandomFuzzRun(names, seed, crashes)
     for name in names:
         burst.run(name, inputs)
@@ -73,7 +73,7 @@ def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> 
 
 
 def fuzz_for(names: Sequence[str], seconds: float, seed: int, crashes: Path) -> RandomFuzzRun:
-    """Some seconds, in which the targets take turns."""
+    """Run the targets alternately for some seconds."""
     burst = RandomFuzzRun(names, seed, crashes)
     end = time.monotonic() + seconds
     while time.monotonic() < end:

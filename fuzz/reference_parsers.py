@@ -1,7 +1,7 @@
-"""The laws alone, in place of the plain lanes and the laws: for tests that have both do the same.
+"""Reference implementations without fast paths, for tests that compare the two.
 
-`disable_fast_paths()` turns the lanes off for a whole process. The product has no switch for it: nobody who runs it
-needs one.
+`disable_fast_paths()` disables the fast paths for a whole process. The product has no switch for this, since no
+operator needs one.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from svc_proto.wire.websocket_deflate import InflateGuard
 
 
 class ReferenceServerConnection(Http1Connection, ServerConnection):
-    """A server's connection that has every request and every answer event by event, by h11."""
+    """Server connection that handles every request and response event by event, by h11."""
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.SERVER, limits=limits, entropy=entropy)
 
 
 class ReferenceClientConnection(Http1Connection):
-    """A call that is asked, and answered, event by event, by h11."""
+    """Client connection that handles requests and responses event by event, by h11."""
 
     def __init__(self, *, limits: Limits, entropy: Entropy) -> None:
         super().__init__(Role.CLIENT, limits=limits, entropy=entropy)
 
     def try_whole_body(self, data: bytes) -> None:
-        """It is asked event by event."""
+        """Return None: the caller continues event by event."""
 
 
 class ReferenceFrameReader:
-    """The frames of a WebSocket as wsproto reads them."""
+    """WebSocket frame reader by wsproto."""
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._law = FrameProtocol(client, [guard])
         self.receive_bytes = self._law.receive_bytes
 
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
-        """None: it is asked frame by frame."""
+        """Return no texts: the caller continues frame by frame."""
         self.receive_bytes(data)
         return [], True
 
     def next_frame(self) -> Frame | None:
-        """The next frame, or what there is of it."""
+        """Return the next frame, or the received part of it."""
         return next(self._law.received_frames(), None)
 
     def close(self) -> None:
-        """Let go of all that has come."""
+        """Release the received data."""
         self._law._parse_more.close()
 
 
 def disable_fast_paths() -> None:
-    """From now on connections of servers, calls, and all WebSockets of this process are the laws' alone."""
+    """Use reference implementations for all new connections and WebSockets of this process."""
     for module, name, law in _LANES:
         setattr(module, name, law)
 
 
 @contextmanager
 def without_fast_paths() -> Iterator[None]:
-    """Those that are made in here are."""
+    """Use reference implementations for connections that are made in this context."""
     lanes = [vars(module)[name] for module, name, _ in _LANES]
     disable_fast_paths()
     try:

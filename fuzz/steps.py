@@ -1,7 +1,7 @@
-"""Steps of a script: one class for each kind, with what it names and how much of it.
+"""Steps of a script: one class for each kind, with its targets and amounts.
 
-An index names one of those that are there, modulo their number; a choice selects a variant; an amount is a number of
-seconds or bytes. So any step can be left out of a script, and the others still happen, at the same times.
+An index selects one of the present targets, modulo their number. A choice selects a variant; an amount is a number of
+seconds or bytes. So any step can be left out of a script, and the others still happen at the same times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEP_KINDS: dict[str, type[Step]] = {}  # by name
 
 
 def index() -> Any:
-    """Define a field that names one of those that are there."""
+    """Define a field that selects one of the present targets."""
     return field(default=0, metadata={"slot": INDEX})
 
 
@@ -33,15 +33,14 @@ def amount() -> Any:
 
 @frozen
 class Step:
-    """An action at `at` seconds from the start. `fuzz.simulation.narration` fills the docstring of its class with the
-    numbers."""
+    """Action at `at` seconds from the start; `fuzz.simulation.narration` puts its numbers into the docstring."""
 
     name: ClassVar[str]
     at: float
 
     @classmethod
     def of(cls, at: float, index: int = 0, choice: int = 0, amount: float = 0.0) -> Self:
-        """Return a step with those of the numbers for which this kind has a field."""
+        """Return a step with the numbers for which this kind has a field."""
         given = {INDEX: index, CHOICE: choice, AMOUNT: amount}
         return cls(at, **{name: given[slot] for name, slot in slots(cls).items()})
 
@@ -56,7 +55,7 @@ class Step:
 
 @frozen
 class Fault(Step):
-    """A step that breaks something."""
+    """Step that injects a fault."""
 
 
 def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
@@ -99,7 +98,7 @@ class PairDevice(Step):
 @kind("reconnect")
 @frozen
 class ReconnectSession(Step):
-    """The device of session {session} comes back with its token."""
+    """The device of session {session} reconnects with its token."""
 
     session: int = index()
     credential: int = choice()
@@ -126,7 +125,7 @@ class RevokeSession(Step):
 @kind("extend")
 @frozen
 class ExtendSession(Step):
-    """Session {session} is given {lifetime:g} s more and grants {grants}."""
+    """Session {session} gets {lifetime:g} s more and grants {grants}."""
 
     session: int = index()
     grants: int = choice()
@@ -144,7 +143,7 @@ class ListSessions(Step):
 @kind("come back")
 @frozen
 class ReplacePhoneSocket(Step):
-    """Phone {phone} comes back, and {seconds:g} s later its last socket ends in manner {ending}."""
+    """Phone {phone} reconnects, and {seconds:g} s later its last socket ends in manner {ending}."""
 
     phone: int = index()
     ending: int = choice()
@@ -154,7 +153,7 @@ class ReplacePhoneSocket(Step):
 @kind("renew")
 @frozen
 class RenewGrants(Step):
-    """Socket {socket} uses its grants, is given {grants}, and uses them again after {seconds:g} s."""
+    """Socket {socket} uses its grants, gets {grants}, and uses them again after {seconds:g} s."""
 
     socket: int = index()
     grants: int = choice()
@@ -164,7 +163,7 @@ class RenewGrants(Step):
 @kind("ignore")
 @frozen
 class IgnoreClose(Step):
-    """Socket {socket} hears no close, and talks on; its session ends in manner {ending}."""
+    """Socket {socket} ignores the close, and continues to send; its session ends in manner {ending}."""
 
     socket: int = index()
     ending: int = choice()
@@ -239,7 +238,7 @@ class TypeInTerminal(Step):
 @kind("tui")
 @frozen
 class UseGateway(Step):
-    """Socket {socket} asks its gateway for {action}."""
+    """Socket {socket} requests {action} from its gateway."""
 
     socket: int = index()
     action: int = choice()
@@ -258,7 +257,7 @@ class EndWaitingSession(Step):
 @kind("ask")
 @frozen
 class AskPhoneUser(Step):
-    """Session {session} wants what the phone's holder is asked about, word and loss {answer}, for {seconds:g} s."""
+    """Session {session} sends a command that the phone's user confirms, answer and loss {answer}, for {seconds:g} s."""
 
     session: int = index()
     answer: int = choice()
@@ -268,7 +267,7 @@ class AskPhoneUser(Step):
 @kind("skim")
 @frozen
 class ListNotifications(Step):
-    """The operator looks at a few notifications: {count}."""
+    """The operator lists a few notifications: {count}."""
 
     count: int = index()
 
@@ -289,7 +288,7 @@ class UploadMedia(Step):
 @kind("fetch")
 @frozen
 class FetchMedia(Step):
-    """Session {session}, or nobody, fetches medium {medium}."""
+    """Session {session}, or a client without one, fetches media file {medium}."""
 
     session: int = index()
     medium: int = choice()
@@ -298,7 +297,7 @@ class FetchMedia(Step):
 @kind("share")
 @frozen
 class ShareFile(Step):
-    """The operator gives file {file} of the home to fetch."""
+    """The operator registers file {file} of the home as media."""
 
     file: int = index()
 
@@ -306,7 +305,7 @@ class ShareFile(Step):
 @kind("change")
 @frozen
 class ChangeFile(Step):
-    """The operator changes a file that can be fetched: {file}."""
+    """The operator changes a registered file: {file}."""
 
     file: int = choice()
 
@@ -344,7 +343,7 @@ class GuessCredentials(Step):
 @kind("garbage")
 @frozen
 class SendGarbage(Step):
-    """{the_attacker} throws garbage {data}."""
+    """{the_attacker} sends garbage {data}."""
 
     attacker: int = index()
     data: int = choice()
@@ -353,7 +352,7 @@ class SendGarbage(Step):
 @kind("browse")
 @frozen
 class TryRoutes(Step):
-    """Somebody who shows nothing good tries door {route}."""
+    """A client without a valid credential requests route {route}."""
 
     page: int = index()
     route: int = choice()
@@ -365,7 +364,7 @@ class TryRoutes(Step):
 @kind("chat")
 @frozen
 class SendChatMessage(Step):
-    """Somebody chats in chat {chat}, manner {manner}, and leaves after {leave_after:g} s (0: stays)."""
+    """A client sends a message in chat {chat}, manner {manner}, and disconnects after {leave_after:g} s (0: stays)."""
 
     chat: int = index()
     manner: int = choice()
@@ -375,7 +374,7 @@ class SendChatMessage(Step):
 @kind("slow chat")
 @frozen
 class ReadChatSlowly(Step):
-    """Somebody asks for a long answer in chat {chat}, and reads nothing for {seconds:g} s."""
+    """A client requests a long answer in chat {chat}, and reads nothing for {seconds:g} s."""
 
     chat: int = index()
     length: int = choice()
@@ -385,7 +384,7 @@ class ReadChatSlowly(Step):
 @kind("run")
 @frozen
 class StartRun(Step):
-    """A run is begun in chat {chat}, manner {manner}."""
+    """A run is started in chat {chat}, manner {manner}."""
 
     chat: int = index()
     manner: int = choice()
@@ -403,7 +402,7 @@ class StopRun(Step):
 @kind("complete")
 @frozen
 class RequestCompletion(Step):
-    """A program, or two ({callers}), want a completion, manner {manner}; one stays for {seconds:g} s."""
+    """Programs ({callers}) request a completion, manner {manner}; one stays for {seconds:g} s."""
 
     callers: int = index()
     manner: int = choice()
@@ -421,7 +420,7 @@ class DeleteChat(Step):
 @kind("note")
 @frozen
 class RequestNoteApproval(Step):
-    """The agent of chat {chat} asks whether it may keep notes, and is told {answer} after {seconds:g} s."""
+    """The agent of chat {chat} requests approval of a note; the answer is {answer} after {seconds:g} s."""
 
     chat: int = index()
     answer: int = choice()
@@ -440,7 +439,7 @@ class ForkChat(Step):
 @kind("repeat")
 @frozen
 class RepeatCompletion(Step):
-    """A program asks twice with one key, manner {manner}, {seconds:g} s apart."""
+    """A program sends a request twice with one key, manner {manner}, {seconds:g} s apart."""
 
     manner: int = choice()
     seconds: float = amount()
@@ -462,7 +461,7 @@ class ReadAloud(Step):
 @kind("talk")
 @frozen
 class TalkToAgent(Step):
-    """Session {speaker}, or the API's key, talks with the agent: {manner}, {seconds:g} s."""
+    """Session {speaker}, or the API's key, has a session with the agent: {manner}, {seconds:g} s."""
 
     speaker: int = index()
     manner: int = choice()
@@ -472,18 +471,18 @@ class TalkToAgent(Step):
 @kind("say")
 @frozen
 class SaySomething(Step):
-    """Something is said in voice session {voice_session}."""
+    """A text is sent in voice session {voice_session}."""
 
     voice_session: int = index()
 
 
-# --- mCP and OAuth ---------------------------------------------------------------------------------------------------
+# --- MCP and OAuth ---------------------------------------------------------------------------------------------------
 
 
 @kind("mcp")
 @frozen
 class UseMcp(Step):
-    """An agent with session {session} speaks MCP: {action}, {seconds:g} s."""
+    """An agent with session {session} uses MCP: {action}, {seconds:g} s."""
 
     session: int = index()
     action: int = choice()
@@ -493,7 +492,7 @@ class UseMcp(Step):
 @kind("guest")
 @frozen
 class AuthorizeAgent(Step):
-    """An agent that the owner lets in, {agent}, comes for tokens, or with them: {action}, {seconds:g} s."""
+    """OAuth agent {agent} requests tokens, or uses them: {action}, {seconds:g} s."""
 
     agent: int = index()
     action: int = choice()
@@ -513,7 +512,7 @@ class DrivePhone(Step):
 @kind("inquire")
 @frozen
 class AskAgentByMcp(Step):
-    """The agent of chat {chat} is asked by MCP: {action}, {seconds:g} s."""
+    """An MCP client calls the agent of chat {chat}: {action}, {seconds:g} s."""
 
     chat: int = index()
     action: int = choice()
@@ -523,7 +522,7 @@ class AskAgentByMcp(Step):
 @kind("tool")
 @frozen
 class UseToolServers(Step):
-    """The agent of chat {chat} uses tools of others: {tools}; what asks is answered after {seconds:g} s."""
+    """The agent of chat {chat} uses tools of other servers: {tools}; questions are answered after {seconds:g} s."""
 
     chat: int = index()
     tools: int = choice()
@@ -536,7 +535,7 @@ class UseToolServers(Step):
 @kind("impatient")
 @frozen
 class LeaveEarly(Step):
-    """Who asks for something next leaves{reset} after {seconds:g} s."""
+    """The next client that sends a request disconnects{reset} after {seconds:g} s."""
 
     ending: int = choice()
     seconds: float = amount()
@@ -566,7 +565,7 @@ class HangConnection(Fault):
 @kind("part")
 @frozen
 class PartitionHost(Fault):
-    """{the_device}, or the phone, is parted from the home for {seconds:g} s."""
+    """{the_device}, or the phone, is partitioned from the home for {seconds:g} s."""
 
     host: int = index()
     seconds: float = amount()
@@ -575,7 +574,7 @@ class PartitionHost(Fault):
 @kind("slow")
 @frozen
 class StopReading(Fault):
-    """Line {client} is not read for {seconds:g} s."""
+    """Client {client} does not read for {seconds:g} s."""
 
     client: int = index()
     seconds: float = amount()
@@ -584,7 +583,7 @@ class StopReading(Fault):
 @kind("noise")
 @frozen
 class SetNoise(Fault):
-    """Network, disk and store are bad by {level:g} from now on (0: they are well again)."""
+    """Network, disk and store fail at level {level:g} from now on (0: no faults)."""
 
     level: float = amount()
 
@@ -592,7 +591,7 @@ class SetNoise(Fault):
 @kind("stop")
 @frozen
 class StopProgram(Fault):
-    """{the_program} is told to stop, and rests for {seconds:g} s."""
+    """{the_program} is stopped, and restarted after {seconds:g} s."""
 
     program: int = index()
     seconds: float = amount()
@@ -626,7 +625,7 @@ class SetWallClock(Fault):
 @kind("refuse")
 @frozen
 class RefuseSessionRecord(Fault):
-    """The store does not take request {request} for session {session}; a restart {seconds:g} s later."""
+    """The store refuses request {request} for session {session}; a restart {seconds:g} s later."""
 
     session: int = index()
     request: int = choice()
@@ -636,7 +635,7 @@ class RefuseSessionRecord(Fault):
 @kind("age")
 @frozen
 class AdvanceWallClock(Fault):
-    """In the end the home's wall clock goes on by {seconds:g} s."""
+    """At the end the home's wall clock advances by {seconds:g} s."""
 
     seconds: float = amount()
 
@@ -653,7 +652,7 @@ class FailUpstream(Fault):
 @kind("drop")
 @frozen
 class DropAnswer(Fault):
-    """{far_end} leaves {seconds:g} s after the next question."""
+    """{far_end} disconnects {seconds:g} s after the next request."""
 
     server: int = index()
     seconds: float = amount()
@@ -662,7 +661,7 @@ class DropAnswer(Fault):
 @kind("hiccup")
 @frozen
 class RefuseChatRecords(Fault):
-    """The store takes no rows of chats for {seconds:g} s."""
+    """The store refuses rows of chats for {seconds:g} s."""
 
     seconds: float = amount()
 
@@ -670,7 +669,7 @@ class RefuseChatRecords(Fault):
 @kind("disk")
 @frozen
 class DegradeDisk(Fault):
-    """The disk has a bad time, of kind {kind}, for {seconds:g} s."""
+    """The disk is degraded, kind {kind}, for {seconds:g} s."""
 
     kind: int = choice()
     seconds: float = amount()

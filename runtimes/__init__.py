@@ -1,1 +1,1 @@
-"""All that touches the world: sockets, files, clocks, signals, threads, the store; one small adapter per loop."""
+"""Input and output for the cores: sockets, files, clocks, signals, threads and the store; one adapter for each loop."""

@@ -1,6 +1,6 @@
-"""Errors of the host as data: `OSError` and its kin in the words of `FailureKind`.
+"""Conversion of `OSError` and other host exceptions into `Failure` values.
 
-A failure's `detail` names the kind of trouble and never a path or a value, so that it can go to any log.
+The `detail` of a failure names the kind of trouble, never a path or a value, so any log may contain the detail.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KINDS: dict[int, FailureKind] = {
 
 
 class HostError(Exception):
-    """A failure that the runtime itself states, to be answered as it is."""
+    """A failure that runtime code raises with its kind and detail already chosen."""
 
     def __init__(self, kind: FailureKind, detail: str = "") -> None:
         super().__init__(detail)
@@ -55,7 +55,7 @@ class HostError(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that stands for an exception; what is not known to be the world's fault is `INTERNAL`."""
+    """Return the failure for an exception; an exception that the host does not explain becomes `INTERNAL`."""
     if isinstance(error, HostError):
         return error.failure
     if isinstance(error, ssl.SSLError):
@@ -70,7 +70,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def short_reason(error: BaseException) -> str:
-    """One short phrase for a log."""
+    """Return one short phrase for a log."""
     if isinstance(error, ssl.SSLError):
         return f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, OSError) and error.errno:

@@ -1,6 +1,6 @@
-"""The front door: run one core or several on the loop of your choice. Loads only the loop that is asked for.
+"""Entry point: runs one core or several on a chosen loop, and loads only that loop.
 
-A loop is one of `RUNTIMES` by its name, or a function of anybody's as `package.module:function`.
+A loop is one of `RUNTIMES` by its name, or any function given as `package.module:function`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["RUNTIMES", "LoopAdapter", "Runtime", "RuntimeMissingError", "find_ru
 
 
 class LoopAdapter(NamedTuple):
-    """Where a loop of ours is, and the package that it needs."""
+    """Location of a loop's function, and the package that it needs."""
 
     package: str
     function: str
@@ -33,35 +33,34 @@ RUNTIMES = {
     "uvloop": LoopAdapter("uvloop", "runtimes.loops.anyio_loop:run_uvloop"),
     "trio": LoopAdapter("trio", "runtimes.loops.trio_loop:run"),
     "curio": LoopAdapter("curio", "runtimes.loops.curio_loop:run"),
-    "threads": LoopAdapter("selectors", "runtimes.loops.threads_loop:run"),  # of Python itself
+    "threads": LoopAdapter("selectors", "runtimes.loops.threads_loop:run"),  # in Python itself
 }
 _CHOICES = f"choose one of {', '.join(RUNTIMES)}, or name a function as package.module:function"
 
 
 class RuntimeMissingError(Exception):
-    """A loop was asked for that is not known, not installed or cannot be loaded; the text is one line on what to do."""
+    """The requested loop is unknown, not installed or cannot be loaded; the text is one line with the remedy."""
 
 
 class Runtime(Protocol):
-    """What the name of a loop leads to: a function that runs cores in the calling thread until all have exited.
+    """A function that runs cores in the calling thread until all have exited.
 
-    It makes a `runtimes.host.host.Host` of exactly these arguments and a `runtimes.loops.loop.Loop` of its own, calls
-    the host's
-    `start`, waits until the loop is told to `finish`, calls the host's `close` whatever happened, and returns its
-    `outcomes`. What escapes from a callback is a bug and goes on to the caller.
+    It makes a `runtimes.host.host.Host` of exactly these arguments and a `runtimes.loops.loop.Loop` of its own. It
+    calls the host's `start`, waits for the loop's `finish`, always calls the host's `close`, and returns its
+    `exit_codes`. An exception that escapes from a callback is a bug and is raised to the caller.
 
-    `programs` may be empty. `handle` is the door for other threads and for signals, of which the host knows: the loop
-    only has to watch what it is told to. `grace` (s) is for a stop that names none. `signals` is true when SIGINT and
-    SIGTERM have handlers of `run`, and the host sees that they wake the loop; the function installs none itself.
+    `programs` may be empty. Other threads and signals reach the host through `handle`; the loop only watches the
+    sources given to it. `grace` (s) is for a stop without a grace of its own. `signals` is true when `run` has set
+    handlers of SIGINT and SIGTERM. The host then makes them wake the loop; the function sets none itself.
 
-    Who made something disposes of it: the host closes its threads, channels and doors, the function what its loop is
-    made of, `run` the handle afterwards, and whoever opened listeners and stores those.
+    The creator of a resource closes it: the host its threads, channels and acceptors, the function its loop, `run` the
+    handle, and the caller its listeners and stores.
     """
 
     def __call__(
         self, programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool
     ) -> tuple[Exit, ...]:
-        """What each core ended with, in the order of the programs."""
+        """Run the programs; return the `Exit` of each core, in the order of the programs."""
 
 
 def run(
@@ -72,10 +71,10 @@ def run(
     grace: float = 10.0,
     signals: bool | None = None,
 ) -> int:
-    """Run until every core has exited; the first exit code that is not zero, else zero.
+    """Run until every core has exited; return the first exit code that is not zero, else zero.
 
-    `runtime` is what `find_runtime` takes (anyio means asyncio); `grace` is in seconds, for SIGTERM and SIGINT, which
-    are served when `signals` is true, or None on the main thread. The handle is of no use afterwards. Raises
+    `runtime` is an argument of `find_runtime` (anyio means asyncio). `grace` is in seconds, for SIGTERM and SIGINT,
+    which are handled when `signals` is true, or None on the main thread. The handle cannot be used again. Raises
     `RuntimeMissingError`.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
@@ -96,7 +95,7 @@ def run(
 
 
 def find_runtime(name: str) -> Runtime:
-    """Load one of `RUNTIMES`, or what `package.module:function` names. Raises `RuntimeMissingError`."""
+    """Load one of `RUNTIMES`, or the function `package.module:function`. Raises `RuntimeMissingError`."""
     require_package(name)
     ours = RUNTIMES.get(name)
     module, colon, function = (name if ours is None else ours.function).partition(":")
@@ -104,7 +103,7 @@ def find_runtime(name: str) -> Runtime:
         raise RuntimeMissingError(f"no runtime {name!r}: {_CHOICES}")
     try:
         found = getattr(import_module(module), function)
-    except Exception as error:  # the module is not ours: anything may happen
+    except Exception as error:  # The module may be foreign code: anything may be raised.
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise RuntimeMissingError(f"cannot load the runtime {name!r} ({why}): {_CHOICES}") from error
     if not callable(found):
@@ -113,7 +112,7 @@ def find_runtime(name: str) -> Runtime:
 
 
 def require_package(name: str) -> None:
-    """Raises `RuntimeMissingError` if it is one of `RUNTIMES` and what it needs is not installed. Loads nothing."""
+    """Raise `RuntimeMissingError` if `name` is one of `RUNTIMES` and its package is not installed. Loads nothing."""
     ours = RUNTIMES.get(name)
     if ours is not None and find_spec(ours.package) is None:
         raise RuntimeMissingError(f"the runtime {name!r} is not installed: pip install 'svc-relay[{ours.package}]'")

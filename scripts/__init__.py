@@ -1,1 +1,1 @@
-"""Programs for those who maintain this project: `make lock`, `make release`."""
+"""Programs for maintainers of this project: `make lock`, `make release`."""

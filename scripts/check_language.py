@@ -48,7 +48,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*]* +(?=[A-Z`\"*(\[])")
 
 
 class Finding(NamedTuple):
-    """One violation of a rule."""
+    """A violation of a rule."""
 
     line: int
     rule: str
@@ -121,7 +121,7 @@ def check_sentences(number: int, paragraph: str) -> Iterator[Finding]:
 
 
 def check_prose(number: int, line: str) -> Iterator[Finding]:
-    """Yield the words of a line of prose that make software a person."""
+    """Yield the findings of a line of prose: a `who` without a noun, and verbs of speech."""
     line = QUOTED.sub("", line)
     if WHO.search(line):
         yield Finding(number, "who", line.strip())
@@ -146,7 +146,7 @@ def count(files: list[str]) -> Counts:
 
 
 def tracked_files() -> list[str]:
-    """Return the files of the repository that have words of ours."""
+    """Return the files of the repository whose words are checked."""
     files = _git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     return sorted(
         file

@@ -1,10 +1,11 @@
-"""Make what would be published, and try it: sdist and wheel, their metadata, and the wheel in an empty environment of
-every Python that is found here. Nothing is uploaded, by any of it.
+"""Build the release and test it: sdist, wheel, their metadata, and the wheel under each installed Python.
+
+Each Python gets an empty environment. Nothing is uploaded.
 
 usage: python scripts/release.py [--check] [PYTHON ...]
-  --check     only whether the version, the metadata and the changelog say the same
-  PYTHON      interpreters to try beside those that are found: python3.11 to python3.14 on the path, or of pyenv
-Exit codes: 0; 1 when something is wrong with the release, and when no Python was found to try it.
+  --check     only compare the version, the metadata and the changelog
+  PYTHON      more interpreters to test, beside python3.11 to python3.14 on the path or of pyenv
+Exit codes: 0; 1 when something is wrong with the release, and when no Python was found to test it.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 HEADING = re.compile(r"^## \[(?P<version>[^]]+)\](?: - (?P<date>\S+))?$", re.MULTILINE)
 ASK = ("-c", "import sys; print('%d.%d' % sys.version_info[:2])")
 WITHIN = 300.0  # s for each step
-OURS = ("PYTHON", "SVC_", "RELAY_", "API_")  # variables that steps do not see
-ANSWER_WITHIN = 20.0  # s for an interpreter to say what it is
+OURS = ("PYTHON", "SVC_", "RELAY_", "API_")  # environment variables that steps do not inherit
+ANSWER_WITHIN = 20.0  # s for an interpreter to print its version
 
 
 class ReleaseError(Exception):
-    """Something is wrong with what would be published; the text says what."""
+    """The release has a fault; the text describes it."""
 
 
 def main(words: Sequence[str]) -> int:
-    """See the module."""
+    """Build and test the release; return the exit code."""
     try:
         version, date = check_versions(ROOT)
         print(f"version    {version}, as in CHANGELOG.md" + ("" if date else ", which has no date for it yet"))
@@ -59,7 +60,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def check_versions(root: Path) -> tuple[str, str | None]:
-    """The one version of pyproject.toml, svc_proto/version.py and the top of CHANGELOG.md, and the date that has there.
+    """Return the common version of pyproject.toml, svc_proto/version.py and CHANGELOG.md, and its date.
 
     Raises `ReleaseError` where they differ.
     """
@@ -74,7 +75,7 @@ def check_versions(root: Path) -> tuple[str, str | None]:
 
 
 def top_version(changelog: str) -> tuple[str, str | None]:
-    """The version that a changelog begins with, and its date: None while it is not released. Raises `ReleaseError`."""
+    """Return the first version of a changelog and its date (None if unreleased). Raises `ReleaseError`."""
     found = HEADING.search(changelog)
     if found is None:
         raise ReleaseError("CHANGELOG.md has no heading '## [VERSION] - DATE'")
@@ -83,8 +84,10 @@ def top_version(changelog: str) -> tuple[str, str | None]:
 
 
 def find_pythons(named: Sequence[str] = (), *, path: str | None = None, pyenv: Path | None = None) -> dict[str, str]:
-    """An interpreter for each of `VERSIONS` that has one here. A candidate is run: a version manager leaves commands
-    on the path that do not start."""
+    """Return an interpreter for each of `VERSIONS` that is installed here.
+
+    Each candidate is run, because a version manager leaves commands on the path that do not start.
+    """
     pyenv = pyenv or Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     candidates = [
         *named,
@@ -108,7 +111,7 @@ def _version_of(python: str) -> str:
 
 
 def _build(folder: Path, scratch: Path) -> Path:
-    """Sdist and wheel. The wheel of an unpacked sdist has to hold the same, for those who build it themselves."""
+    """Build sdist and wheel; raise `ReleaseError` unless the unpacked sdist builds the same wheel."""
     shutil.rmtree(folder, ignore_errors=True)
     _run("the build", sys.executable, "-m", "hatchling", "build", "--directory", str(folder))
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")

@@ -1,8 +1,8 @@
-"""Whether an installation does what it is for; run by the Python of its environment, with the version that it must be.
+"""Smoke test of an installation; run by the Python of its environment, with the expected version.
 
 usage: python -I smoke.py VERSION
-The programs say their version and their help, each module can be imported that needs no extra, and servers that are
-started answer, are seen by `svc status` and `svc top`, and stop. On standard output: one line of what was done.
+The programs print their version and help, each module that needs no extra can be imported, and started servers answer,
+are listed by `svc status` and `svc top`, and stop. Standard output gets one line with the results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UP = ("up", "--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboar
 
 
 def main(version: str) -> None:
-    """All of it; ends with what went wrong."""
+    """Run all tests; exit with a description of the first failure."""
     for program in PROGRAMS:
         said = run(program, "--version")
         if said.split() != [program, version]:
@@ -42,7 +42,7 @@ def main(version: str) -> None:
 
 
 def imports() -> tuple[int, set[str]]:
-    """How many modules there are, and which extras others would need."""
+    """Import all modules; return how many, and which extras the others need."""
     count, missing = 0, set[str]()
     for package in PACKAGES:
         for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
@@ -59,7 +59,7 @@ def imports() -> tuple[int, set[str]]:
 
 
 def servers(home: Path) -> str:
-    """Start them, ask them, stop them."""
+    """Start the servers, query them, and stop them; return their statuses."""
     os.environ["SVC_HOME"] = str(home)
     log = home / "said"
     with log.open("wb") as said, subprocess.Popen([BIN / "svc", *UP], stdout=said, stderr=said) as process:
@@ -76,7 +76,7 @@ def servers(home: Path) -> str:
 
 
 def answer(home: Path, role: str, process: subprocess.Popen[bytes], log: Path) -> int:
-    """The status that a server answers with, asked whether it is well."""
+    """Return the status of a server's health route."""
     until = time.monotonic() + READY_WITHIN
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -90,7 +90,7 @@ def answer(home: Path, role: str, process: subprocess.Popen[bytes], log: Path) -
 
 
 def run(program: str, *words: str) -> str:
-    """What a program says; none may fail."""
+    """Return the output of a program; exit if it fails."""
     done = subprocess.run([BIN / program, *words], capture_output=True, text=True, timeout=READY_WITHIN, check=False)
     if done.returncode:
         sys.exit(f"{program} {' '.join(words)} ends with {done.returncode}: {done.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""The programs: a core plus a socket loop, started from a command line."""
+"""The server programs: a core and a loop, started from a command line."""
 
 from runtimes.cli.serve_extra import require_serve_extra
 

@@ -1,4 +1,4 @@
-"""All servers in one process, with a way to pair a phone on the terminal: `svc up`, `python -m servers`."""
+"""Command line for all servers in one process, with pairing on the terminal: `svc up`, `python -m servers`."""
 
 from __future__ import annotations
 

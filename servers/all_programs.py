@@ -1,7 +1,7 @@
-"""All servers in one process, opened and bound, with a way to pair a phone on the terminal.
+"""Set-up of all servers in one process, with pairing on the terminal.
 
-They share the loop, the service home and the store. The agent of the API finds the phone through the relay beside it,
-invites name the API beside it, and the dashboard shows both, unless the operator says otherwise.
+They share the loop, the service home and the store. The API's agent reaches the phone through the local relay, invites
+name the local API, and the dashboard shows both, unless the operator configures other addresses.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = ["ServerSelection", "all_programs"]
 
 @frozen(kw_only=True)
 class ServerSelection:
-    """Which servers, and what is theirs alone."""
+    """Selection of the servers, with options of a single server."""
 
     qr: bool
     api: bool
@@ -70,7 +70,7 @@ class ServerSelection:
 
 
 def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
-    """Every server that is wanted, and what makes an invite. Raises `CannotStartError`."""
+    """Build the programs of all selected servers and of the invite. Raises `CannotStartError`."""
     if wanted.qr:
         ask_brand(options["brand"])
     relay = read_relay_config(os.environ, options)
@@ -90,7 +90,7 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
 
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
-    """The API's settings, None if it is switched off. Where they are silent they are the relay's."""
+    """Return the API's settings, or None if it is switched off; the relay's settings are its defaults."""
     shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
     if not read_environment(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
@@ -107,7 +107,7 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
 def _open(
     relay: RelayConfig, api: ApiConfig | None, board: DashboardConfig | None, *, qr: bool, pointed: bool
 ) -> list[Program]:
-    """Open everything, or nothing. `pointed`: the operator has said where phones find the API."""
+    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones."""
     with ExitStack() as undo:
 
         def keep(listener: Listener) -> Listener:
@@ -130,13 +130,13 @@ def _open(
         undo.callback(store.close)
         inner, api_inner = keep_inside(listener), None
         if api is not None and api_listener is not None:
-            if api.relay_url == ApiConfig().relay_url:  # else the operator has another one in mind
+            if api.relay_url == ApiConfig().relay_url:  # otherwise the operator has configured another relay
                 api = evolve(api, relay_url=inner_url(inner or listener))
             api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
         servers = 1 + (api is not None) + (board is not None)
-        # Phones that are sent to this very API get keys of their own; one without a key takes everybody as it is.
+        # Phones of this API get keys of their own; an API without a key needs none.
         keys = PairingApiKeys() if api is not None and api.key and not pointed else None
         shared = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
         programs = [shared(relay, claim=claims["relay"])]
@@ -159,14 +159,14 @@ def _open(
             keyless = api is not None and not pointed and keys is None
             programs.append(_inviter(relay, inner_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
-        # They share a logger, and each core leaves out what it is not to say.
+        # They share a logger, and each core filters by its own level.
         levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
         logging.getLogger("svc").setLevel(min(levels))
         return programs
 
 
 def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener) -> RelayConfig:
-    """The API beside it: as phones find it, and as programs of this host do."""
+    """Return the relay's settings with the API beside it: its address for phones, and for programs of this host."""
     scheme = "http" if outside.tls is None else "https"
     url, host = inner_url(inside), WILDCARD_ADDRESSES.get(outside.address.host, outside.address.host)
     return evolve(
@@ -179,29 +179,30 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
 
 
 def _page(board: DashboardConfig, listener: Listener) -> str:
-    """Where a browser on this host finds the dashboard."""
+    """Return the dashboard's URL for a browser on this host."""
     host = WILDCARD_ADDRESSES.get(board.host, board.host)
     return f"{'http' if board.ssl_cert is None else 'https'}://{format_authority(host, listener.address.port)}"
 
 
-# --- asking the relay ---------------------------------------------------------------------------------------------
+# --- pairing ------------------------------------------------------------------------------------------------------
 
 
 class _InviteService(OneShotService[None]):
-    """A stop before the answer is no failure: the relay decides the exit code."""
+    """Service whose early stop is no failure: the relay determines the exit code."""
 
     def on_stopping(self) -> None:
         self._engine.exit(0)
 
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
-    """Asks the relay, as a program on its host, for an invite, if somebody sees it; `keyless`: the API has no key."""
+    """Build the program that requests an invite for a terminal's user; `keyless`: the API has no key."""
     body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[None]:
-        yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once it is there, its secret is, too
+        yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once the relay answers, its secret exists
         if api_url is not None:
-            yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)  # what it says goes before the screen
+            # the API prints its lines before the screen
+            yield from fetch(engine, "GET", f"{api_url}/health", within=10.0)
         secret = yield from secret_headers(engine)
         listed = yield from fetch(engine, "GET", f"{url}/sessions", headers=secret, within=10.0)
         if not sys.stdout.isatty():
@@ -220,7 +221,7 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
 
 
 def _count(listed: HttpResult | Failure) -> int | None:
-    """How many devices are paired."""
+    """Return the number of paired devices."""
     if isinstance(listed, Failure) or listed.status != 200:
         return None
     sessions = listed.members.array_or_none("sessions")

@@ -1,4 +1,4 @@
-"""The API server: `python -m servers.api`."""
+"""Command line of the API server: `python -m servers.api`."""
 
 from __future__ import annotations
 

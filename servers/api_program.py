@@ -1,4 +1,4 @@
-"""The API server, opened and bound."""
+"""Set-up of the API server: settings, resources and program."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
-    """The API server by itself, beside a relay that runs; none, if it is switched off. Raises `CannotStartError`."""
+    """Build the API server beside a running relay; empty if switched off. Raises `CannotStartError`."""
     config = read_api_config(os.environ, options)
     if not config.enabled:
         announce_disabled()
@@ -65,11 +65,11 @@ def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
 
 
 def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, beside: str | None = None) -> ApiConfig:
-    """The API's settings, with those of files. Raises `CannotStartError` with exit code 2.
+    """Return the API's settings, including files. Raises `CannotStartError` with exit code 2.
 
-    A file that cannot be read stops the start: the key may be in it, and without it everybody could come in.
-    If nothing says where to listen, it is where `beside` does, or a supervisor's socket; other hosts then need a key,
-    and one is made if missing.
+    An unreadable file prevents the start: it may have the key, and without a key the API is open to all clients.
+    Without a configured address the API listens on the address `beside`, or on a supervisor's socket. Other hosts then
+    need a key, and one is created if missing.
     """
     home = str(Path("~/.svc").expanduser())
     given = inherited_address(env, "api")
@@ -99,10 +99,10 @@ def api_program(
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
 ) -> Program:
-    """Everything the API needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+    """Build the API program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
-    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
-    `keys` are those that a relay in this process gives to devices. `claim` is that on the home; None makes it.
+    Without `store`, the store of the environment is opened. `inner` is a second listener, for programs on this host.
+    `keys` are those that a relay in this process gives to devices. Without `claim`, the home is claimed here.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "api")
@@ -141,14 +141,14 @@ def api_program(
 
 
 def announce_api(config: ApiConfig) -> None:
-    """Say on standard error where the API listens."""
+    """Print on standard error the address of the API."""
     key = "with a key" if config.key else "no key"
     scheme = "https" if config.tls else "http"
     print(f"api: {scheme}://{format_authority(config.host, config.port)} ({key})", file=sys.stderr, flush=True)
 
 
 def announce_disabled() -> None:
-    """Say on standard error why there is no API."""
+    """Print on standard error the reason why there is no API."""
     print("api: not started, because API_SERVER_ENABLED is off", file=sys.stderr, flush=True)
 
 
@@ -176,7 +176,7 @@ def _env_file(path: str) -> dict[str, str]:
 
 
 def _key_place(config: ApiConfig) -> str:
-    """Where this API has its key from: "environment" or a path; empty if it has none."""
+    """Return the place of the API's key: "environment" or a path; empty if it has none."""
     if not config.key:
         return ""
     if config.key_in_environment:
@@ -186,13 +186,13 @@ def _key_place(config: ApiConfig) -> str:
 
 
 def configured_model(config: ApiConfig) -> str:
-    """What answers, as far as the start knows: the file is read anew at each turn."""
+    """Return the model configured at the start; the file is read again at each turn."""
     route = build_agent_settings(config, _settings(config)).route
     return "built-in" if route is None else route.model
 
 
 def _settings(config: ApiConfig) -> Mapping[str, object]:
-    """The configuration file; one that cannot be understood is empty, and told of at each turn."""
+    """Return the configuration file's contents; empty if it cannot be parsed, which each turn reports."""
     text = _file(config.config_path)
     try:
         return {} if text is None else load_yaml(text)

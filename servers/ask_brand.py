@@ -1,4 +1,4 @@
-"""Which app will scan the QR? Asked once, of somebody at a terminal; `.env` in the service home keeps the answer."""
+"""Selection of the app that scans the QR, by the terminal's user; `.env` in the service home keeps the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ CHOICES = {"1": HERMES, "2": SVC}
 
 
 def ask_brand(said: object) -> None:
-    """Ask, unless it was said by an option, a variable or before. Raises `CannotStartError`, and `click.Abort`."""
+    """Prompt for the brand, unless an option, a variable or an earlier answer names it.
+
+    Raises `CannotStartError` and `click.Abort`.
+    """
     if said or read_environment(os.environ).get("SVC_BRAND") or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     print("Which app is to scan the QR?")
@@ -27,7 +30,7 @@ def ask_brand(said: object) -> None:
     try:
         picked = click.prompt("1 or 2", type=click.Choice(list(CHOICES)), default="1", show_choices=False)
     except click.Abort:
-        print()  # whoever leaves by Ctrl-D finds the next prompt on a line of its own
+        print()  # after Ctrl-D the shell's prompt starts on a line of its own
         raise
     brand = CHOICES[picked]
     set_env_variable(private_home(str(service_home_path(os.environ))), "SVC_BRAND", brand.name, "the answer")

@@ -1,4 +1,4 @@
-"""The dashboard: `python -m servers.dashboard`."""
+"""Command line of the dashboard: `python -m servers.dashboard`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard, opened and bound."""
+"""Set-up of the dashboard: settings, resources and program."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
 
 
 def dashboard_programs(options: Mapping[str, object], *, chat: bool) -> list[Program]:
-    """The dashboard by itself. Raises `CannotStartError`."""
+    """Build the dashboard in a process of its own. Raises `CannotStartError`."""
     relay = read_relay_config(os.environ, {})
     config = read_dashboard_config(os.environ, options, relay_port=relay.port)
     problem = dashboard_refusal(config, relay)
@@ -63,7 +63,7 @@ def dashboard_programs(options: Mapping[str, object], *, chat: bool) -> list[Pro
 def read_dashboard_config(
     env: Mapping[str, str], options: Mapping[str, object], *, relay_port: int | None = None
 ) -> DashboardConfig:
-    """The dashboard's own settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
+    """Return the dashboard's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     try:
         return parse_dashboard_config(
             read_environment(env), {**options, **inherited_address(env, "dashboard")}, relay_port=relay_port
@@ -73,7 +73,7 @@ def read_dashboard_config(
 
 
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
-    """Why it may not start: without a password it would open this host's door to whoever comes through a proxy."""
+    """Return why it may not start: without a password, a client behind a proxy would count as local."""
     stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
     trust = relay.local_trust_policy(public_route=stored.exists())
     if config.password or (trust is LocalTrustPolicy.ADDRESS and not relay.trusted_proxies):
@@ -84,7 +84,7 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
 def dashboard_program(
     config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = (), servers: int = 1
 ) -> Program:
-    """Everything the dashboard needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+    """Build the dashboard program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
     `trusted` are the certificates of the servers that it calls over TLS.
     """
@@ -113,7 +113,7 @@ def dashboard_program(
 
 
 def announce_dashboard(config: DashboardConfig) -> None:
-    """Say on standard error where the dashboard is."""
+    """Print on standard error the address of the dashboard."""
     scheme = "http" if config.ssl_cert is None else "https"
     how = "with a password" if config.password else "this host only"
     print(f"dashboard: {scheme}://{format_authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
@@ -122,20 +122,20 @@ def announce_dashboard(config: DashboardConfig) -> None:
 def with_local_servers(
     config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
 ) -> DashboardConfig:
-    """The dashboard of servers in the same process; `api` is where the API is for this host, and its key."""
+    """Return the settings for servers in the same process; `api` is the API's local URL and key."""
     if _names_relay():
-        relay_url = config.relay_url  # the operator has another one in mind
+        relay_url = config.relay_url  # the operator has configured another relay
     url, key = api or (None, "")
     return evolve(config, relay=relay, relay_url=relay_url, api_url=url, api_key=key)
 
 
 def page_files() -> dict[str, bytes]:
-    """The page, as it is packaged."""
+    """Return the packaged files of the page by name."""
     return {file.name: file.read_bytes() for file in files("servers").joinpath("page").iterdir() if file.is_file()}
 
 
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
-    """The dashboard of servers in processes of their own, and the certificates by which to know them."""
+    """Return the settings for servers in processes of their own, and the certificates to trust."""
     trusted: list[str] = []
     runs = with_running_settings(relay)
     if runs.inside is not None and not _names_relay():
@@ -158,13 +158,13 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
 
 
 def _names_relay() -> bool:
-    """Whether the operator has another relay in mind."""
+    """Report whether the operator has configured another relay."""
     env = read_environment(os.environ)
     return any(env.get(name, "").strip() for name in RELAY_PORT)
 
 
 def _claim(home: Path) -> HomeClaim | None:
-    """That others find it. There may be two, and one without a home: then it is found by its address alone."""
+    """Publish the dashboard, so that other programs find it; do without if another one holds the home."""
     try:
         return claim_home(home, "dashboard")
     except CannotStartError:

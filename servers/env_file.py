@@ -1,4 +1,4 @@
-"""What the servers keep in `.env` of the service home: a key that the API made for itself, and what was asked once."""
+"""Variables that the servers store in `.env` of the service home: the created API key, and answers of the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["create_api_key", "set_env_variable"]
 
 
 def create_api_key(home: Path) -> str:
-    """Make a key, and keep it. Raises `CannotStartError`."""
+    """Create and store an API key. Raises `CannotStartError`."""
     key = new_api_key(os.urandom)
     set_env_variable(home, "API_SERVER_KEY", key, "an API key")
     return key

@@ -1,4 +1,4 @@
-"""What every program shares once it starts: a private home, what is opened and bound, the exit code."""
+"""Start-up that all programs share: private home, opened resources, exit code."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ __all__ = [
 ]
 
 
-MALLOC_KEEP_BYTES = 512 * 1024  # bytes; twice as much of what was freed stays with the process
+MALLOC_KEEP_BYTES = 512 * 1024  # bytes; twice as many freed bytes stay with the process
 
 
 class CannotStartError(Exception):
-    """A program cannot start: one line for the person who started it, and the exit code."""
+    """A program cannot start: one line for the person that started it, and the exit code."""
 
     def __init__(self, message: str, *, code: int) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class CannotStartError(Exception):
 
 
 def private_home(path: str) -> Path:
-    """The folder for state, made if it is missing, for nobody but us. Raises `CannotStartError`."""
+    """Return the folder for state, created if missing, mode 0700. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
     if home.exists() and not home.is_dir():
         raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
@@ -83,7 +83,7 @@ def private_home(path: str) -> Path:
 
 
 def read_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with what `.env` in the service home adds. Raises `CannotStartError` if that cannot be read."""
+    """Return an environment with `.env` of the service home added. Raises `CannotStartError` if that is unreadable."""
     try:
         return with_env_file(env)
     except OSError as error:
@@ -93,7 +93,7 @@ def read_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def claim_home(home: Path, role: str) -> HomeClaim:
-    """Have the home for this server alone. Raises `CannotStartError` if there is one of its kind already."""
+    """Claim the home for a server. Raises `CannotStartError` if one of its kind runs already."""
     try:
         return lock_home(home, role, version=VERSION)
     except HomeInUseError as error:
@@ -105,17 +105,17 @@ def claim_home(home: Path, role: str) -> HomeClaim:
 
 
 class ServerResources(NamedTuple):
-    """What a server has of its host."""
+    """Resources of a server on its host."""
 
     home: Path
-    claim: HomeClaim | None  # None: whoever started this has it
+    claim: HomeClaim | None  # None: another process holds the claim
     listener: Listener
     inner: Listener | None  # for programs on this host
     store: Store
 
     @property
     def listeners(self) -> list[Listener]:
-        """All that it accepts on."""
+        """Return all its listeners."""
         return [self.listener] if self.inner is None else [self.listener, self.inner]
 
 
@@ -130,7 +130,7 @@ def open_resources(
     store: Store | None,
     claims: bool = True,
 ) -> ServerResources:
-    """Open what was not given: all of it, or nothing, and what was given is closed then. Raises `CannotStartError`."""
+    """Open the resources that were not given; close all of them on failure. Raises `CannotStartError`."""
     with ExitStack() as undo:
         home = private_home(config.home)
         if claims:
@@ -148,14 +148,14 @@ def open_resources(
 
 
 def open_inner_listener(listener: Listener, *, shared: bool = False, listen: bool = True) -> Listener | None:
-    """One more address, plain and on loopback, where programs of this host could not come in without it."""
+    """Open a plain loopback listener where local programs need one; None if `listener` serves them."""
     if listener.tls is None and _here(listener) in LOOPBACK:
         return None
     return bind("127.0.0.1", 0, shared=shared, listen=listen)
 
 
 def inner_url(listener: Listener) -> str:
-    """Where programs on this host reach a server that speaks plain HTTP there."""
+    """Return the plain HTTP URL of a listener for programs on this host."""
     return f"http://{format_authority(_here(listener), listener.address.port)}"
 
 
@@ -166,7 +166,7 @@ def publish_running_server(
     inner: Listener | None = None,
     **more: str,
 ) -> None:
-    """Say in the home where a server is that accepts now: see `runtimes.service_home.server_registry.RunningServer`."""
+    """Publish the address of a server that accepts connections, see `RunningServer`."""
     if claimed is None:
         return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
@@ -175,7 +175,7 @@ def publish_running_server(
 
 
 def open_home_store(home: Path) -> Store:
-    """The store that is wanted for this home: see `configured_store`. Raises `CannotStartError`."""
+    """Open the store of this home, see `configured_store`. Raises `CannotStartError`."""
     try:
         return open_store(configured_store(os.environ, read_environment(os.environ), home))
     except StoreError as error:
@@ -185,7 +185,7 @@ def open_home_store(home: Path) -> Store:
 def bind_server(
     config: RelayConfig | ApiConfig | DashboardConfig, role: str, *, shared: bool = False, listen: bool = True
 ) -> Listener:
-    """Bind a server's address, or take the socket that a supervisor has opened for it; see `bind`.
+    """Bind a server's address, or adopt a supervisor's socket; see `bind`.
 
     Raises `CannotStartError`: code 1 for TLS files, else 2.
     """
@@ -207,7 +207,7 @@ def bind_server(
 
 
 def trust_certificates(*certificates: str) -> ssl.SSLContext:
-    """Trust in these certificates, whoever issued them and whatever name they bear: they are our own.
+    """Build a context that trusts exactly these certificates of this host, whatever their issuer and host name.
 
     Raises `CannotStartError`, code 1.
     """
@@ -218,18 +218,18 @@ def trust_certificates(*certificates: str) -> ssl.SSLContext:
 
 
 def format_authority(host: str, port: int) -> str:
-    """`host:port` as it stands in a URL."""
+    """Return `host:port` for a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:
-    """Open everything, run it, and end the process with the right code."""
+    """Open the programs, run them, and exit with the right code."""
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
     try:
         opened = programs()
         log = _keep_log(opened)
-        gc.freeze()  # what lives as long as the process is no garbage, and a look through it keeps everybody waiting
+        gc.freeze()  # permanent objects are no garbage, and each collection over them would block the loop
         gc.enable()
         set_malloc_trim_threshold()
         code = run([*opened, *readiness_programs(opened, inner_url, os.environ)], runtime, handle=handle)
@@ -251,23 +251,22 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
 
 
 def set_malloc_trim_threshold() -> None:
-    """Have the C library keep about 1 MiB that was freed for what is asked for next.
+    """Let the C library keep about 1 MiB of freed memory for reuse.
 
-    glibc gives the kernel back whatever is free at the end of its heap, from 128 KiB on: a handful of pieces of 64 KiB
-    on their way through, and each piece that follows pays for new pages. How much it keeps it learns from the largest
-    mapping that was ever freed, mallopt(3).
+    glibc returns free memory at the end of its heap from 128 KiB on. A few pieces of 64 KiB in transit exceed that, and
+    each following piece pays for new pages. glibc derives the threshold from the largest freed mapping, mallopt(3).
     """
     bytes(MALLOC_KEEP_BYTES)
 
 
 def print_exit_reason(outcome: Exit) -> None:
-    """For `Program.on_exit`: why a core gave up, if it did."""
+    """Print why a core failed, if it did (for `Program.on_exit`)."""
     if outcome.code and outcome.reason:
         print(f"error: {outcome.reason}", file=sys.stderr, flush=True)
 
 
 def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
-    """What a server shows, None to serve plain. Raises `CannotStartError`, code 1."""
+    """Load a server's certificate; return None to serve without TLS. Raises `CannotStartError`, code 1."""
     if cert is None:
         return None
     try:
@@ -277,7 +276,7 @@ def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
 
 
 def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
-    """In the home of the first server, for `svc logs`."""
+    """Add a log file in the home of the first server, for `svc logs`."""
     for program in programs:
         if program.claim is not None:
             return add_log_file(program.services.logger, program.claim.home, program.claim.role)

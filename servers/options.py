@@ -1,4 +1,4 @@
-"""The command lines of the servers: options, and one clear line for a usage error. Help loads nothing else."""
+"""Command-line options of the servers, and one-line usage errors. Help loads nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 HELP = {"help_option_names": ["-h", "--help"]}
-INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop serves the signal
+INTERRUPTED = 130  # the shell's code for Ctrl-C, before a loop handles the signal
 NO_SSL = click.option("--no-ssl", is_flag=True, default=None, help="Serve without TLS even if a certificate is set.")
 LOG_FORMAT = click.option(
     "--log-format", help="Log format: text or json (one object per line).  [SVC_LOG_FORMAT; text]"
@@ -36,9 +36,9 @@ click.Context.formatter_class = HelpFormatter
 
 
 class ProgramCommand(click.Command):
-    """A command line whose usage errors are one line on standard error, like every other error; exit code 2.
+    """Command whose usage errors are one line on standard error, with exit code 2.
 
-    With `--version`.
+    It has `--version`.
     """
 
     def __init__(self, *args: Any, **extra: Any) -> None:
@@ -46,9 +46,9 @@ class ProgramCommand(click.Command):
         click.version_option(package_name="svc-relay", prog_name="svc-relay", message="%(prog)s %(version)s")(self)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and end the process."""
+        """Run, and exit the process."""
         extra["standalone_mode"] = False
-        gc.disable()  # what is loaded stays: a look for cycles in it finds none; `launch` goes on with them
+        gc.disable()  # loaded modules stay, so a collection would find nothing; `launch` enables it again
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:
@@ -61,7 +61,7 @@ class ProgramCommand(click.Command):
 
 
 def relay_options(command: Command) -> Command:
-    """The start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
+    """Add the start options of the relay (spec "Relay start options"), `--brand` and `--runtime`."""
     options = [
         click.option("--host", help="Address to listen on.  [RELAY_HOST; 0.0.0.0]"),
         _port("RELAY_PORT; 8767"),
@@ -87,7 +87,7 @@ def relay_options(command: Command) -> Command:
 
 
 def workers_option(command: Command) -> Command:
-    """Of a relay that has the process to itself."""
+    """Add `--workers`, for a relay in a process of its own."""
     kind = click.IntRange(1, 64)  # `svc_proto.relay_config.MAX_WORKERS`
     return click.option(
         "--workers", type=kind, help="Number of processes, see docs/howto/cluster.md.  [RELAY_WORKERS; 1]"
@@ -95,7 +95,7 @@ def workers_option(command: Command) -> Command:
 
 
 def dashboard_options(command: Command) -> Command:
-    """The start options of the dashboard, and `--runtime`."""
+    """Add the start options of the dashboard, and `--runtime`."""
     options = [
         click.option(
             "--host", help="Address to listen on; for other hosts, set a password.  [SVC_DASHBOARD_HOST; 127.0.0.1]"
@@ -111,7 +111,7 @@ def dashboard_options(command: Command) -> Command:
 
 
 def api_options(command: Command) -> Command:
-    """The start options of the API server, and `--runtime`."""
+    """Add the start options of the API server, and `--runtime`."""
     options = [
         click.option("--host", help="Address to listen on.  [API_SERVER_HOST; 127.0.0.1]"),
         _port("API_SERVER_PORT; 8642"),
@@ -127,7 +127,7 @@ def api_options(command: Command) -> Command:
 
 
 def exit_with_error(message: str, code: int) -> NoReturn:
-    """End the process with one line."""
+    """Exit the process with one line of text."""
     print(f"error: {message}", file=sys.stderr)
     sys.exit(code)
 
@@ -137,7 +137,7 @@ def _port(otherwise: str) -> Option:
 
 
 def _taken(command: Command, options: Sequence[Option]) -> Command:
-    """A command with these options, shown in this order, and `--runtime`."""
+    """Add options in this order, and `--runtime`, to a command."""
     for option in reversed(options):
         command = option(command)
     return runtime_option(command)

@@ -1,4 +1,4 @@
-"""The relay server: `python -m servers.relay`."""
+"""Command line of the relay server: `python -m servers.relay`."""
 
 from __future__ import annotations
 

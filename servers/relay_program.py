@@ -1,4 +1,4 @@
-"""The relay server, opened and bound."""
+"""Set-up of the relay server: settings, resources and program."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ from svc_proto.settings import S3Bucket
 
 __all__ = ["announce_relay", "read_relay_config", "relay_program"]
 
-GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")  # of the TUI channel, unless SVC_TUI_COMMAND names another
-STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # name the store, see `open_home_store`
+# for the TUI channel, unless SVC_TUI_COMMAND names another program
+GATEWAY = (sys.executable, "-P", "-m", "clients.gateway")
+STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # variables that name the store, see `open_home_store`
 
 
 def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
-    """The relay's settings, with those of `.env`. Raises `CannotStartError` with exit code 2."""
+    """Return the relay's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     options = {**options, **inherited_address(env, "relay")}
     env = read_environment(env)
     try:
@@ -75,13 +76,12 @@ def relay_program(
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
 ) -> Program:
-    """Everything a relay needs, opened and bound. Raises `CannotStartError`: code 1 for TLS files, else 2.
+    """Build the relay program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
-    `store` None opens the one that the environment names. `inner` is one more address, for programs on this host.
-    `claim` is that on the home; None makes it.
-    `on_ready` gets the configuration with the port that was really bound, and speaks in place of `announce_relay`. So
-    many
-    `servers`, this one included, share the process. `keys` are those that the API among them takes.
+    Without `store`, the store of the environment is opened. `inner` is a second listener, for programs on this host.
+    Without `claim`, the home is claimed here. `on_ready` gets the configuration with the bound port, in place of
+    `announce_relay`. `servers` is the number of servers in this process. `keys` are those that the API in this process
+    accepts.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     bind_it = partial(bind_server, config, "relay")
@@ -130,7 +130,7 @@ def relay_program(
 
 
 def announce_relay(config: RelayConfig) -> None:
-    """Say on standard error where the relay listens."""
+    """Print on standard error the address of the relay."""
     scheme = "https" if config.tls else "http"
     print(
         f"relay: {scheme}://{format_authority(config.host, config.port)} (WebSocket at /ws)",
@@ -140,7 +140,7 @@ def announce_relay(config: RelayConfig) -> None:
 
 
 def _trust(config: RelayConfig) -> PinnedTrust | None:
-    """The API's certificate may be one of the operator's own: then its key is what counts."""
+    """Return the trust in the API's pinned key, which may belong to a self-signed certificate."""
     if config.webapi_pin is None:
         return None
     trust = PinnedTrust()

@@ -1,7 +1,7 @@
-"""A relay as several processes on one host: who starts them, and what makes a relay one of them.
+"""A relay as several processes on one host: the supervisor, and the worker.
 
-They share a home, a port and a Redis: see docs/howto/cluster.md. The one that was started has the home, says where the
-relay is, writes its log, and serves nothing itself.
+They share a home, a port and a Redis: see docs/howto/cluster.md. The supervisor holds the home, publishes the relay's
+address, writes its log, and serves nothing itself.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ from svc_proto.relay_config import RelayConfig
 
 __all__ = ["WORKER_VARIABLE", "supervisor_program", "worker_programs"]
 
-WORKER_VARIABLE = "RELAY_WORKER"  # in the environment of a worker: "first" before anything is at the home, else "next"
-INSIDE = "RELAY_WORKER_INSIDE"  # the same: the port of the door for programs of this host, if there is one
+# variable of a worker: "first" for the worker that initializes the home, otherwise "next"
+WORKER_VARIABLE = "RELAY_WORKER"
+INSIDE = "RELAY_WORKER_INSIDE"  # variable of a worker: port of the listener for programs of this host, if any
 READY_LINE = "the worker is ready"
 REDIS = ("redis-server", "valkey-server")
+# Runs a program in a folder of its own until its input ends. A TERM reaches the whole process group, and ends only the
+# first `wait`.
 REDIS_WRAPPER_SCRIPT = """
 mkdir -m 700 "$0" 2>/dev/null || [ -O "$0" ] || exit 1
 exec 3<&0
@@ -57,8 +60,7 @@ wait $watch
 rm -f "$0/redis.sock"
 rmdir "$0"
 exit $code
-"""  # a program that ends with its input, in a folder of its own; a TERM is for all of the process group, and ends only
-# the first of the waits
+"""
 NO_REDIS = (
     "several workers need a Redis or Valkey between them: install redis-server or valkey-server, "
     "or name one that runs with SVC_CLUSTER_URL"
@@ -66,7 +68,7 @@ NO_REDIS = (
 
 
 def supervisor_program(config: RelayConfig, options: Mapping[str, object], runtime: str) -> Program:
-    """What starts the workers. Raises `CannotStartError`: code 1 for TLS files, else 2."""
+    """Build the supervisor of the workers. Raises `CannotStartError`: code 1 for TLS files, else 2."""
     redis = None if config.cluster is not None else next(filter(None, map(shutil.which, REDIS)), None)
     if config.cluster is None and redis is None:
         raise CannotStartError(NO_REDIS, code=2)
@@ -121,13 +123,13 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
 
 
 def worker_programs(config: RelayConfig) -> list[Program]:
-    """One of the relays, and what ends it with whoever started it. Raises `CannotStartError`."""
+    """Build a worker's relay, and the program that ends it with its supervisor. Raises `CannotStartError`."""
     first, inside = os.environ[WORKER_VARIABLE] == "first", os.environ[INSIDE]
     config = evolve(config, shares_home=True, begins=first)
     listener = bind_server(config, "relay", shared=True)
     try:
         inner = bind("127.0.0.1", int(inside), shared=True) if inside else None
-        own = bind("127.0.0.1", 0)  # where the other workers fetch the files that this one was told of
+        own = bind("127.0.0.1", 0)  # here the other workers fetch the files registered with this one
     except BindError as error:
         raise CannotStartError(str(error), code=2) from error
     config = evolve(config, node_url=config.node_url or f"http://{format_authority('127.0.0.1', own.address.port)}")
@@ -140,7 +142,7 @@ def worker_programs(config: RelayConfig) -> list[Program]:
 
 
 def _redis_job(program: str, folder: Path) -> WorkerSpec:
-    """A Redis that keeps nothing, for whoever may open its socket: nobody but us."""
+    """Return the job of a Redis without persistence, whose socket only this user may open."""
     settings = {
         "port": "0", "unixsocket": str(folder / "redis.sock"), "unixsocketperm": "600", "dir": str(folder), "save": "",
         "appendonly": "no", "daemonize": "no", "logfile": "",
@@ -152,7 +154,7 @@ def _redis_job(program: str, folder: Path) -> WorkerSpec:
 
 
 def _argv(options: Mapping[str, object]) -> tuple[str, ...]:
-    """The command line that says the same."""
+    """Return the equivalent command line."""
     words = [sys.executable, "-P", "-m", "servers.relay"]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

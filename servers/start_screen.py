@@ -1,6 +1,6 @@
-"""What somebody sees who starts the servers: a QR if it fits, how to pair, and where everything is, within 80 x 24.
+"""Terminal screen of a start: a QR if it fits, how to pair, and the addresses, within 80 x 24.
 
-A file or a journal is told how to pair and no more, and no code is made for it: it would keep what lets others in.
+In a file or journal there is only a line on pairing, and no code is created: a stored code could admit others.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc
 
 @frozen(kw_only=True)
 class StartScreen:
-    """The screen of a start: what is known before anything runs."""
+    """Screen of a start, with the values known before anything runs."""
 
     brand: Brand
-    dashboard: str | None  # its address; None: there is none
-    model: str | None  # what answers; None: there is no API
+    dashboard: str | None  # its address; None: no dashboard
+    model: str | None  # None: no API
     api_only_here: bool = False
 
     def show(self, news: Notify) -> None:
-        """The invite has come, or has not, or none was asked for."""
+        """Print the invite, why there is none, or only how to pair."""
         if news.event == "no invite":
             print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
             return

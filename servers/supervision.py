@@ -1,6 +1,7 @@
-"""What a supervisor such as systemd gives and is told: sockets that it has opened, and that the servers do well.
+"""Interface to a supervisor such as systemd: inherited sockets, and notifications of readiness and health.
 
-`sd_notify(3)` and `sd_listen_fds(3)`, which others speak, too. What is told when is in `svc_proto.cli.readiness_watch`.
+`sd_notify(3)` and `sd_listen_fds(3)`, which other supervisors implement, too. `svc_proto.cli.readiness_watch` decides
+when to notify.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NOTIFY_MESSAGES = {
 def readiness_programs(
     programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]
 ) -> list[Program]:
-    """What watches these servers for a supervisor, if there is one."""
+    """Build the program that notifies a supervisor of these servers; empty without a supervisor."""
     named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not named.startswith(("/", "@")):
         return []
@@ -50,9 +51,9 @@ def readiness_programs(
 
 
 def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
-    """The listening socket that was opened for this server of this process (`FileDescriptorName=relay`, say), if any.
+    """Return the inherited listening socket of this server (`FileDescriptorName=relay`, for example), if any.
 
-    Raises `OSError` for a descriptor that is none.
+    Raises `OSError` for a descriptor that is not a socket.
     """
     fd = _descriptor(env, role)
     if fd is None:
@@ -62,9 +63,9 @@ def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
 
 
 def inherited_address(env: Mapping[str, str], role: str) -> dict[str, object]:
-    """`host` and `port` of the socket that was opened for this server, as the options that they are; else nothing.
+    """Return `host` and `port` of the inherited socket of this server as options; empty without one.
 
-    Where a server listens decides what it asks for, so a setting that says otherwise does not count.
+    The address determines the required security, so it overrides a setting of another address.
     """
     fd = _descriptor(env, role)
     if fd is None:
@@ -75,7 +76,7 @@ def inherited_address(env: Mapping[str, str], role: str) -> dict[str, object]:
                 return {}
             address = plain_address(sock.getsockname())
     except OSError:
-        return {}  # whoever takes it says what is wrong with it
+        return {}  # `inherited_socket` reports the error
     return {"host": address.host, "port": address.port}
 
 

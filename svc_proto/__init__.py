@@ -1,6 +1,6 @@
 """The sans-IO core: facts in, commands out (ARCHITECTURE.md).
 
-The names that embedders may use: docs/reference/public-names.md.
+docs/reference/public-names.md lists the names that embedders may use.
 """
 
 from typing import TYPE_CHECKING

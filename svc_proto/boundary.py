@@ -1,4 +1,4 @@
-"""The boundary between a core and whatever runs it: two methods, no `async`, nothing but values.
+"""The boundary between a core and its runtime: two methods, no `async`, only values.
 
 The contract of a runtime, in six steps:
 
@@ -23,15 +23,15 @@ __all__ = ["Core"]
 
 
 class Core(Protocol):
-    """A program that decides: facts in, commands out."""
+    """A program without IO: facts in, commands out."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         """Advance time to `now`, then apply `fact` (None: only time has passed). Never raises."""
         ...
 
     def next_deadline(self) -> float | None:
-        """Monotonic seconds at which `handle(None, now)` is due, or None when nothing waits for time.
+        """Return the monotonic seconds at which `handle(None, now)` is due, or None without a deadline.
 
-        It is never late, but may be early: a deadline that was moved is found out by looking, and nothing happens then.
+        The result is never late, but may be early: after a deadline was moved, one call may have no effect.
         """
         ...

@@ -1,8 +1,8 @@
-"""What a core orders a runtime to do: immutable, comparable values, carried out in the order of the list.
+"""Commands of a core to its runtime: immutable, comparable values, carried out in the order of the list.
 
-Channel commands concern one channel and are answered by the channel's facts. Operations carry an `op` number and
-are answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` names the result's type.
-Each docstring says what answers it.
+Channel commands concern one channel and are answered by the channel's facts. Operations carry an `op` number and are
+answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` is the type of the result. Each docstring
+names the answer.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Level(IntEnum):
 
 @fast_frozen
 class Ready:
-    """The core has loaded what it needs: start accepting. Not answered."""
+    """The core has loaded its state: start accepting. Not answered."""
 
 
 @fast_frozen
 class Exit:
-    """The core's work is over: close what is left and end with `code`; `reason` is one line for people, or empty."""
+    """The core has finished: close all channels and end with `code`; `reason` is one line for people, or empty."""
 
     code: int
     reason: str = ""
@@ -91,7 +91,7 @@ class Exit:
 
 @fast_frozen
 class Log:
-    """A log record. `fields` are plain values; no secret is ever among them. Not answered."""
+    """A log record. `fields` are plain values and hold no secret. Not answered."""
 
     level: Level
     event: str
@@ -100,7 +100,7 @@ class Log:
 
 @fast_frozen
 class Notify:
-    """News for the program that runs the core, such as a fresh token: may hold what a log must not. Not answered."""
+    """An event for the program that runs the core, such as a fresh token: may hold secrets. Not answered."""
 
     event: str
     fields: Mapping[str, object]
@@ -113,8 +113,9 @@ class Notify:
 class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
 
-    What is `low_priority` may be told of with what leaves after it, if all of it left at once (decision 184): no later
-    than behind a `CloseWrite`, or before the first fact that comes 0.1 s after it, as of the moment of the fact before.
+    With `low_priority` the `Sent` may come together with that of later bytes, if all of them left at once (decision
+    184). The latest time is after a `CloseWrite`, or before the first fact that comes 0.1 s later, measured at the
+    moment of the fact before.
     """
 
     ch: ChannelId
@@ -133,7 +134,7 @@ class CloseWrite:
 class Abort:
     """Drop the channel now, unsent bytes included. Answered by `Closed`.
 
-    Behind a FIN that has left, what was sent is still delivered: a peer that reads slowly loses nothing by our going.
+    Bytes before a FIN that has left are still delivered, so a peer that reads slowly loses nothing.
     """
 
     ch: ChannelId
@@ -141,14 +142,14 @@ class Abort:
 
 @fast_frozen
 class PauseReading:
-    """Deliver no more `Received` or `ReadClosed` (one already under way excepted) until `ResumeReading`."""
+    """Deliver no more `Received` or `ReadClosed` (one already in progress excepted) until `ResumeReading`."""
 
     ch: ChannelId
 
 
 @fast_frozen
 class ResumeReading:
-    """Read on from a channel that was paused."""
+    """Resume reading from a paused channel."""
 
     ch: ChannelId
 
@@ -165,24 +166,24 @@ class Operation(Generic[T_co]):
     op: OperationId
 
     def accepts(self, result: object) -> bool:
-        """Whether `result` is of the answer's type."""
+        """Report whether `result` is of the answer's type."""
         return isinstance(result, self.answer)
 
     def undo(self, result: Any) -> Command | None:
-        """What gives back a result that came after everybody stopped waiting for it."""
+        """Return the command that releases a result which came after the wait had ended; None if none is needed."""
         return None
 
 
 @fast_frozen
 class Cancel:
-    """Give up an operation. It still gets exactly one answer: what it had, or `Failed` with `CANCELLED`."""
+    """Cancel an operation. It still gets exactly one answer: its result, or `Failed` with `CANCELLED`."""
 
     op: OperationId
 
 
 @fast_frozen
 class Connected:
-    """Result of `Connect`: where the channel leads, and the protocol that ALPN chose."""
+    """Result of `Connect`: the channel's peer, and the protocol that ALPN chose."""
 
     peer: Address
     alpn: str | None = None
@@ -210,16 +211,16 @@ class Connect(Operation[Connected]):
 
 @fast_frozen
 class TlsReloaded:
-    """Result of `ReloadTls`: the pins (wire core 10.8) of the keys that are shown now, one for each listener."""
+    """Result of `ReloadTls`: the pins (wire core 10.8) of the keys in use now, one for each listener."""
 
     pins: tuple[str, ...]
 
 
 @fast_frozen
 class ReloadTls(Operation[TlsReloaded]):
-    """Read the certificate and the key of every listener with TLS again, and show them to new connections.
+    """Read the certificate and the key of every listener with TLS again, and use them for new connections.
 
-    All listeners change or none does; connections that stand keep what they have. Without such listeners: no pins.
+    All listeners change or none does; open connections keep theirs. Without such listeners: no pins.
     """
 
     answer = TlsReloaded
@@ -245,14 +246,16 @@ class Spawn(Operation[Spawned]):
     """Start a child process whose input and output are channel `ch`; facts of `ch` follow the `Done`.
 
     With `terminal` the channel is a pseudo-terminal that the child, in a session of its own, has as its controlling
-    terminal. Without, it is the child's standard input and output, and its error output goes to channel `stderr` if
-    given, else nowhere. Of the runtime's own environment the child gets the variables that `inherited_env` names (with
-    a `*` at the end: all that begin so) and no others; `env` is added. `CloseWrite` closes the input; `Abort` closes
-    both ends without a signal. The channel ends with `Closed(ch, why, exit)` when the child has exited and what it
-    wrote before was delivered; after an `Abort` at once, and the runtime reaps the child whenever it exits.
+    terminal. Without, it is the child's standard input and output; the error output goes to channel `stderr` if given,
+    else nowhere. Of the runtime's environment the child inherits only the variables in `inherited_env` (with a `*` at
+    the end: a prefix); `env` is added.
 
-    With `detached` its output comes as it stands between the quotes of a JSON string (`strict_json.escaped`, of each
-    piece that is read): a terminal is read 4 KiB at a time, and the kernel fills it while the last piece is written so.
+    `CloseWrite` closes the input; `Abort` closes both ends without a signal. The channel ends with `Closed(ch, why,
+    exit)` when the child has exited and its output was delivered. After an `Abort` it ends at once, and the runtime
+    reaps the child when it exits.
+
+    With `detached` the output comes in the form between the quotes of a JSON string (`strict_json.escaped`, of each
+    piece that is read). A terminal is read 4 KiB at a time, and the kernel fills it while the last piece is written.
     """
 
     answer = Spawned
@@ -267,7 +270,7 @@ class Spawn(Operation[Spawned]):
     detached: bool = False
 
     def undo(self, result: Spawned) -> Command:
-        """Let go of it; a pseudo-terminal's child is hung up by that."""
+        """Release the child; the child of a pseudo-terminal receives SIGHUP by that."""
         return Abort(self.ch)
 
 
@@ -298,7 +301,7 @@ class ResizeTerminal:
 
 @fast_frozen
 class OpenedFile:
-    """Result of `OpenFile`: judge `real_path`, the path of what was really opened (no check-then-open race)."""
+    """Result of `OpenFile`. Check `real_path`, the path of the opened file, to avoid a check-then-open race."""
 
     handle: int
     real_path: str
@@ -335,7 +338,7 @@ class ReadFile(Operation[bytes]):
 class SendFile(Operation[int]):
     """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
 
-    Answered when the last byte has left, with the count written; `Sent` tells of each part. `Send` only after that.
+    Answered with the written count when the last byte has left; `Sent` reports each part. `Send` only after that.
     """
 
     answer = int
@@ -403,12 +406,15 @@ class DeleteBlob:
     path: str
 
 
-# A name of the next ones is relative to the state folder, or absolute and in one of the rooms that the program opened.
+# Names below are relative to the state folder, or absolute in one of the folders that the program permits.
 
 
 @fast_frozen
 class WriteFile(Operation[str]):
-    """Write a file of the state folder atomically, mode 0600, its folder made if missing. Result: its absolute path."""
+    """Write a file of the state folder atomically, mode 0600; create its folder if missing.
+
+    Result: its absolute path.
+    """
 
     answer = str
 
@@ -418,10 +424,10 @@ class WriteFile(Operation[str]):
 
 @fast_frozen
 class AppendFile(Operation[int]):
-    """Append to a file, made if missing, mode 0600, its folder too; then `head` takes the place of its first bytes.
+    """Append to a file, then replace its first bytes by `head`. File (mode 0600) and folder are created if missing.
 
-    All of `data` is appended or nothing, as when the disk is full. Result: the size of the file in bytes. Whoever has
-    the file open elsewhere sees it grow: this is for logs, and for formats that tell their length at the beginning.
+    All of `data` is appended or nothing, as when the disk is full. Result: the size of the file in bytes. Other readers
+    of the file see it grow, so this is for logs, and for formats that store their length at the beginning.
     """
 
     answer = int
@@ -433,9 +439,9 @@ class AppendFile(Operation[int]):
 
 @fast_frozen
 class SweepFolder(Operation[int]):
-    """Delete the files of a folder of the state folder last changed before epoch second `before`. Result: how many.
+    """Delete the files of a folder in the state folder that were last changed before `before` (epoch seconds).
 
-    Only those whose names begin with `prefix`.
+    Only those whose names begin with `prefix`. Result: their number.
     """
 
     answer = int
@@ -476,26 +482,25 @@ class EnsureSecret(Operation[bytes]):
 
 @fast_frozen
 class StoreRequest(Generic[T_co]):
-    """A named request to the store (never SQL): see `svc_proto.store_requests` for those there are."""
+    """A named request to the store (never SQL); `svc_proto.store_requests` has them."""
 
     answer: ClassVar[Any] = object
 
 
 @fast_frozen
 class Query(Operation[T_co]):
-    """Ask the store. Requests of one core are carried out in the order given."""
+    """Send a request to the store. Requests of one core are carried out in the order given."""
 
     request: StoreRequest[T_co]
 
     def accepts(self, result: object) -> bool:
-        """Whether `result` is of the type that the request names."""
+        """Report whether `result` is of the type that the request names."""
         return isinstance(result, self.request.answer)
 
 
 @fast_frozen
 class Compute(Operation[object]):
-    """Run blocking host work by name, in a worker thread. The runtime's table of names is in
-    `runtimes.host.compute`."""
+    """Run blocking host work by name in a worker thread; `runtimes.host.compute` has the table of names."""
 
     name: str
     args: tuple[object, ...] = ()

@@ -1,8 +1,8 @@
-"""What a runtime tells a core: everything that happened, as immutable, comparable values.
+"""Facts from a runtime to a core: immutable, comparable values, in the order of their events.
 
-A channel is anything that carries bytes over time. Channels that a peer opened have even numbers, given by the
-runtime; channels that the core opened have odd numbers, given by the core. A number is never used twice.
-An operation is an order with exactly one answer, `Done` or `Failed`; its number is given by the core.
+A channel is anything that carries bytes over time. Channels that a peer opened have even numbers, assigned by the
+runtime; channels that the core opened have odd numbers, assigned by the core. A number is never used twice. An
+operation is an order with exactly one answer, `Done` or `Failed`; the core assigns its number.
 
 Per channel the order is: `Accepted` (or the `Done` of its `Connect`), then any of `Received`, `Sent`, at most one
 `ReadClosed`, and `Closed` last, exactly once.
@@ -36,7 +36,7 @@ __all__ = [
     "Stopping",
 ]
 
-HTTP1, HTTP2 = "http/1.1", "h2"  # as ALPN calls them; what it has chosen "SHALL be definitive", RFC 7301 section 3.2
+HTTP1, HTTP2 = "http/1.1", "h2"  # ALPN names; the chosen one "SHALL be definitive", RFC 7301 section 3.2
 
 ChannelId = NewType("ChannelId", int)
 OperationId = NewType("OperationId", int)
@@ -51,7 +51,7 @@ class Address:
 
 
 class FailureKind(Enum):
-    """Why an operation failed, in words that mean the same on every loop and platform."""
+    """Reason of a failed operation, with the same meaning on every loop and platform."""
 
     NOT_FOUND = "not_found"
     DENIED = "denied"
@@ -69,7 +69,7 @@ class FailureKind(Enum):
 
 @fast_frozen
 class Failure:
-    """A failed effect as data. `detail` is for a log line and holds no secret."""
+    """A failed operation as data. `detail` is for a log line and holds no secret."""
 
     kind: FailureKind
     detail: str = ""
@@ -77,12 +77,12 @@ class Failure:
 
 @fast_frozen
 class Started:
-    """First fact of a core's life: the runtime is ready to carry out commands."""
+    """First fact of a core: the runtime is ready to carry out commands."""
 
 
 @fast_frozen
 class Accepted:
-    """A peer opened a channel to us. `tls` and `alpn` say what was negotiated before the first byte."""
+    """A peer opened a channel to us. `tls` and `alpn` are the results of the negotiation before the first byte."""
 
     ch: ChannelId
     peer: Address
@@ -101,7 +101,7 @@ class Received:
 
 @fast_frozen
 class ReadClosed:
-    """The peer will send no more (FIN); writing may go on."""
+    """The peer will send no more (FIN); writing may continue."""
 
     ch: ChannelId
 
@@ -118,8 +118,8 @@ class Sent:
 class Closed:
     """The channel is gone in both directions; `why` is free text for logs. No further fact names it.
 
-    `exit` is the exit status of the child process behind it, negative for the signal that ended it; None for a
-    channel that is no child, or one that was let go of.
+    `exit` is the exit status of the child process behind the channel, negative for a signal. It is None for a channel
+    without a child, or a released one.
     """
 
     ch: ChannelId
@@ -145,14 +145,14 @@ class Failed:
 
 @fast_frozen
 class Stopping:
-    """Someone asked the process to stop: finish within `grace` seconds, then `Exit`."""
+    """The process has to stop: finish within `grace` seconds, then `Exit`."""
 
     grace: float
 
 
 @fast_frozen
 class Reloading:
-    """Someone asked the process (SIGHUP) to read again what may change while it runs: certificates and keys."""
+    """Certificates and keys, which may change while the process runs, are to be read again (SIGHUP)."""
 
 
 Fact: TypeAlias = Started | Accepted | Received | ReadClosed | Sent | Closed | Done | Failed | Stopping | Reloading

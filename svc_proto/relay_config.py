@@ -1,7 +1,7 @@
-"""The relay's configuration as one parsed value. Text comes in (environment, options); nothing here reads either.
+"""Configuration of the relay as one parsed value. Callers pass the text (environment, options); nothing is read here.
 
 Names, defaults and meanings are those of SPEC.md "Relay environment variables" and "Relay start options". An option
-beats its variable. An empty variable counts as unset.
+overrides its variable. An empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ __all__ = [
     "parse_relay_config",
 ]
 
-PUBLIC_ROUTE = "public-route"  # file of the service home that is there once an invite has led here from outside
-WEBAPI_URL = "http://localhost:8642"  # unless it is said otherwise (spec "Relay environment variables")
+PUBLIC_ROUTE = "public-route"  # file of the service home that exists once an invite had a public route
+WEBAPI_URL = "http://localhost:8642"  # default (spec "Relay environment variables")
 MAX_WORKERS = 64  # processes of one relay on one host
-LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # where the proxies are that are believed, unless others are named
+LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # default of the trusted proxies
 
 
 class SessionPolicy(Enum):
-    """What a session may change by `PATCH /sessions`. A channel that its pairing withheld it can take under none."""
+    """Permitted changes by `PATCH /sessions`. A channel withheld by the pairing is never permitted."""
 
-    OPEN = "open"  # SPEC.md: anything of anybody
-    AS_PAIRED = "as-paired"  # its own, from now on for as long as its pairing gave
-    REDUCE_ONLY = "reduce-only"  # its own, and only to less
+    OPEN = "open"  # SPEC.md: all values of all sessions
+    AS_PAIRED = "as-paired"  # only its own session, up to what the pairing granted, counted from now
+    REDUCE_ONLY = "reduce-only"  # only its own session, and only reductions
 
 
 class LocalTrustPolicy(Enum):
-    """What makes a caller a program of this host: being there, or showing the local secret as well."""
+    """Criterion for a caller on this host: its address alone, or the local secret as well."""
 
     ADDRESS = "address"
     SECRET = "secret"
@@ -53,7 +53,7 @@ class LocalTrustPolicy(Enum):
 
 @fast_frozen
 class ApiAddress:
-    """Where the API server is."""
+    """Address of the API server."""
 
     host: str
     port: int
@@ -62,7 +62,7 @@ class ApiAddress:
 
 @fast_frozen(kw_only=True)
 class RelayConfig:
-    """Everything that the relay was told at its start. Sizes and times in the unit that the name ends in."""
+    """Start configuration of the relay. Names end in the unit of a size or time."""
 
     host: str = "0.0.0.0"
     port: int = 8767
@@ -72,15 +72,15 @@ class RelayConfig:
     webapi_url: str = WEBAPI_URL
     home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
     config_path: str = "~/.svc/config.yaml"
-    workspace: str = "~/.svc/workspace"  # files under it may be fetched, as under the next
+    workspace: str = "~/.svc/workspace"  # files under it may be downloaded, as under the next
     temp_dir: str = "/tmp"  # of the system
-    store_files: tuple[str, ...] = ()  # of a store that was named; no phone may fetch them
+    store_files: tuple[str, ...] = ()  # of a configured store; phones may not download them
     user_home: str = "~"  # of the person who runs the relay
     log_level: Level = Level.INFO
     log_json: bool = False
     terminal_shell: str | None = None
     user_shell: str | None = None  # of the person who runs the relay
-    terminal_env: tuple[str, ...] = ()  # variables that terminals and gateways get beside the usual ones
+    terminal_env: tuple[str, ...] = ()  # variables that terminals and gateways inherit besides the usual ones
     terminal_tmux: bool = True  # keep terminals in tmux sessions, where tmux is installed
     profile_discovery: bool = True
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
@@ -88,29 +88,29 @@ class RelayConfig:
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
     local_trust: LocalTrustPolicy | None = None  # None: the address, until there is a proxy in front
     allow_insecure_api_bearer: bool = False
-    hide_typed_text: bool = False  # what the agent types stays out of the record of its commands
+    hide_typed_text: bool = False  # text typed by the agent is left out of the command record
     media_max_size_mb: int = 100
     media_ttl_seconds: int = 86_400
     media_lru_cap: int = 500
     media_allowed_roots: tuple[str, ...] = ()
-    media_store: S3Bucket | str | None = None  # of all nodes, a folder if it is text; None: each keeps its uploads
+    media_store: S3Bucket | str | None = None  # of all nodes, text is a folder; None: each node keeps its uploads
     max_session_ttl: float | None = None  # s; None: no maximum
     session_policy: SessionPolicy = SessionPolicy.OPEN
     brand: Brand = SVC
-    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
-    api_key: str = field(default="", repr=False)  # as it was when this was read, see `peers.host_api`
-    key_in_environment: bool = False  # which then goes before the files
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: programs of this host only
+    api_key: str = field(default="", repr=False)  # as it was when this was read, see `service_clients`
+    key_in_environment: bool = False  # and then overrides the files
     api_host: str | None = None
     api_port: int | None = None
-    api_tls: bool = False  # the API server of this host was given a certificate
-    webapi_inside: str | None = None  # where this host's own programs find the API; None: at `webapi_url`
-    inside: str | None = None  # where they find the relay; None: where it listens
-    webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust decides
-    cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
-    node_url: str = ""  # where the others of them reach this one; empty: nowhere
+    api_tls: bool = False  # the API server of this host has a certificate
+    webapi_inside: str | None = None  # address of the API for programs of this host; None: `webapi_url`
+    inside: str | None = None  # address of the relay for them; None: where it listens
+    webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust store decides
+    cluster: RedisAddress | None = None  # shared Redis of all nodes; None: a single process
+    node_url: str = ""  # address of this node for the others; empty: none
     workers: int = 1  # processes of this relay on this host
-    shares_home: bool = False  # it is one of several, which have one home
-    begins: bool = True  # it is the first on its home since nobody was: it puts down what the others find there
+    shares_home: bool = False  # several processes share this home
+    begins: bool = True  # the first process on its home: it creates the shared state
     voice: VoiceConfig = field()
 
     @voice.default
@@ -127,12 +127,12 @@ class RelayConfig:
 
     @property
     def tls(self) -> bool:
-        """Whether the relay serves TLS."""
+        """Report whether the relay serves TLS."""
         return self.ssl_cert is not None and self.ssl_key is not None
 
     @property
     def api_url(self) -> str:
-        """Where the relay, and the programs that it starts, find the API server."""
+        """Address of the API server for the relay, and for the programs that it starts."""
         return self.webapi_inside or self.webapi_url
 
     @property
@@ -144,8 +144,11 @@ class RelayConfig:
         return ApiAddress(found.host, found.port or (443 if found.tls else 8642), found.tls)
 
     def local_trust_policy(self, *, public_route: bool) -> LocalTrustPolicy:
-        """What counts, if an invite has led here from outside or not."""
-        asked = self.trusted_proxies or public_route or self.shares_home  # the others would not hear of a route
+        """Return the policy in force: as configured, else the secret if requests may come from outside.
+
+        That is with trusted proxies, with a public route, or with several processes on one home.
+        """
+        asked = self.trusted_proxies or public_route or self.shares_home  # other processes would not notice a new route
         by_itself = LocalTrustPolicy.SECRET if asked else LocalTrustPolicy.ADDRESS
         return self.local_trust or by_itself
 
@@ -165,11 +168,10 @@ def parse_relay_config(
     user_home: str | None = None,
     store_files: Sequence[str] = (),
 ) -> RelayConfig:
-    """Read the settings of the relay from an environment and from start options (None or absent: not given).
+    """Parse the settings of the relay from an environment and from start options (None or absent: not given).
 
     Options: `host`, `port`, `no_ssl`, `shell`, `webapi_url`, `log_level`, `log_format`, `config`, `brand`,
-    `allow_insecure_api_key`, `local_trust`, `root_path`, `workers`.
-    Raises `ConfigError`.
+    `allow_insecure_api_key`, `local_trust`, `root_path`, `workers`. Raises `ConfigError`.
     """
     source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     cert, key = source.certificate("RELAY_SSL_CERT", "RELAY_SSL_KEY")

@@ -1,6 +1,6 @@
-"""Reading settings: text comes in (environment, start options), checked values go out. An option beats its variable.
+"""Parsing of settings: text from the environment and start options to checked values. An option overrides its variable.
 
-An empty variable counts as unset. Every error names the variable or option and says what it must be.
+An empty variable counts as unset. Every error names the variable or option and the required form.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
 
 class ConfigError(ValueError):
-    """A setting cannot be used. The message names the variable or option and says what it must be."""
+    """A setting is unusable. The message names the variable or option and the required form."""
 
 
 @fast_frozen
 class HttpAddress:
-    """Where an HTTP server is."""
+    """Address of an HTTP server."""
 
     host: str
-    port: int | None  # None: not said
+    port: int | None  # None: not given
     tls: bool
 
 
 @fast_frozen
 class RedisAddress:
-    """Where a Redis or Valkey is, or Sentinels that say where, and who we are there."""
+    """Address of a Redis or Valkey, or of Sentinels that report it, with our credentials."""
 
     host: str = ""  # the path of a Unix socket if it begins with a slash
     port: int = 6379
@@ -54,25 +54,25 @@ class RedisAddress:
     user: str = ""
     password: str = field(default="", repr=False)
     db: int = 0
-    sentinels: tuple[tuple[str, int], ...] = ()  # hosts and ports; empty: it is at `host`
-    master: str = ""  # what it is called there
+    sentinels: tuple[tuple[str, int], ...] = ()  # hosts and ports; empty: the server is at `host`
+    master: str = ""  # name of the server at the Sentinels
     sentinel_user: str = ""
     sentinel_password: str = field(default="", repr=False)
 
 
 @fast_frozen
 class S3Bucket:
-    """A store that is compatible with S3: where objects are, and who we are there."""
+    """An S3-compatible store: address of our folder, and our credentials."""
 
-    url: str  # of the folder of ours, without a slash at its end
+    url: str  # of our folder, without a slash at its end
     region: str
     key: str
     secret: str = field(repr=False)
-    token: str = field(default="", repr=False)  # of credentials that end soon
+    token: str = field(default="", repr=False)  # of temporary credentials
 
 
 def http_address(url: str) -> HttpAddress | None:
-    """The parts of an http:// or https:// URL with a host and without a password; None for anything else."""
+    """Return the parts of an http:// or https:// URL with a host and without a password; None for anything else."""
     try:
         parts = urlsplit(url)
         host, port, scheme = parts.hostname or "", parts.port, parts.scheme
@@ -85,27 +85,27 @@ def http_address(url: str) -> HttpAddress | None:
 
 @fast_frozen
 class SettingsSource:
-    """One environment, and the start options that were given (`None` ones left out)."""
+    """An environment, and the given start options (without those that are `None`)."""
 
     env: Mapping[str, str]
     options: Mapping[str, object]
 
     def option(self, name: str) -> object:
-        """A start option as it was given, or None."""
+        """Return a start option as it was given, or None."""
         return self.options.get(name)
 
     def named(self, variable: str, option: str | None) -> tuple[str, str | None]:
-        """What the setting is called in a message, and its text."""
+        """Return the setting's name for messages, and its text."""
         if option is not None and option in self.options:
             return f"--{option.replace('_', '-')}", str(self.options[option])
         return variable, self.env.get(variable, "").strip() or None
 
     def text(self, variable: str, option: str | None) -> str | None:
-        """Text; None if it is not set."""
+        """Return text; None if unset."""
         return self.named(variable, option)[1]
 
     def integer(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
-        """A whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`."""
         name, text = self.named(variable, option)
         if text is None:
             return default
@@ -115,16 +115,16 @@ class SettingsSource:
         return int(text)
 
     def port(self, variable: str, option: str | None, default: int) -> int:
-        """A port; 0 picks a free one."""
+        """Return a port; 0 picks a free one."""
         return self.integer(variable, default, low=0, high=65_535, option=option)
 
     def duration(self, variable: str) -> float | None:
-        """Seconds; None for 0 or unset."""
+        """Return seconds; None for 0 or unset."""
         value = self.integer(variable, 0, low=0, high=int(MAX_SECONDS))
         return float(value) or None
 
     def boolean(self, variable: str, *, default: bool = False) -> bool:
-        """0 or 1, in the usual spellings."""
+        """Return 0 or 1, in the usual spellings, as a boolean."""
         text = (self.env.get(variable) or "").strip().lower()
         if not text:
             return default
@@ -133,7 +133,7 @@ class SettingsSource:
         return text in TRUE_WORDS
 
     def prefix(self, variable: str) -> str:
-        """The path under which a proxy serves a server, such as `/relay`; empty: it has a name or port of its own."""
+        """Return the path under which a proxy serves a server, such as `/relay`; empty: its own name or port."""
         name, text = self.named(variable, "root_path")
         path = (text or "").rstrip("/")
         if path and (not _PREFIX.fullmatch(path) or len(path) > MAX_PREFIX):
@@ -141,7 +141,7 @@ class SettingsSource:
         return path
 
     def level(self, variable: str, option: str) -> Level:
-        """A log level."""
+        """Return a log level."""
         name, text = self.named(variable, option)
         try:
             return Level[(text or "INFO").upper()]
@@ -149,11 +149,11 @@ class SettingsSource:
             raise ConfigError(f"{name} must be DEBUG, INFO, WARNING or ERROR, not {text!r}") from None
 
     def json_log(self) -> bool:
-        """Whether log records are to be JSON, one object a line."""
+        """Report whether log records are to be JSON, one object a line."""
         return self.choice("SVC_LOG_FORMAT", "log_format", ("text", "json")) == "json"
 
     def url(self, variable: str, option: str | None, default: str) -> str:
-        """An http:// or https:// URL without a slash at its end."""
+        """Return an http:// or https:// URL without a slash at its end."""
         name, text = self.named(variable, option)
         url = (text or default).rstrip("/")
         if url and http_address(url) is None:
@@ -161,14 +161,14 @@ class SettingsSource:
         return url
 
     def shell(self, variable: str, option: str) -> str | None:
-        """An absolute path of a program."""
+        """Return an absolute path of a program."""
         name, text = self.named(variable, option)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{name} must be an absolute path, not {text!r}")
         return text
 
     def certificate(self, cert: str, key: str) -> tuple[str | None, str | None]:
-        """The paths of a certificate and its key; `no_ssl` does without. Both or none."""
+        """Return the paths of a certificate and its key, both or none; none with the option `no_ssl`."""
         if self.option("no_ssl") is True:
             return None, None
         paths = self.text(cert, None), self.text(key, None)
@@ -177,25 +177,25 @@ class SettingsSource:
         return paths
 
     def command(self, variable: str) -> tuple[str, ...]:
-        """A command line, split as a shell does; empty if unset."""
+        """Return a command line, split as a shell does; empty if unset."""
         try:
             return tuple(shlex.split(self.env.get(variable) or ""))
         except ValueError:
             raise ConfigError(f"{variable} must be a command line with matching quotes") from None
 
     def choice(self, variable: str, option: str | None, allowed: Sequence[str]) -> str | None:
-        """One of these words; None if it is not set."""
+        """Return one of the allowed words; None if unset."""
         name, text = self.named(variable, option)
         if text not in (None, *allowed):
             raise ConfigError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {text!r}")
         return text
 
     def split_list(self, variable: str, default: str = "", separator: str = ",") -> tuple[str, ...]:
-        """What stands between commas, or whatever separates it, without the blanks around it."""
+        """Return the parts between separators, without the blanks around them."""
         return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
 
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
-        """Addresses and networks with commas between them."""
+        """Return addresses and networks, separated by commas."""
         parts = self.split_list(variable, default)
         for part in parts:
             try:
@@ -206,7 +206,7 @@ class SettingsSource:
         return parts
 
     def names(self, variable: str) -> tuple[str, ...]:
-        """Names of environment variables with commas or spaces between them; a `*` at the end of one: all of these."""
+        """Return names of environment variables, separated by commas or spaces; a `*` at the end marks a prefix."""
         names = tuple((self.env.get(variable) or "").replace(",", " ").split())
         for name in names:
             if not name.removesuffix("*").isidentifier():
@@ -214,7 +214,7 @@ class SettingsSource:
         return names
 
     def pairing_code(self, variable: str) -> str | None:
-        """A pairing code."""
+        """Return a pairing code."""
         text = self.text(variable, None)
         if text is None:
             return None
@@ -223,7 +223,7 @@ class SettingsSource:
         return text.upper()
 
     def absolute_paths(self, variable: str, separator: str) -> tuple[str, ...]:
-        """Absolute paths with `separator` between them."""
+        """Return absolute paths, separated by `separator`."""
         roots = self.split_list(variable, separator=separator)
         for root in roots:
             if not root.startswith("/"):
@@ -231,14 +231,14 @@ class SettingsSource:
         return roots
 
     def absolute_path(self, variable: str) -> str | None:
-        """One absolute path."""
+        """Return an absolute path."""
         text = self.text(variable, None)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
         return text
 
     def metrics_token(self) -> str:
-        """What a monitor shows; empty: none is asked for, and only programs of this host may look."""
+        """Return the token of a monitor; empty: no token, and access for programs of this host only."""
         token = self.text("SVC_METRICS_TOKEN", None) or ""
         if token and (len(token) < MIN_TOKEN or not is_printable_ascii(token)):
             text = f"at least {MIN_TOKEN} characters, all of them printable ASCII without spaces"
@@ -246,7 +246,7 @@ class SettingsSource:
         return token
 
     def brand(self, variable: str, option: str) -> Brand:
-        """A brand by its name."""
+        """Return a brand by its name."""
         name, text = self.named(variable, option)
         brand = BRANDS.get((text or "svc").lower())
         if brand is None:
@@ -254,11 +254,11 @@ class SettingsSource:
         return brand
 
     def redis(self, variable: str) -> RedisAddress | None:
-        """Where the cluster's Redis is: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; None: there is none.
+        """Return the address of the cluster's Redis; None if unset.
 
-        Or unix://USER:PASSWORD@/PATH?db=DB, or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DB with the
-        options sentinel_username and sentinel_password, and rediss+sentinel:// for TLS with both, as clients of Redis
-        have it.
+        Forms: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; unix://USER:PASSWORD@/PATH?db=DB; or
+        redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DB with the options sentinel_username and
+        sentinel_password, and rediss+sentinel:// for TLS with both, as in clients of Redis.
         """
         text = self.text(variable, None)
         if text is None:
@@ -273,7 +273,7 @@ class SettingsSource:
         return found
 
     def media_store(self, variable: str) -> S3Bucket | str | None:
-        """Where the uploads of all nodes are: file:///FOLDER, or s3://BUCKET/PREFIX; None: at each by itself."""
+        """Return the shared upload store: file:///FOLDER, or s3://BUCKET/PREFIX; None: each node has its own."""
         text = self.text(variable, None)
         if text is None:
             return None
@@ -323,7 +323,7 @@ def _redis_address(url: str, usual: int = 6379) -> RedisAddress | None:
 
 
 def _sentinel_address(url: str) -> RedisAddress | None:
-    """Several hosts are no URL (RFC 3986), so each is read as that of one."""
+    """Parse an address with several hosts, each as a URL of its own: together they are no URL (RFC 3986)."""
     scheme, _, rest = url.partition("://")
     place, _, options = rest.partition("?")
     authority, _, path = place.partition("/")

@@ -1,6 +1,6 @@
-"""The requests a core may make of the store: named, typed, never SQL.
+"""Requests of a core to the store: named, typed, never SQL.
 
-A runtime answers each one in the order given, and `Done` means that the change will be there after a crash.
+A runtime answers each one in the order given, and `Done` means that the change survives a crash.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["DeleteSession", "LoadSessions", "CheckStore", "SaveSession"]
 
 @fast_frozen
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
-    """All session records that were saved and not deleted; with a hash that of this token, if there is one."""
+    """All session records that were saved and not deleted; with `token_hash` only that one, if it exists."""
 
     answer = tuple
 
@@ -24,7 +24,7 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
 
 @fast_frozen
 class CheckStore(StoreRequest[None]):
-    """Ask nothing of the store but an answer, if it would answer anything."""
+    """Check that the store answers."""
 
     answer = type(None)
 
@@ -33,7 +33,7 @@ class CheckStore(StoreRequest[None]):
 class SaveSession(StoreRequest[None]):
     """Create or replace the record under `token_hash` (SHA-256 hex of the token).
 
-    `again` replaces one that was there: if it is gone it stays so, and the failure is `NOT_FOUND`.
+    With `again` only an existing record is replaced; otherwise the failure is `NOT_FOUND`.
     """
 
     answer = type(None)

@@ -1,4 +1,4 @@
-"""The version that the servers report and clients store."""
+"""Version that the servers report and clients store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The voice side's part of the relay's configuration, as one parsed value (wire terminal-voice 4.1, 4.8, 6.9, 6.12).
+"""Voice configuration of the relay as one parsed value (wire terminal-voice 4.1, 4.8, 6.9, 6.12).
 
-Keys of providers are variables too. They are looked for in the environment and in `.env` of the service home, never in
-a request, and show in no `repr`.
+Provider keys are variables too. They come from the environment and from `.env` of the service home, never from a
+request, and appear in no `repr`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ SLOW_TOOLS = ("cron", "desktop_", "browser", "execute_code", "terminal", "spawn"
 
 @fast_frozen
 class ProviderEndpoint:
-    """What is known of a vendor: where it is, without a slash at the end, and all names of its key, in the order in
-    which they are looked for (wire 3.5, 4.10, 6.11).
+    """Endpoint of a vendor: its address without a slash at the end, and the names of its key.
+
+    Keys are searched in that order (wire 3.5, 4.10, 6.11).
     """
 
     name: str
@@ -51,12 +52,12 @@ class ProviderEndpoint:
 
     @property
     def suggested_variable(self) -> str:
-        """Which of its keys an operator without any is told to set."""
+        """Variable that an operator without a key is advised to set."""
         return f"{self.name.upper()}_API_KEY"
 
     @property
     def url_variable(self) -> str:
-        """With which an operator says that it is somewhere else."""
+        """Variable by which an operator replaces the address."""
         return f"{self.name.upper()}_{'REALTIME' if self.url.startswith('wss:') else 'BASE'}_URL"
 
 
@@ -85,7 +86,7 @@ PROVIDER_ENDPOINTS = (
     DEEPINFRA_ENDPOINT,
 )
 KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in PROVIDER_ENDPOINTS for key in vendor.keys))
-URL_VARIABLES = tuple(vendor.url_variable for vendor in PROVIDER_ENDPOINTS)  # the operator's to say, never a caller's
+URL_VARIABLES = tuple(vendor.url_variable for vendor in PROVIDER_ENDPOINTS)  # set by the operator, never by a caller
 
 
 def _below(name: str) -> Any:
@@ -94,13 +95,13 @@ def _below(name: str) -> Any:
 
 @fast_frozen(kw_only=True)
 class VoiceConfig:
-    """Everything that the voice side was told at its start. Paths are absolute when they come from `servers`."""
+    """Start configuration of the voice side. Paths are absolute when they come from `servers`."""
 
     home: str = "~/.svc-relay"  # of what the relay owns: its voice settings, recordings, event logs
     service_home: str = "~/.svc"  # holds `.env`
     config_path: str = "~/.svc/config.yaml"  # the agent's; `profiles/<name>/config.yaml` beside it
     webapi_url: str = "http://localhost:8642"
-    api_key: str = field(default="", repr=False)  # of the API server, as of `RelayConfig`
+    api_key: str = field(default="", repr=False)  # of the API server, as in `RelayConfig`
     key_in_environment: bool = False
     brand: Brand = SVC
     output_path: str = _below("config.yaml")  # the file with the relay's own `voice_output:`
@@ -109,9 +110,9 @@ class VoiceConfig:
     lab_runs: str = _below("realtime-voice-runs")
     agent_runs: str = _below("realtime-agent-runs")
     resume_ttl: float = 30.0  # s that a detached session is kept
-    detached_max: float = 360.0  # s, the same while a run of its agent goes on
+    detached_max: float = 360.0  # s, the same while a run of its agent continues
     background_max: float = 300.0  # s of a run in the background, from its beginning
-    slow_tools: tuple[str, ...] = SLOW_TOOLS  # parts of the names of tools that are known to take long
+    slow_tools: tuple[str, ...] = SLOW_TOOLS  # parts of the names of tools that usually take long
     options_cache: float = 600.0  # s that discovered voices are kept; 0: not at all
     variables: Mapping[str, str] = field(factory=dict, repr=False)  # keys, addresses and settings, from the environment
 
@@ -121,13 +122,13 @@ class VoiceConfig:
         files = (self.output_path, self.realtime_path, self.config_path)
         parents = (path.rpartition("/")[0] for path in files)
         folders = dict.fromkeys((self.home, self.output_runs, self.lab_runs, self.agent_runs, *parents))
-        return tuple(folder for folder in folders if folder)  # nobody gives away the root of the file system
+        return tuple(folder for folder in folders if folder)  # the root of the file system is never exposed
 
 
 def parse_voice_config(
     source: SettingsSource, *, service_home: str, config_path: str, webapi_url: str, api_key: str, brand: Brand
 ) -> VoiceConfig:
-    """Read the voice side's settings. Raises `ConfigError`."""
+    """Parse the settings of the voice side. Raises `ConfigError`."""
     home = (
         source.absolute_path("SVC_RELAY_HOME")
         or source.absolute_path("HERMES_RELAY_HOME")

@@ -38,7 +38,7 @@ from tests.support.scenario_plan import (
 )
 from tests.support.text_rules import hold_sentences
 
-settings.register_profile(  # without what depends on how busy the machine is
+settings.register_profile(  # without checks that depend on the load of the machine
     "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
@@ -48,7 +48,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 enforce_immutability()  # of values, at run time too
 hold_sentences()
 
-# Under nohup, or behind a shell's `&`, these are ignored, and every program that a test starts would inherit that.
+# Under nohup, or a shell's `&`, these signals are ignored, and every program that a test starts would inherit that.
 for number, handler in (
     (signal.SIGHUP, signal.SIG_DFL),
     (signal.SIGQUIT, signal.SIG_DFL),
@@ -59,9 +59,9 @@ for number, handler in (
 
 HERE = Path(__file__).parent
 SIMULATOR = "sim"
-NODES = "nodes"  # the same, where a relay is three
+NODES = "nodes"  # the simulator with three nodes for each server
 VIRTUAL = (SIMULATOR, NODES)
-ALIAS = "anyio"  # of it
+ALIAS = "anyio"  # another name of `asyncio`
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
 # the host on a bare selector, for the stories that `ScenarioEnvironments.ALL` names and for the adapters' own tests
 BARE = "threads"
@@ -78,7 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse loops that are none; have the law alone if that is wanted."""
+    """Refuse unknown loops, and disable the fast paths with `--law`."""
     if config.getoption("law"):
         from fuzz.reference_parsers import disable_fast_paths
 
@@ -94,12 +94,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def full(pytestconfig: pytest.Config) -> bool:
-    """Whether a story is to be told at its greatest length."""
+    """Report whether tests run at their greatest length."""
     return bool(pytestconfig.getoption("full"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run on each loop what takes the name of one."""
+    """Parametrize the tests with a loop fixture by their loops."""
     if "runtime" in metafunc.fixturenames:
         loops = [name for name in loops_of(metafunc) if name not in VIRTUAL]
         metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
@@ -108,7 +108,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select the suite that the options ask for."""
+    """Select the suite that the options request."""
     full, rest = config.getoption("full"), config.getoption("rest")
     named = set[Path]() if rest else _named_paths(config)
     kept, left_out = list[pytest.Item](), list[pytest.Item]()
@@ -130,26 +130,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Search for no garbage while millions of objects are made that stay; begin where no other worker begins."""
+    """Disable garbage collection while millions of lasting objects are made; a worker imports its share of files."""
     gc.disable()
     if worker := getattr(session.config, "workerinput", None):
         import_share(session.config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
 
 def pytest_collection_finish() -> None:
-    """Nor among them later; to look for what little of them is garbage already would cost a second."""
+    """Freeze these objects: a search for the little garbage among them would cost a second."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Where a worker of pytest-xdist runs: tell what is printed, one report of a test that passed in place of three.
+    """Report a passed test with one report in place of three, in a worker of pytest-xdist.
 
-    Each report is pickled, sent and read, which costs more than many a test does.
+    Each report is pickled, sent and read, which costs more than many a test.
     """
     options = item.config.option
     if not hasattr(item.config, "workerinput"):
-        return None  # reports stay here
+        return None  # reports are not sent
     if getattr(options, "costs", False) or getattr(options, "xmlpath", None) or options.durations:
         return None  # each phase is of interest
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
@@ -164,18 +164,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
     """Import each `count`th file of tests, from `number` on, before all are collected.
 
-    In a fresh clone pytest has to rewrite the asserts of each, which is two thirds of a collection. So each worker
-    does it for some, and finds what the others have made of the rest.
+    In a fresh clone pytest has to rewrite the asserts of each file, which is two thirds of a collection. Each worker
+    does so for a share of the files, and loads the results of the others.
     """
     named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     files = [file for path in named for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
     for file in files[number::count]:
-        with suppress(Exception, pytest.skip.Exception):  # it is told when the file is collected
+        with suppress(Exception, pytest.skip.Exception):  # collection reports the error
             import_module(".".join(file.relative_to(HERE.parent).with_suffix("").parts))
 
 
 def loops_of(metafunc: pytest.Metafunc) -> list[str]:
-    """The loops of a test, the simulator's last; one loop in the short suite."""
+    """Return the loops of a test, the simulator's last; one loop in the short suite."""
     config = metafunc.config
     folder, _, module = metafunc.module.__name__.rpartition(".")
     test = metafunc.function.__name__
@@ -205,7 +205,7 @@ def _planned(folder: str, module: str, test: str) -> list[str]:
 
 
 def _named_paths(config: pytest.Config) -> set[Path]:
-    """The files and folders of tests/ that the command line names."""
+    """Return the files and folders of tests/ that the command line names."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         return set()
     paths = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]

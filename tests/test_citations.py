@@ -25,12 +25,12 @@ _DECISION = re.compile(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)\b")
 
 
 def sections(text: str) -> set[str]:
-    """The numbers of a page's headings."""
+    """Return the numbers of a page's headings."""
     return set(re.findall(rf"^#+ ({_NUMBER})\.? ", text, re.MULTILINE))
 
 
 def headings(text: str) -> set[str]:
-    """The words of a page's headings, without what stands in brackets."""
+    """Return the words of a page's headings, without text in brackets."""
     return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
 
 
@@ -47,7 +47,7 @@ _LINK = re.compile(r"\[(?:decision )?(\d+)\]\((?:[^)]*/)?(\d{4}-[^)]+\.md)\)")
 
 
 def dangling(text: str) -> list[str]:
-    """The citations in a text that lead nowhere. Comments are wrapped: a line's end and its `#` count as a blank."""
+    """Return the citations without a target. Comments are wrapped: a line's end and its `#` count as a blank."""
     text = re.sub(r"\s*\n\s*(?:#|//|\*|>)?\s*", " ", text)
     found = [
         f"wire {page} {number}"
@@ -61,7 +61,7 @@ def dangling(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_each_citation_leads_somewhere(folder: str) -> None:
+def test_each_citation_has_a_target(folder: str) -> None:
     files = [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path != Path(__file__)]
     found = {path.relative_to(ROOT).as_posix(): dangling(path.read_text()) for path in files}
     assert {name: each for name, each in found.items() if each} == {}
@@ -110,5 +110,5 @@ def test_requirements_that_do_not_hold_are_those_that_differ() -> None:
         ("Decisions 7, 46 and 9999", 1),
     ],
 )
-def test_what_leads_nowhere_is_seen(text: str, count: int) -> None:
+def test_dangling_citations_are_found(text: str, count: int) -> None:
     assert len(dangling(text)) == count

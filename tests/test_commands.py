@@ -1,4 +1,4 @@
-"""Commands are values; operations say what answers them and how to give back an answer that came too late."""
+"""Commands: values; an operation has the type of its answer and the command that undoes a late answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OP, CH = OperationId(7), ChannelId(1)
         (Query(OP, SaveSession("hash", {})), None, 1),
     ],
 )
-def test_an_operation_knows_the_type_of_its_answer(operation: Operation[object], right: object, wrong: object) -> None:
+def test_an_operation_has_the_type_of_its_answer(operation: Operation[object], right: object, wrong: object) -> None:
     assert operation.accepts(right)
     assert not operation.accepts(wrong) or operation.answer is object
 
@@ -84,7 +84,7 @@ def test_signals_have_their_names() -> None:
     assert [each.value for each in SignalName] == ["SIGHUP", "SIGINT", "SIGTERM", "SIGKILL"]
 
 
-def test_what_an_order_means_where_nothing_is_said() -> None:
+def test_defaults_of_commands() -> None:
     found = {
         kind.__name__: {each.name: each.default for each in attrs.fields(kind) if each.default is not attrs.NOTHING}
         for kind in vars(commands).values()

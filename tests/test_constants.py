@@ -1,4 +1,4 @@
-"""The constants of the core are those of the snapshot: a test that uses a constant passes with any value of it."""
+"""The constants of the core equal the snapshot: a test that uses a constant passes with any value of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every class of the core, whichever its room: what `repr` shows, and what is compared."""
+"""Properties of every class of the core: no secret in `repr`, and the compared fields."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 NAMED = re.compile(r"(token|key|secret|password|bearer)$")
-# What is named like a secret and is none: a path, a flag, a hash, a name, or what a person is shown.
+# Fields that are named like a secret and contain none: a path, a flag, a hash, a name, or displayed text.
 SHOWN = """
     ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key
     AuthorizationConsent.form_token AuthorizationConsent.secret DashboardConfig.ssl_key MediaMarker.token
     NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key RelayConfig.allow_insecure_api_bearer
     RelayConfig.ssl_key PairedSession.knows_key _AddressUsage.key _SessionScope.key
 """
-# What is a secret by another name, has one in it, or is too long to be shown.
+# Fields with another name that are or contain a secret, or are too long for `repr`.
 HIDDEN = """
     AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers DesktopInvite.code
     ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
@@ -26,7 +26,7 @@ HIDDEN = """
     StdioParameters.argv StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables
     RecordingFile.data VoiceSessionLifecycle._ring
 """
-# What two that are equal may differ in.
+# Fields in which equal values may differ.
 LEFT_OUT = """
     CommandOutcome.text Envelope.size PhoneResponse.text Principal.until Send.low_priority
 """
@@ -34,7 +34,7 @@ LEFT_OUT = """
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, attrs.Attribute[object]]:
-    """Those of each class, by its name, which stands for one."""
+    """Return the fields of each class, by name; fields of one name count as one."""
     found: dict[str, attrs.Attribute[object]] = {}
     for path in sorted((ROOT / "svc_proto").rglob("*.py")):
         module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
@@ -44,10 +44,10 @@ def fields() -> dict[str, attrs.Attribute[object]]:
     return found
 
 
-def test_no_secret_is_shown_where_what_has_it_is(fields: dict[str, attrs.Attribute[object]]) -> None:
+def test_secret_fields_are_not_in_repr(fields: dict[str, attrs.Attribute[object]]) -> None:
     secret = {name for name in fields if NAMED.search(name)} - {*SHOWN.split()}
     assert {name for name, each in fields.items() if not each.repr} == secret | {*HIDDEN.split()}
 
 
-def test_what_is_compared(fields: dict[str, attrs.Attribute[object]]) -> None:
+def test_compared_fields(fields: dict[str, attrs.Attribute[object]]) -> None:
     assert {name for name, each in fields.items() if not each.eq} == {*LEFT_OUT.split()}

@@ -1,4 +1,4 @@
-"""What the documents show is what there is: code, steps of the contract, links, the picture of the doors."""
+"""The documents match the code: code blocks, steps of the contract, links, the picture of access."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 (LOOP,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
-# of docs/explanation/security-model.md: the callers and the doors of `fuzz/simulation/access_matrix.py` that a box
-# stands for
+# of docs/explanation/security-model.md: the callers and routes of `fuzz/simulation/access_matrix.py` in each box
 PICTURE = {
     "pages": "lan_page local_page",
     "remote": "stranger other_user proxy revoked",
@@ -60,7 +59,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_link_of_the_documents_leads_somewhere() -> None:
+def test_every_link_of_the_documents_has_a_target() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text()):
             target = page.parent / path if path else page
@@ -75,7 +74,7 @@ def test_the_readme_names_the_security_page() -> None:
     assert {"Trust by client", "Consequences of disclosure", "Report a vulnerability", "Behind a proxy"} <= {*sections}
 
 
-def test_the_picture_of_the_doors_is_their_table() -> None:
+def test_the_access_picture_equals_the_access_matrix() -> None:
     (picture,) = re.findall(
         r"```mermaid\n(.*?)```", (ROOT / "docs/explanation/security-model.md").read_text(), re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""The members of an enumeration are called what their names say, and the few that are not stand here."""
+"""Values of enumerations equal their names, with the exceptions listed here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OTHERWISE = {
 
 
 def enumerations() -> Iterator[type[Enum]]:
-    """Those of the core."""
+    """Yield the enumerations of the core."""
     for found in pkgutil.walk_packages(svc_proto.__path__, "svc_proto."):
         for kind in vars(import_module(found.name)).values():
             if inspect.isclass(kind) and issubclass(kind, Enum) and kind.__module__ == found.name:
@@ -59,10 +59,10 @@ def enumerations() -> Iterator[type[Enum]]:
 
 
 def otherwise(kind: type[Enum]) -> dict[str, str]:
-    """Members that are called otherwise; numbers have no words."""
+    """Return the members with another value than their name; numbers are ignored."""
     words = {each.name: each.value for each in kind if isinstance(each.value, str)}
     return {name: word for name, word in words.items() if re.sub("[ -]", "_", word).lower() != name.lower()}
 
 
-def test_a_member_is_called_what_its_name_says() -> None:
+def test_member_values_equal_their_names() -> None:
     assert {kind.__name__: found for kind in enumerations() if (found := otherwise(kind))} == OTHERWISE

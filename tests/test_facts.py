@@ -1,4 +1,4 @@
-"""Facts are values: immutable, comparable, and every one of them is in the union that runtimes send."""
+"""Facts are values: immutable, comparable, and each is in the union that runtimes send."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_only_a_child_has_an_exit_status() -> None:
     assert Closed(ChannelId(3), "exited", -9).exit == -9
 
 
-def test_failures_are_words_on_the_outside() -> None:
+def test_failure_kinds_have_their_names_as_values() -> None:
     assert all(kind.value == kind.name.lower() for kind in FailureKind)
 
 
-def test_what_a_fact_means_where_nothing_is_said() -> None:
+def test_defaults_of_facts() -> None:
     assert facts.Failure(FailureKind.TLS) == facts.Failure(FailureKind.TLS, "")
     home = Address("127.0.0.1", 1)
     assert facts.Accepted(ChannelId(2), home, home) == facts.Accepted(ChannelId(2), home, home, False, None)

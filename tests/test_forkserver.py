@@ -1,4 +1,4 @@
-"""Forked programs find what a new interpreter would find, and end as it would."""
+"""Forked programs have the environment and the end of a new interpreter."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def test_on_a_terminal(unbuffered: str) -> None:
     assert (begun["leads a session"], begun["foreground"], begun["size"]) == (True, True, [77, 33])
 
 
-def test_the_end_of_a_program_is_told_to_who_began_it() -> None:
+def test_the_end_of_a_program_is_reported() -> None:
     with Popen(program("0"), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         process.kill()
         assert process.wait(60) == -signal.SIGKILL
 
 
-def test_what_python_reads_at_its_start_needs_a_new_one() -> None:
+def test_interpreter_variables_need_a_new_interpreter() -> None:
     env = os.environ | {"PYTHONIOENCODING": "iso8859-1"}
     done = run(program("0"), input="", cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["streams"][0][0] == "iso8859-1"
 
 
 def shown(spawn: Callable[..., pexpect.spawn[str]], env: dict[str, str]) -> Any:
-    """What the program finds on a terminal."""
+    """Return the environment of the program on a terminal."""
     words = program("7")
     terminal = spawn(words[0], words[1:], cwd=str(ROOT), env=env, encoding="utf-8", dimensions=(33, 77), timeout=60)
     terminal.sendline("hi")

@@ -1,4 +1,4 @@
-"""The language checker: one example of each rule, and of what it permits."""
+"""The language checker: one example of each rule, and of permitted text."""
 
 from __future__ import annotations
 

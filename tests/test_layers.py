@@ -1,4 +1,4 @@
-"""The layout holds: layers, purpose lines, file sizes, public names, a mirrored test for each module of the core."""
+"""Rules of the layout: layers, module docstrings, file sizes, public names, a test file for each module of the core."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 
 def lint_imports(*arguments: str) -> str:
-    """What import-linter prints: one line `<contract> KEPT` or `<contract> BROKEN` for each, then the chains."""
+    """Return the output of import-linter: a line `<contract> KEPT` or `<contract> BROKEN` for each, then the chains."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache", *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     environment |= {"COLUMNS": "300", "NO_COLOR": "1"}
@@ -58,10 +58,10 @@ def test_the_linter_can_find_a_breach(tmp_path: Path) -> None:
     assert "facts without attrs BROKEN" in lint_imports("--config", str(config))
 
 
-# --- circles ------------------------------------------------------------------------------------------------------
+# --- cycles -------------------------------------------------------------------------------------------------------
 
 
-OWNERS = {  # what a module's parts name for type checkers alone, since they are given it by the one that makes them
+OWNERS = {  # names that parts of a module import for type checkers alone, since their owner passes the objects to them
     "runtimes.sim.host": ("CoreFactory", "SimHost", "SimPort"),
     "runtimes.sim.network": ("SimNetwork",),
     "runtimes.sim.process": ("SimProcess",),
@@ -77,15 +77,15 @@ OWNERS = {  # what a module's parts name for type checkers alone, since they are
     "svc_proto.relay.websocket.client_connection": ("ClientConnection",),
     "svc_proto.relay.service": ("Relay",),
     "svc_proto.voice.session_manager": ("VoiceSessionManager",),
-    "svc_proto.voice.connection": ("VoiceConnection",),  # the session names who listens
-    "svc_proto.wire.websocket": ("WebSocket",),  # a connection says which it has become
+    "svc_proto.voice.connection": ("VoiceConnection",),  # the session names the listener
+    "svc_proto.wire.websocket": ("WebSocket",),  # a connection names its state
 }
-ARROWS = 142  # pairs of rooms of which one imports the other: a helper for one caller is moved, or handed over
+ARROWS = 142  # pairs of packages with an import between them: move a helper with one caller, or pass it as an argument
 OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in names}
 
 
 def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
-    """What a module imports as it runs, in functions too; with `types` what only a type checker reads, owners apart."""
+    """Yield a module's imports, also in functions; with `types` also those for type checkers, except `OWNERS`."""
     for node in ast.iter_child_nodes(tree):
         match node:
             case ast.If(test=ast.Name("TYPE_CHECKING"), body=body):
@@ -102,7 +102,7 @@ def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
 
 
 def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
-    """The modules that come back to themselves."""
+    """Return the modules that import themselves through others."""
 
     def reached(start: str) -> set[str]:
         found: set[str] = set()
@@ -118,21 +118,21 @@ def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.Module]:
-    """Of each file: to parse them takes a second."""
+    """Return the syntax tree of each file; parsing takes a second."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
 
 
 @pytest.mark.parametrize("types", [False, True], ids=["as it runs", "for type checkers, too"])
-def test_no_module_comes_back_to_itself(trees: dict[Path, ast.Module], *, types: bool) -> None:
+def test_there_are_no_import_cycles(trees: dict[Path, ast.Module], *, types: bool) -> None:
     names = {module_name(path): tree for path, tree in trees.items()}
-    packages = {name.rpartition(".")[0] for name in names}  # whose names are loaded when they are asked for
+    packages = {name.rpartition(".")[0] for name in names}  # packages load their names on demand
     every = {name: {*imported(tree, types=types)} for name, tree in names.items()}
     arrows = {name: {each for each in found if each in names} - packages for name, found in every.items()}
     assert sum(map(len, arrows.values())) > 1000
     assert circles(arrows) == []
 
 
-def test_the_arrows_between_rooms_do_not_become_more(trees: dict[Path, ast.Module]) -> None:
+def test_imports_between_packages_do_not_increase(trees: dict[Path, ast.Module]) -> None:
     rooms = {module_name(path): "/".join(path.relative_to(ROOT).parts[:-1][:2]) for path in trees}
     rooms = {name: room if room.startswith("svc_proto") else room.partition("/")[0] for name, room in rooms.items()}
     arrows = {
@@ -146,7 +146,7 @@ def test_the_arrows_between_rooms_do_not_become_more(trees: dict[Path, ast.Modul
     assert len({(one, other) for one, other in arrows if one != other}) <= ARROWS
 
 
-def test_a_circle_is_seen() -> None:
+def test_an_import_cycle_is_found() -> None:
     sources = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
     arrows = {name: set(imported(ast.parse(source))) for name, source in sources.items()}
     assert circles(arrows) == ["a", "b", "c"]
@@ -158,7 +158,7 @@ def test_a_circle_is_seen() -> None:
 
 
 def shortcomings(source: str, tree: ast.Module) -> list[str]:
-    """What the text of one file lacks."""
+    """Return the shortcomings of a file's text."""
     found = []
     if not (ast.get_docstring(tree) or "").strip():
         found.append("no docstring that says what the file is for")
@@ -168,7 +168,7 @@ def shortcomings(source: str, tree: ast.Module) -> list[str]:
 
 
 def missing_names(module: object) -> list[str]:
-    """Names in `__all__` that the module does not have, and those listed twice."""
+    """Return names in `__all__` that the module does not have, and those listed twice."""
     names: list[str] = list(getattr(module, "__all__", []))
     return [name for name in names if not hasattr(module, name) or names.count(name) > 1]
 
@@ -182,7 +182,7 @@ def test_every_package_is_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
 
 
-def test_files_say_what_they_are_for_and_stay_small(trees: dict[Path, ast.Module]) -> None:
+def test_files_have_a_docstring_and_stay_small(trees: dict[Path, ast.Module]) -> None:
     found = {
         path.relative_to(ROOT).as_posix(): shortcomings(path.read_text(encoding="utf-8"), tree)
         for path, tree in trees.items()
@@ -192,7 +192,7 @@ def test_files_say_what_they_are_for_and_stay_small(trees: dict[Path, ast.Module
 
 
 def test_public_names_exist() -> None:
-    names = [module_name(path) for path in SOURCES if path.stem != "__main__"]  # which runs when it is imported
+    names = [module_name(path) for path in SOURCES if path.stem != "__main__"]  # a `__main__` runs when it is imported
     found = {name: missing_names(importlib.import_module(name)) for name in names}
     assert {name: missing for name, missing in found.items() if missing} == {}
 
@@ -228,7 +228,7 @@ def test_missing_names_are_seen() -> None:
 
 
 def mirror(path: Path) -> Path:
-    """`svc_proto/wire/sse.py` is tested by `tests/wire/test_sse.py`."""
+    """Return the test file of a module: `tests/wire/test_sse.py` for `svc_proto/wire/sse.py`."""
     inner = path.relative_to(ROOT / "svc_proto")
     return ROOT / "tests" / inner.with_name(f"test_{inner.name}")
 

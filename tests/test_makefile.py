@@ -1,6 +1,6 @@
-"""What the Makefile makes of an installation that fails: a wheel that is missing is no reason to stop, all else is.
+"""The Makefile's reaction to a failed installation: only a missing wheel is tolerated.
 
-And what the locks must say so that it does not fail by itself.
+And the completeness of the lock files.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def test_the_runs_of_ci_name_every_folder_of_tests_once() -> None:
     assert tests <= {folder.removeprefix("tests/") for folder in folders}
 
 
-def test_the_locks_keep_the_extras_that_others_ask_for() -> None:
-    """Else pip looks for the newest that has them, and stops at hashes that it does not know."""
+def test_the_locks_keep_required_extras() -> None:
+    """Without them pip searches for the newest version with the extras, and stops at its unknown hashes."""
     asked = [Requirement(each) for one in distributions() for each in one.requires or []]
     asked = [one for one in asked if one.extras and (one.marker is None or one.marker.evaluate({"extra": ""}))]
     assert {one.name for one in asked} >= {"coverage", "pyjwt"}

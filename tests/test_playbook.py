@@ -11,7 +11,7 @@ ONE = OperationId(1)
 
 
 class Parrot:
-    """A core that repeats what it receives, twice wakes at +1 and +2, and logs."""
+    """A core that repeats received bytes, wakes at +1 and +2, and logs."""
 
     def __init__(self) -> None:
         self.deadlines = [START.mono + 1.0, START.mono + 2.0]
@@ -54,7 +54,7 @@ def test_operations() -> None:
     assert Done(ONE, 3) != Done(ONE, 4)
 
 
-def test_another_way_is_shown_whole() -> None:
+def test_a_different_outcome_shows_all_steps() -> None:
     book = Playbook(Parrot())
     with pytest.raises(AssertionError, match=r"another way\n>> Received.*\n<< Send(.*\n)*expected:\ngot:\nSend"):
         book >> Received(CH, b"hi") << []
@@ -64,7 +64,7 @@ def test_another_way_is_shown_whole() -> None:
         book >> Received(CH, b"hi") << [SendMatcher(4)]
 
 
-def test_what_was_not_checked_is_found_out() -> None:
+def test_unchecked_commands_are_reported() -> None:
     book = Playbook(Parrot())
     book >> Received(CH, b"hi")
     with pytest.raises(AssertionError, match="never checked"):
@@ -75,7 +75,7 @@ def test_what_was_not_checked_is_found_out() -> None:
         book >> Received(CH, b"hi")
 
 
-def test_an_error_inside_is_not_hidden() -> None:
+def test_an_exception_inside_is_raised() -> None:
     def dialogue() -> None:
         with Playbook(Parrot()) as book:
             book >> Received(CH, b"hi")

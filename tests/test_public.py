@@ -26,11 +26,11 @@ PACKAGES = [
 ]
 OURS = ("svc_proto", "runtimes", "servers", "clients")
 CORE = {"attrs", "h11", "h2", "wsproto"}
-PROTOCOLS = CORE | {"hpack", "hyperframe"}  # which h2 brings
+PROTOCOLS = CORE | {"hpack", "hyperframe"}  # dependencies of h2
 
 
 def imports(path: Path) -> list[tuple[str, str]]:
-    """(module, name) of each `from module import name`, and (module, "") of each `import module`, wherever."""
+    """Return (module, name) of each `from module import name` and (module, "") of each `import module` in the file."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -41,7 +41,7 @@ def imports(path: Path) -> list[tuple[str, str]]:
 
 
 def for_type_checkers(package: str) -> dict[str, str]:
-    """The names that a package imports while types are checked, with their modules."""
+    """Return the names that a package imports while types are checked, with their modules."""
     path = ROOT / package.replace(".", "/") / "__init__.py"
     return {
         name: module for module, name in imports(path) if module.startswith("svc_proto.") and name != "lazy_exports"
@@ -67,7 +67,7 @@ def test_names_are_those_of_the_page(package: str) -> None:
     assert sorted(told) == sorted(importlib.import_module(package).__all__)
 
 
-def test_no_other_package_is_told_of() -> None:
+def test_the_page_lists_no_other_package() -> None:
     assert re.findall(r"^### `(.+)`$", PAGE, re.MULTILINE) == PACKAGES
 
 
@@ -80,7 +80,7 @@ def test_names_of_the_runtimes_are_there() -> None:
         assert hasattr(importlib.import_module(f"runtimes.{module}"), member), name
 
 
-def test_a_name_loads_what_it_needs_and_no_more() -> None:
+def test_a_public_name_imports_only_its_dependencies() -> None:
     code = (
         "import sys; from svc_proto.wire import EventStreamDecoder; from svc_proto.machines import AuthRateLimiter;"
         "print(*sorted({'h11', 'h2', 'wsproto', 'asyncio', 'ssl', 'svc_proto.engine.core'} & set(sys.modules)))"
@@ -89,8 +89,8 @@ def test_a_name_loads_what_it_needs_and_no_more() -> None:
     assert run.stdout.strip() == ""
 
 
-def test_nothing_of_ours_takes_a_name_by_its_package() -> None:
-    """That is for embedders: here it would make circles of imports."""
+def test_the_product_does_not_import_from_packages() -> None:
+    """Names of packages are for embedders: inside the product they would make import cycles."""
     found = [
         f"{path.relative_to(ROOT)}: from {module} import {name}"
         for package in OURS
@@ -126,7 +126,7 @@ def test_the_core_needs_four_packages() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_uses_what_is_stable(path: Path) -> None:
+def test_examples_use_stable_names(path: Path) -> None:
     used = [(module, name) for module, name in imports(path) if module.partition(".")[0] in OURS and name]
     for module, name in used:
         package, _, inner = module.partition(".")

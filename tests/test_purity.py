@@ -1,4 +1,4 @@
-"""The core is pure, and the checker that says so is able to say otherwise."""
+"""Purity of the core, and of its checker: samples that must be flagged."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from tests.support.purity import FORBIDDEN_BUILTINS, PurityBreach, violations
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "svc_proto").rglob("*.py"))
 CONTRACT = "the core does no IO and reads no clock"
-LATE = (
-    ROOT / "svc_proto" / "basics" / "lazy_exports.py"
-)  # imports by name, of what its callers import for type checkers, too
+# imports by name, also those for type checkers
+LATE = ROOT / "svc_proto" / "basics" / "lazy_exports.py"
 
 
 def forbidden_modules() -> frozenset[str]:
-    """The modules of the import-linter contract, so that there is one list."""
+    """Return the modules of the import-linter contract, so that there is one list."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = [each for each in settings["tool"]["importlinter"]["contracts"] if each["name"] == CONTRACT]
     return frozenset(contract["forbidden_modules"])

@@ -57,7 +57,7 @@ def test_the_defaults_of_the_specification() -> None:
     )
 
 
-def test_who_is_told_nothing_has_the_same_defaults() -> None:
+def test_defaults_equal_those_of_an_empty_environment() -> None:
     assert parse_relay_config({}) == RelayConfig()
     assert PUBLIC_ROUTE == "public-route"
 
@@ -154,7 +154,7 @@ def test_flags() -> None:
     assert not parse_relay_config({"RELAY_TRUST_PROXY_HEADERS": "off"}).trusted_proxies
 
 
-def test_what_counts_on_this_host() -> None:
+def test_local_trust_settings() -> None:
     proxied = {"RELAY_TRUST_PROXY_HEADERS": "1"}
     for env, route, trust in (
         ({}, False, LocalTrustPolicy.ADDRESS),
@@ -168,7 +168,7 @@ def test_what_counts_on_this_host() -> None:
         parse_relay_config({}, {"local_trust": "all"})
 
 
-def test_whose_forwarding_headers_count() -> None:
+def test_trusted_proxy_settings() -> None:
     env = {"RELAY_TRUSTED_PROXIES": " 192.168.1.2,10.0.0.1/8 ,2001:db8::/32,"}
     proxies = ("192.168.1.2", "10.0.0.1/8", "2001:db8::/32")
     assert parse_relay_config(env).trusted_proxies == ()
@@ -191,7 +191,7 @@ def test_tls() -> None:
     assert not RelayConfig(ssl_key="/k").tls
 
 
-def test_where_the_relay_finds_the_api() -> None:
+def test_address_of_the_api() -> None:
     pin = f"sha256/{'A' * 43}="
     config = parse_relay_config({"RELAY_WEBAPI_URL": "https://a", "RELAY_WEBAPI_PIN": pin, "API_SERVER_SSL_CERT": "/c"})
     assert (config.api_url, config.webapi_pin, config.api_tls) == ("https://a", pin, True)
@@ -201,7 +201,7 @@ def test_where_the_relay_finds_the_api() -> None:
             parse_relay_config({"RELAY_WEBAPI_PIN": wrong})
 
 
-def test_where_other_nodes_find_this_one() -> None:
+def test_address_of_the_node() -> None:
     assert parse_relay_config({}).node_url == ""
     assert parse_relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"
     with pytest.raises(ConfigError, match="SVC_NODE_URL must be an http:// or https:// URL"):
@@ -242,7 +242,7 @@ def test_a_folder_for_uploads() -> None:
         "s3://uploads?endpoint=http://me:secret@x", "s3://uploads?other=1", "s3://uploads?region=", "s3://uploads/a b",
     ],
 )  # fmt: skip
-def test_no_place_for_uploads(url: str) -> None:
+def test_invalid_upload_urls(url: str) -> None:
     with pytest.raises(ConfigError, match=r"^SVC_MEDIA_URL must be file:///FOLDER, or s3:") as error:
         parse_relay_config({"SVC_MEDIA_URL": url, **KEYS})
     assert "secret" not in str(error.value)

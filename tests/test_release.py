@@ -1,4 +1,4 @@
-"""What has to agree before anything is published, and which Pythons it is tried with. `make release` does the rest."""
+"""Checks before a release, and the selection of Python versions. `make release` does the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.release import ROOT, VERSIONS, ReleaseError, check_versions, find_p
 from svc_proto.version import VERSION
 
 
-def test_the_project_says_one_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_project_has_one_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0
     assert capsys.readouterr().out.startswith(f"version    {VERSION}, as in CHANGELOG.md")
 
@@ -33,7 +33,7 @@ def test_every_version_of_the_changelog_is_a_heading_of_its_own_newest_first() -
         ("## [1.2.0]\n", ("1.2.0", None)),
     ],
 )
-def test_what_a_changelog_begins_with(text: str, found: tuple[str, str | None]) -> None:
+def test_top_version_of_a_changelog(text: str, found: tuple[str, str | None]) -> None:
     assert top_version(text) == found
 
 
@@ -45,7 +45,7 @@ def project(root: Path, *, project: str = "2.0.0", code: str = 'VERSION = "2.0.0
     return root
 
 
-def test_what_agrees(tmp_path: Path) -> None:
+def test_matching_versions(tmp_path: Path) -> None:
     assert check_versions(project(tmp_path)) == ("2.0.0", "2026-11-22")
 
 
@@ -58,7 +58,7 @@ def test_what_agrees(tmp_path: Path) -> None:
         ({"changelog": ""}, "CHANGELOG.md has no heading"),
     ],
 )
-def test_what_does_not_agree(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+def test_mismatched_versions(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
     with pytest.raises(ReleaseError, match=re.escape(said)):
         check_versions(project(tmp_path, **wrong))
 
@@ -70,9 +70,9 @@ def command(path: Path, says: str, code: int = 0) -> Path:
     return path
 
 
-def test_a_python_that_does_not_start_is_none(tmp_path: Path) -> None:
+def test_a_python_that_does_not_start_is_ignored(tmp_path: Path) -> None:
     shims, pyenv = tmp_path / "shims", tmp_path / "pyenv"
-    command(shims / "python3.12", "3.12", 127)  # what a version manager leaves on the path
+    command(shims / "python3.12", "3.12", 127)  # as a version manager leaves on the path
     command(shims / "python3.14", "3.14")
     kept = command(pyenv / "versions" / "3.12.1" / "bin" / "python3.12", "3.12")
     named = command(tmp_path / "mine", "3.14")
@@ -81,7 +81,7 @@ def test_a_python_that_does_not_start_is_none(tmp_path: Path) -> None:
     assert found == {"3.12": str(kept), "3.14": str(named)}
 
 
-def test_this_one_is_found() -> None:
+def test_the_running_python_is_found() -> None:
     this = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert find_pythons([sys.executable], path="", pyenv=Path("/nowhere")) == (
         {this: sys.executable} if this in VERSIONS else {}

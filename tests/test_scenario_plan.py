@@ -21,11 +21,12 @@ HTTP, SERVERS = "tests/loops/test_http.py", "tests/servers/test_options.py"
 SAMPLE = (MARKED, WORLDS, REDIS, HTTP, SERVERS)
 STORY = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
 STORIES = [(path.stem, name) for path in sorted(LOOPS.glob("test_*.py")) for name in STORY.findall(path.read_text())]
+# on no loop
 ELSEWHERE = {
     "test_session_events",
     "test_api_kill",
     "test_external_loop",
-}  # on no loop
+}
 
 
 ROWS = {story: row_of(*story) for story in STORIES}
@@ -35,12 +36,12 @@ def test_each_story_has_a_row() -> None:
     assert {module for (module, _), row in ROWS.items() if row is None} == ELSEWHERE
 
 
-def test_each_row_fits_a_story_that_no_row_above_has_taken() -> None:
+def test_each_row_matches_a_new_story() -> None:
     taken = [row for row in ROWS.values() if row is not None]
     assert [row.stories for row in PLAN if row not in taken] == []
 
 
-def test_a_story_of_its_own_wins_over_its_module() -> None:
+def test_a_row_of_a_story_overrides_its_module() -> None:
     near, far = row_of("test_http", "test_200_connections_at_once"), row_of("test_dashboard", "test_health_of_others")
     assert near is not None
     assert far is not None
@@ -48,26 +49,26 @@ def test_a_story_of_its_own_wins_over_its_module() -> None:
     assert row_of("test_nothing", "test_x") is None
 
 
-def test_each_row_of_nodes_fits_a_story_that_no_row_above_has_taken() -> None:
+def test_each_row_of_nodes_matches_a_new_story() -> None:
     taken = [nodes_row_of(*story) for story in STORIES]
     assert [row.stories for row in NODES if row not in taken] == []
 
 
-def test_each_name_is_one_of_a_story() -> None:
+def test_each_name_matches_a_story() -> None:
     names = {name for module, test in STORIES for name in (module, f"{module}::{test}")}
     planned = [row.stories for row in PLAN] + [row.stories for row in NODES]
     assert [story for stories in planned for story in stories if not fnmatch.filter(names, story)] == []
 
 
 def collect(*arguments: str) -> list[str]:
-    """The tests that pytest selects, by id."""
+    """Return the ids of the tests that pytest selects."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *arguments]
     done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=50, check=False)
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
 def ignoring_the_others() -> list[str]:
-    """Options by which pytest finds the files of `SAMPLE` alone, none of which the command line names."""
+    """Return the options by which pytest finds the files of `SAMPLE` alone, none of which the command line names."""
     kept = {TESTS.parent / path for path in SAMPLE}
     folders = [path for path in TESTS.iterdir() if path.is_dir() and path not in {each.parent for each in kept}]
     files = [path for folder in {each.parent for each in kept} | {TESTS} for path in folder.glob("test_*.py")]

@@ -62,7 +62,7 @@ def test_values() -> None:
         (lambda given: given.brand("X", "brand"), "X must be one of svc, hermes"),
     ],
 )
-def test_what_cannot_be_read_is_named(read: Callable[[SettingsSource], object], says: str) -> None:
+def test_invalid_values_are_named(read: Callable[[SettingsSource], object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         read(settings({"the_x": "'"}, X="'"))
 
@@ -106,7 +106,7 @@ def test_the_format_of_the_log() -> None:
     assert not SettingsSource({"SVC_LOG_FORMAT": "json"}, {"log_format": "text"}).json_log()
 
 
-def test_where_the_cluster_meets() -> None:
+def test_redis_addresses() -> None:
     assert settings().redis("R") is None
     assert settings(R="redis://h").redis("R") == RedisAddress("h")
     found = settings(R="rediss://svc:p%40ss@h.example:7000/12").redis("R")
@@ -122,7 +122,7 @@ def test_where_the_cluster_meets() -> None:
         assert found.db == 1234
 
 
-def test_sentinels_that_say_where_the_master_is() -> None:
+def test_sentinel_addresses() -> None:
     found = settings(R="redis+sentinel://a,b.example:7000,[::1]/svc").redis("R")
     assert found == RedisAddress(master="svc", sentinels=(("a", 26379), ("b.example", 7000), ("::1", 26379)))
     url = "rediss+sentinel://me:p%2Cw@a,b/my%20master/3?sentinel_username=s&sentinel_password=q%26"
@@ -151,7 +151,7 @@ def test_sentinels_that_say_where_the_master_is() -> None:
         "unix://:1/secret", "unix:///secret#1",
     ],
 )  # fmt: skip
-def test_a_place_that_is_none_is_not_quoted(url: str) -> None:
+def test_invalid_redis_urls_are_not_quoted(url: str) -> None:
     with pytest.raises(ConfigError, match=r"^R must be redis://") as caught:
         settings(R=url).redis("R")
     assert "secret" not in str(caught.value)

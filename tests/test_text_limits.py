@@ -1,4 +1,4 @@
-"""Limits on texts count characters, or bytes where a row says so, in every script; no cut splits a character."""
+"""Limits on texts count characters, or bytes where a row has that flag, in every script; no cut splits a character."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ CHALLENGE = {"response_type": "code", "code_challenge": "E" * 43, "code_challeng
 
 @frozen
 class Limit:
-    """What becomes of a text: `apply` returns what is kept of it, or raises."""
+    """A limit on texts: `apply` returns the kept part of a text, or raises."""
 
     most: int
     apply: Callable[[str], str | None]
-    ending: str = ""  # of a text that was cut
+    ending: str = ""  # of a cut text
     counts_ending: bool = False  # towards `most`
     in_bytes: bool = False
 
@@ -141,7 +141,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("name", CUTS)
-def test_a_text_is_cut_behind_its_last_character(name: str, script: str) -> None:
+def test_a_text_is_cut_after_its_last_character(name: str, script: str) -> None:
     row = CUTS[name]
     whole = row.longest(SCRIPTS[script])
     assert row.apply(whole) == whole

@@ -1,4 +1,4 @@
-"""How errors have to speak: samples that have to be flagged, and samples that have to pass."""
+"""Rules for error texts: samples that must be flagged, and samples that must pass."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_mistakes(error: Exception, mistake: str) -> None:
     assert mistake_of(error) == mistake
 
 
-def test_the_core_is_held_to_it_and_nobody_else() -> None:
+def test_the_rules_apply_to_the_core_only() -> None:
     assert Refused(404, "not found", "gone").status == 404
     with pytest.raises(AssertionError, match="this says too little: 'a must be b'"):
         invalid("a", "b")
 
 
-def test_what_is_logged() -> None:
+def test_rules_for_log_events() -> None:
     assert mistake_of_event("store failed") == mistake_of_event("bug") == ""
     assert mistake_of_event("failed") == "this says too little: 'failed'"
 
@@ -61,5 +61,5 @@ def test_what_is_logged() -> None:
     ],
     ids=str,
 )
-def test_what_is_counted(family: MetricFamily, mistake: str) -> None:
+def test_rules_for_metrics(family: MetricFamily, mistake: str) -> None:
     assert mistake_of_family(family) == mistake

@@ -1,4 +1,4 @@
-"""There is one version."""
+"""The version of the package and of the protocol."""
 
 from __future__ import annotations
 

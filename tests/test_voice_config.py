@@ -42,7 +42,7 @@ SAID = """
 
 
 @pytest.mark.parametrize(("env", "expected"), rows(SAID))
-def test_what_the_environment_says(env: dict[str, str], expected: dict[str, object]) -> None:
+def test_environment_variables(env: dict[str, str], expected: dict[str, object]) -> None:
     config = read(**env)
     assert (
         asdict(config).items()
@@ -51,7 +51,7 @@ def test_what_the_environment_says(env: dict[str, str], expected: dict[str, obje
     assert "secret" not in repr(config)
 
 
-def test_a_relay_that_was_told_nothing_of_voice() -> None:
+def test_defaults_without_voice_settings() -> None:
     assert parse_relay_config({}).voice == VoiceConfig()
     config = RelayConfig(home="/s", config_path="/c/config.yaml", webapi_url="http://x", api_key="k").voice
     assert (config.home, config.service_home, config.config_path) == ("/s-relay", "/s", "/c/config.yaml")
@@ -63,7 +63,7 @@ def test_the_variables_of_voice() -> None:
     assert read(**said).variables == said
 
 
-def test_nobody_gives_away_the_root_of_the_file_system() -> None:
+def test_the_root_is_never_a_voice_folder() -> None:
     config = read(RELAY_VOICE_OUTPUT_CONFIG="/a/o.yaml", RELAY_VOICE_OUTPUT_RUN_DIR="/o")
     runs = ("/home/me/.svc-relay/realtime-voice-runs", "/home/me/.svc-relay/realtime-agent-runs")
     assert config.folders == ("/home/me/.svc-relay", "/o", *runs, "/a", "/home/me/.svc")
@@ -80,7 +80,7 @@ def test_bad_settings_are_named(variable: str, value: str) -> None:
         read(**{variable: value})
 
 
-def test_where_vendors_are() -> None:
+def test_provider_endpoints() -> None:
     assert {vendor.url_variable: vendor.url for vendor in PROVIDER_ENDPOINTS} == {
         "OPENAI_BASE_URL": "https://api.openai.com/v1",
         "OPENAI_REALTIME_URL": "wss://api.openai.com/v1/realtime",

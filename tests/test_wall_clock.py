@@ -1,4 +1,4 @@
-"""What ends by the monotonic clock and what by the wall clock, when an operator or NTP sets the wall clock."""
+"""Lifetimes on the monotonic and on the wall clock, when an operator or NTP sets the wall clock."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ IsAlive = Callable[[Moment], bool]
 
 @frozen
 class Lifetime:
-    """Something that begins at `START` and ends after `lasts` seconds. Each `begin` is another one."""
+    """A lifetime that begins at `START` and lasts `lasts` seconds. Each `begin` starts another one."""
 
     begin: Callable[[], IsAlive]
     lasts: float
 
     def is_alive(self, mono: float, wall: float) -> bool:
-        """Whether one is alive that was begun before, so many seconds after the start of each clock."""
+        """Report whether a new one is alive, at these seconds after the start of each clock."""
         return self.begin()(Moment(START.mono + mono, START.wall + wall))
 
 
@@ -280,14 +280,14 @@ def test_a_step_of_the_wall_clock_moves_its_end(name: str) -> None:
     row = WALL[name]
     assert row.is_alive(row.lasts - 0.5, row.lasts - 0.5)
     assert not row.is_alive(row.lasts + 0.5, row.lasts + 0.5)
-    assert not row.is_alive(1.0, 1.0 + DAY)  # set forward: it is over at once
-    assert row.is_alive(DAY, row.lasts - 0.5)  # set back: it lasts until the wall clock comes to its end
+    assert not row.is_alive(1.0, 1.0 + DAY)  # set forward: it ends at once
+    assert row.is_alive(DAY, row.lasts - 0.5)  # set back: it lasts until the wall clock reaches its end
 
 
 # --- no other reader ----------------------------------------------------------------------------------------------
 
-# Lifetimes within a process are monotonic. Only what outlives the process, or what another machine has fixed, may end
-# by the wall clock: a module that is added to the first group needs a row in `WALL`.
+# Lifetimes within a process are monotonic. Only lifetimes that outlive the process, or that another machine has fixed,
+# may use the wall clock: a module that is added to the first group needs a row in `WALL`.
 READERS = {
     "ends by it": """
         cli/wait_for_device.py machines/pairing_api_keys.py machines/paired_session_registry.py relay/access.py

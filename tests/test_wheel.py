@@ -1,7 +1,7 @@
-"""What a wheel brings, and what it does in an empty environment with the core's four packages and nothing else.
+"""Contents of the wheel, and its use in an empty environment with only the core's four packages.
 
-The environment is filled without a network: the wheel is installed by pip, what it needs is copied from where the tests
-run. That it needs no more is what pip checks.
+The environment is filled without a network: pip installs the wheel, and its dependencies are copied from the
+environment of the tests. pip checks that it needs no more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment in which the wheel was installed, and `examples` beside it."""
+    """Make an environment with the installed wheel, and `examples` beside it."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     home = folder / "venv"
@@ -58,7 +58,7 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_each_package_says_that_it_has_types() -> None:
+def test_each_package_has_py_typed() -> None:
     selected = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
     assert {path.partition("/")[0] for path in selected} == set(PACKAGES)
     assert {f"{package}/py.typed" for package in PACKAGES} <= selected  # PEP 561
@@ -79,7 +79,7 @@ def test_the_core_alone(core_alone: Path) -> None:
     assert "pip install 'svc-relay[serve]'" in svc.stderr
 
 
-@pytest.mark.full  # the same is asked of the tree by `make check`
+@pytest.mark.full  # `make check` does the same with the tree
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")
     copy_package("starlette", site)

@@ -1,4 +1,4 @@
-"""What a worker reports to the main process, tested on a small suite beside a copy of the conftest."""
+"""Reports of a worker to the main process, tested on a small suite beside a copy of the conftest."""
 
 from __future__ import annotations
 

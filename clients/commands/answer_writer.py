@@ -1,4 +1,4 @@
-"""The agent's words as a command shows them: to standard output as they come, all else beside them."""
+"""Output of an agent's answer: its text to standard output as it arrives, notes to standard error."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ __all__ = ["AnswerWriter"]
 
 
 class AnswerWriter:
-    """What stands beside the answer goes to standard error, on lines of its own."""
+    """Writer of an answer; notes go to standard error, on lines of their own."""
 
     def __init__(self) -> None:
-        self._open = False  # a line of it has no end yet
+        self._open = False  # the last line has no end yet
         self._style = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         self._clean = sys.stdout.isatty()
 
     def write(self, text: str) -> None:
-        """Some words."""
+        """Write a part of the answer."""
         text = terminal_safe(text, on_terminal=self._clean)
         sys.stdout.write(text)
         sys.stdout.flush()
         self._open = not text.endswith("\n") if text else self._open
 
     def write_note(self, line: str) -> None:
-        """A line that is none of the answer's."""
+        """Write a line that is not part of the answer."""
         self.finish()
         print(f"\x1b[2m{line}\x1b[0m" if self._style else line, file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """End the line."""
+        """End the current line."""
         if self._open:
             self._open = False
-            with suppress(OSError):  # whoever reads has left: that is said already
+            with suppress(OSError):  # standard output is closed, which is reported already
                 print(flush=True)

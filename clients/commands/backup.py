@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: all that lasts of the service home, as one file."""
+"""`svc backup` and `svc restore`: all durable files of the service home, as one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc-relay chat`: say something to the agent, and see its answer and its tools as they come."""
+"""`svc-relay chat`: send a message to the agent, and show its answer and tool calls as they arrive."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def main(
         lambda engine: find_api_client(engine, config, address, api_key), order, watched=sys.stderr.isatty()
     )
     writer = _ChatWriter()
-    # One that is named has to be trusted by the system.
+    # A server named by --api-url must be trusted by the system.
     trust = trust_for_api() if address is None and config.webapi_inside is None else None
     try:
         end = run_service(chore, runtime, client_tls=trust, on_tell=writer.on_notify, stdio=asks)
@@ -96,7 +96,7 @@ def main(
 
 
 def _paired_api(key: str | None) -> tuple[str | None, str | None]:
-    """The API server of the invite that this desktop was paired by, if it was, and its key unless another was named."""
+    """Return the API server of this desktop's invite, if any, and its key unless `key` is given."""
     from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
     from svc_proto.cli.session_store import latest_api, parse_sessions
@@ -109,7 +109,7 @@ def _paired_api(key: str | None) -> tuple[str | None, str | None]:
 
 
 def _somebody_is_there() -> bool:
-    """Whether somebody reads questions and types answers. A job in the background must not touch the terminal."""
+    """Report whether a user can answer at the terminal; a background job must not touch the terminal."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
@@ -118,7 +118,7 @@ def _somebody_is_there() -> bool:
 
 class _ChatWriter(AnswerWriter):
     def on_notify(self, news: Notify) -> None:
-        """Show one piece of news."""
+        """Show one notification."""
         match news.event:
             case "event":
                 line = {"event": news.fields["event"], "data": news.fields["data"]}

@@ -1,4 +1,4 @@
-"""The manners of every command: subcommands loaded when wanted, errors on one line, exit codes, Ctrl-C, broken output.
+"""Behaviour of every command: lazy subcommands, one-line errors, exit codes, Ctrl-C, broken output.
 
 Only click is imported here, so that `--help` and shell completion cost nothing else.
 """
@@ -38,12 +38,12 @@ click.Context.formatter_class = HelpFormatter
 
 
 def json_option(command: Command) -> Command:
-    """`--json`."""
+    """Add `--json` to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for programs.")(command)
 
 
 def print_lines(lines: list[str]) -> None:
-    """To standard output; a terminal gets them broken between words."""
+    """Print lines to standard output; on a terminal, wrap them between words."""
     from runtimes.cli.word_wrap import wrap_line
 
     for line in lines:
@@ -51,7 +51,7 @@ def print_lines(lines: list[str]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """To standard output, as wide as a terminal is."""
+    """Print a table to standard output, within the width of a terminal."""
     from svc_proto.cli.desktop_output import table
 
     width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
@@ -59,12 +59,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_json(value: object, *, ordered: bool = False) -> None:
-    """To standard output, indented; `ordered` by name."""
+    """Print a JSON document to standard output, indented; `ordered` sorts by name."""
     print(json_text(value, indent=2, ordered=ordered))
 
 
 def json_text(value: object, *, indent: int | None = None, ordered: bool = False) -> str:
-    """A document that reads well and makes no terminal do anything: what has no shape of its own is escaped."""
+    """Return a readable JSON text without terminal control: characters that are not printable are escaped."""
     text = json.dumps(value, indent=indent, sort_keys=ordered, ensure_ascii=False)
     if text.isascii() and "\x7f" not in text:
         return text
@@ -72,14 +72,14 @@ def json_text(value: object, *, indent: int | None = None, ordered: bool = False
 
 
 def terminal_safe(text: str, *, on_terminal: bool) -> str:
-    """A terminal obeys escape sequences, whoever wrote them; a file keeps all."""
+    """Return text without control characters for a terminal; for other output the text is unchanged."""
     if not on_terminal:
         return text
     return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
 
 
 def error_reason(error: OSError) -> str:
-    """A few words in the middle of a sentence."""
+    """Return the reason of an error as a few words for the middle of a sentence."""
     return (error.strerror or type(error).__name__).lower()
 
 
@@ -87,27 +87,27 @@ class SingleCommand(click.Command):
     """A program of one command."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and end the process."""
+        """Run, and exit the process."""
         _main(super().main, args, extra)
 
 
 class LazyGroup(click.Group):
-    """A program of several commands: `modules` says for each where it is (`module:attribute`), and its short help."""
+    """A program of several commands; `modules` has the place (`module:attribute`) and short help of each."""
 
     def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **extra: Any) -> None:
         super().__init__(*args, **extra)
         self._modules = modules
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and end the process."""
+        """Run, and exit the process."""
         _main(super().main, args, extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the subcommands, in the order of the table."""
+        """Return the names of the subcommands, in the order of the table."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a subcommand when it is asked for."""
+        """Load a subcommand and return it, or None."""
         if cmd_name not in self._modules:
             return None
         module, _, attribute = self._modules[cmd_name][0].partition(":")
@@ -117,13 +117,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say what there is instead of a command that there is not."""
+        """Resolve a command; the error for an unknown one lists the commands."""
         if args and not args[0].startswith("-") and args[0] not in self._modules:
             ctx.fail(f"No such command {args[0]!r}: choose one of {', '.join(self._modules)}.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table, without loading anything."""
+        """Write the table of subcommands, without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._modules.items()])
 
@@ -133,7 +133,7 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
     try:
         code = _guarded(run, args, extra)
         sys.stdout.flush()
-    except BrokenPipeError:  # `| head` has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         code = _abandon_output()
     except OSError as error:
         code = _abandon_output()
@@ -171,6 +171,6 @@ def _print_error(text: str, code: int = 1) -> int:
 
 
 def _abandon_output() -> int:
-    """Standard output takes no more: let nothing try again at the interpreter's end."""
+    """Redirect a broken standard output to the null device, so that the interpreter's exit does not retry."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -1,4 +1,4 @@
-"""`svc db`: the database of this host, its schema, and its move to another."""
+"""`svc db`: upgrade the schema of this host's database, or copy the database into another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the desktop's commands share: the options that name a relay, and the host work that they need."""
+"""Options that name a relay, and the host functions of the desktop's commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def relay_option(command: Command) -> Command:
-    """`--remote`."""
+    """Add `--remote` to a command."""
     return click.option(
         "--remote",
         metavar="URL",
@@ -45,7 +45,7 @@ def relay_option(command: Command) -> Command:
 
 
 def session_options(command: Command) -> Command:
-    """`--remote` and `--token`."""
+    """Add `--remote` and `--token` to a command."""
     token = click.option(
         "--token", envvar=["SVC_RELAY_TOKEN", "HERMES_RELAY_TOKEN"], help="Use this session token.  [SVC_RELAY_TOKEN]"
     )
@@ -53,7 +53,7 @@ def session_options(command: Command) -> Command:
 
 
 def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
-    """Which relay a command is for. Raises `Problem`, code 2."""
+    """Return the relay that a command is for. Raises `CliError`, code 2."""
     from svc_proto.cli.desktop_sessions import RelaySelection
     from svc_proto.cli.errors import USAGE_ERROR, CliError
     from svc_proto.cli.input_parsing import parse_relay_url
@@ -67,7 +67,7 @@ def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
 
 
 def session_path() -> Path:
-    """Where the sessions are stored."""
+    """Return the path of the session file."""
     from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
 
@@ -81,7 +81,7 @@ def run_on_relay(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Call the relay that a command is for, over HTTP on the best route, with the session that is stored or named."""
+    """Call a relay over HTTP on its best route, with the stored or named session."""
     from svc_proto.cli.desktop_sessions import relay_client_for
 
     def plan(engine: Engine, session: StoredSession) -> Flow[T]:
@@ -97,7 +97,7 @@ def run_on_session(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a chore with the session that a command is for, the stored one or the one that is named."""
+    """Run a flow with the stored or named session."""
     from svc_proto.cli.desktop_sessions import find_stored_session
 
     def plan(engine: Engine) -> Flow[T]:
@@ -109,7 +109,7 @@ def run_on_session(
 def run_on_desktop(
     plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Notify], None] | None = None
 ) -> T:
-    """Run a chore with the session file, pins and the identity of this host at hand."""
+    """Run a flow with the session file, pins and identity of this host."""
     from svc_proto.cli.one_shot_service import OneShotService
 
     return run_desktop_service(OneShotService(plan, watched=sys.stderr.isatty()), runtime, on_tell=on_tell)
@@ -124,7 +124,7 @@ def run_desktop_service(
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,
 ) -> T:
-    """The same for a chore with ways of its own."""
+    """Run a service with the session file, pins and identity of this host."""
     from clients.commands.host_settings import service_home
     from clients.commands.service_runner import run_service
     from clients.commands.session_file import SessionFile
@@ -153,7 +153,7 @@ def run_desktop_service(
 
 
 def describe_host() -> tuple[str, str]:
-    """This host's name, and what it runs."""
+    """Return this host's name and operating system."""
     import platform
     import socket
 

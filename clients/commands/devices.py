@@ -1,4 +1,4 @@
-"""`svc-relay devices`: the devices that are paired with a relay; revoke and extend (wire core 10.7)."""
+"""`svc-relay devices`: list, revoke and extend the devices of a relay (wire core 10.7)."""
 
 from __future__ import annotations
 

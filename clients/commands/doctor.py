@@ -1,4 +1,4 @@
-"""`svc-relay doctor`: is everything between this desktop and its relays as it should be?"""
+"""`svc-relay doctor`: check the stored sessions of this desktop and their relays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
 
 
 def report(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """Print what was found; the exit code."""
+    """Print the findings; return the exit code."""
     from svc_proto.cli.doctor import finding_lines, findings_json
 
     found = findings_json(findings)

@@ -1,4 +1,4 @@
-"""`svc doctor`: does what should run on this host run, and what does a stranger get who calls it from outside?"""
+"""`svc doctor`: check the servers of this host, and the access of unauthenticated clients from outside."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Exit codes: 0 when every check passes; 1 when one fails.
 @json_option
 @runtime_option
 def main(public_url: str | None, *, as_json: bool, runtime: str) -> int:
-    """Look at the servers of this host, and with --public-url at what a stranger gets there."""
+    """Check the servers of this host, and with --public-url the access of clients without credentials."""
     from clients.commands.host_settings import read_relay_config, service_home
     from clients.commands.service_runner import run_flow
     from runtimes.service_home.server_registry import find_running_server

@@ -1,4 +1,4 @@
-"""What commands take from this host: settings of the relay, the service home, trust in the relay's own certificate."""
+"""Settings of this host for the commands: relay configuration, service home, trusted certificates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "
 
 
 def service_home() -> Path:
-    """`SVC_HOME`, else `~/.svc`; not made."""
+    """Return `SVC_HOME`, or `~/.svc`, without creating it."""
     return service_home_path(os.environ)
 
 
 def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
-    """The relay on this host: as it runs, else by its settings; `named`: by its address alone. Raises `CliError`."""
+    """Return the relay's configuration, with that of the running relay unless `named`. Raises `CliError`."""
     try:
         env = with_env_file(os.environ)
-    except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+    except (OSError, UnicodeDecodeError):  # unreadable for this user: use only the environment
         env = dict(os.environ)
     try:
         config = parse_relay_config(
@@ -47,7 +47,7 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
 
 
 def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
-    """The store of a home by the settings among `files`, and the SQLite file that it is, if it is one."""
+    """Return the store that settings in the folder `files` name, and its file if it is SQLite."""
     try:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
     except (OSError, UnicodeDecodeError) as error:
@@ -61,7 +61,7 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
 
 
 def _temp_dir() -> str:
-    """The folder for temporary files. On a full disk `tempfile` finds none, but its name is all that is wanted."""
+    """Return the folder for temporary files; `tempfile` raises on a full disk, although only the name is needed."""
     try:
         return tempfile.gettempdir()
     except OSError:
@@ -69,14 +69,14 @@ def _temp_dir() -> str:
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
-    """Trust in the relay's own certificate, whoever issued it and whatever name it bears; None where none is shown."""
+    """Return a context that trusts the relay's certificate; None if it is reached without TLS."""
     if config.inside is not None:
         return None
     return _trust_in("RELAY_SSL_CERT", config.ssl_cert)
 
 
 def trust_for_api() -> ssl.SSLContext | None:
-    """The same in the API server's, where the environment names it."""
+    """Return a context that trusts the API server's certificate, if the environment names it."""
     return _trust_in("API_SERVER_SSL_CERT", (os.environ.get("API_SERVER_SSL_CERT") or "").strip() or None)
 
 

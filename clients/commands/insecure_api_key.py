@@ -1,4 +1,4 @@
-"""`svc relay insecure-api-key`: see and turn the relay's switch for API keys over plain HTTP (wire core 10.2)."""
+"""`svc relay insecure-api-key`: show or set whether API keys are accepted over plain HTTP (wire core 10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc key rotate`: a new key for the API server of this host."""
+"""`svc key rotate`: replace the key of the API server of this host."""
 
 from __future__ import annotations
 

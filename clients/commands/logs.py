@@ -1,4 +1,4 @@
-"""`svc logs`: what the servers of this host have logged, from the files that they keep in the service home."""
+"""`svc logs`: show the logs of this host's servers, from the files in the service home."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ The files are in the folder log of the service home. With RELAY_LOG_LEVEL=DEBUG 
 
 Exit codes: 0; 1 when there are no logs; 2 for bad options; 130 after Ctrl-C.
 """
-POLL = 0.25  # s between two looks for more
+POLL = 0.25  # s between two polls of the files
 
 
 @click.command("logs", epilog=EXAMPLES, context_settings=SETTINGS)
@@ -64,7 +64,7 @@ def main(*, follow: bool, lines: int) -> None:
 
 
 class _Tail:
-    """One file, from its end on; a new one in its place is read from its beginning."""
+    """Reader of a growing file; a new file in its place is read from the beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,11 +72,11 @@ class _Tail:
         self._rest = b""
 
     def close(self) -> None:
-        """No more of it."""
+        """Close the file."""
         self._file.close()
 
     def last(self, count: int) -> list[list[str]]:
-        """The last lines, a traceback together with what it belongs to."""
+        """Return the last lines as entries; a traceback belongs to the entry of its record."""
         entries: list[list[str]] = []
         for line in deque(self._lines(), count):
             if entries and not line[:1].isdecimal() and not line.startswith("{"):
@@ -86,7 +86,7 @@ class _Tail:
         return entries
 
     def more(self) -> list[str]:
-        """What has come since."""
+        """Return the lines since the last call."""
         found = self._lines()
         if not found and self._is_replaced():
             self._file.close()
@@ -106,7 +106,7 @@ class _Tail:
 
 
 def _time(entry: list[str]) -> str:
-    """Each line begins with it, in UTC and with as many digits; one in JSON has it as its first member."""
+    """Return the timestamp of an entry: UTC in fixed width, at the start of a line or first in a JSON record."""
     return entry[0].removeprefix('{"time": "')[:24]
 
 

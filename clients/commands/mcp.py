@@ -1,4 +1,4 @@
-"""`svc mcp`: the phone for any agent that speaks the Model Context Protocol, on standard input and output."""
+"""`svc mcp`: serve the phone to MCP clients on standard input and output, and register it with them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def install(*, client: str) -> None:
 
 
 def _command() -> tuple[list[str], dict[str, str]]:
-    """What starts the server from anywhere, and the environment that it needs."""
+    """Return the command that starts the server from any folder, and its environment."""
     installed = Path(sys.executable).with_name("svc")
     found = str(installed) if installed.exists() else which("svc")
     words = [found, "mcp"] if found else [sys.executable, "-P", "-m", "clients.commands.svc", "mcp"]
@@ -113,7 +113,7 @@ def _command() -> tuple[list[str], dict[str, str]]:
 
 
 def _run_client_command(*words: str) -> None:
-    """Have the client's own command do it; where that is not installed, say what it would be."""
+    """Run the client's own command; if it is not installed, print the command line."""
     if which(words[0]) is None:
         print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
         return
@@ -130,7 +130,7 @@ def _run_client_command(*words: str) -> None:
 
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
-    """Put the server into a client's file, which is written whole or not at all."""
+    """Add the server to a client's configuration file, which is replaced atomically."""
     from clients.commands.host_settings import service_home
     from runtimes.files.state_folder import StateFolder
     from svc_proto.schema.json_object import JsonObject, NotJsonObjectError

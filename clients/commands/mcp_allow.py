@@ -1,4 +1,4 @@
-"""`svc mcp allow`: the owner's answer to an agent elsewhere, where there is no dashboard."""
+"""`svc mcp allow`: the owner's consent for a remote agent, without a dashboard."""
 
 from __future__ import annotations
 

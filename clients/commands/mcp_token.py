@@ -1,4 +1,4 @@
-"""`svc mcp token`: a token for an agent's program that takes a header and speaks no OAuth."""
+"""`svc mcp token`: create a token for a client that sends a header and does not support OAuth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc-relay media get`: fetch a file that the relay hands out."""
+"""`svc-relay media get`: fetch a file from the relay."""
 
 from __future__ import annotations
 

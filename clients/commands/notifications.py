@@ -1,4 +1,4 @@
-"""`svc-relay notifications`: what the paired phones have shown lately."""
+"""`svc-relay notifications`: list the latest notifications of the paired phones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc pair` and `svc-pair`: make a pairing code and show it as a QR; register a phone's code; revoke a session."""
+"""`svc pair` and `svc-pair`: create a pairing code with a QR; register a phone's code; revoke a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-LINES_BELOW = 5  # of the QR: where the file is, for which app, the warning, who has paired
+LINES_BELOW = 5  # lines below the QR: the file, the app, the warning, the paired device
 
 EXAMPLES = """
 \b
@@ -137,7 +137,7 @@ def main(
         keyed=_is_keyed(config),
     )
     home = _home(config)
-    since = time.time()  # whoever paired before that, if only by a moment, is not who is waited for
+    since = time.time()  # sessions paired before this moment do not count
     invite = run_flow(lambda engine: create_invite(engine, order), runtime, home=home, client_tls=trust_for(config))
     for warning in invite.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -161,7 +161,7 @@ def main(
 
 
 def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
-    """See who pairs. Ctrl-C leaves, and the code goes on working; the file that it `spends` goes with the waiting."""
+    """Wait until a phone pairs. Ctrl-C ends the wait, not the code; the file `spends` is deleted at the end."""
     from clients.commands.host_settings import trust_for
     from clients.commands.service_runner import run_flow
     from svc_proto.basics.sanitize import sanitize_line
@@ -177,7 +177,7 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
 
     try:
         name = run_flow(plan, runtime, home=_home(config), client_tls=trust_for(config))
-    finally:  # after Ctrl-C, too: nobody would remove what it holds later
+    finally:  # after Ctrl-C, too: no later program would delete the credentials
         if spends is not None:
             Path(spends).unlink(missing_ok=True)
     if name is None:
@@ -249,7 +249,7 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
 
 
 def _write_png(text: str) -> str:
-    """A file of ours alone in the system's temporary folder; its path."""
+    """Write a QR as a private PNG file in the temporary folder; return its path."""
     import os
     import tempfile
 
@@ -266,7 +266,7 @@ def _write_png(text: str) -> str:
 
 
 def _is_keyed(config: RelayConfig) -> bool:
-    """Whether the API that runs on this host asks for a key."""
+    """Report whether the running API of this host requires a key."""
     from runtimes.service_home.server_registry import find_running_server
 
     api = find_running_server(_home(config), "api")

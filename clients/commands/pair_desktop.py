@@ -1,4 +1,4 @@
-"""`svc-relay pair`: make this desktop a device of a relay, by a code or by an invite (wire core 10.3, 10.4)."""
+"""`svc-relay pair`: pair this desktop with a relay, by a code or an invite (wire core 10.3, 10.4)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def main(
 
 
 def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
-    """The invite and what it is called: options first, then a code that is none, then the variable."""
+    """Return the invite and its source: options first, then an invite in place of the code, then variables."""
     from svc_proto.cli.input_parsing import looks_like_invite
 
     if pair_qr is not None:
@@ -128,7 +128,7 @@ def _by_code(pairing: _DesktopPairing, typed: str | None, remote: str | None) ->
                 return pairing.use(parse_desktop_invite(text, "that"), by_qr=True)
             return pairing.use(DesktopInvite(parse_pairing_code(text), (Candidate("", 0, url),)), by_qr=False)
         except CliError as error:
-            # What was typed wrongly, or refused, may be typed once more; an absent relay stays absent.
+            # A wrong or refused code may be typed again; retrying cannot help with an unreachable relay.
             again = error.code == USAGE_ERROR or isinstance(error, CredentialRefusedError)
             if not left or not again:
                 raise
@@ -137,7 +137,7 @@ def _by_code(pairing: _DesktopPairing, typed: str | None, remote: str | None) ->
 
 
 def _prompt_line(prompt: str, otherwise: str) -> str:
-    """A line from the person at the terminal. Raises `CliError`, code 2, where there is none."""
+    """Return a line that the user types at the terminal. Raises `CliError`, code 2, without a terminal or input."""
     if not sys.stdin.isatty():
         raise CliError(otherwise, code=USAGE_ERROR)
     print(prompt, end="", file=sys.stderr, flush=True)
@@ -150,7 +150,7 @@ def _prompt_line(prompt: str, otherwise: str) -> str:
 
 
 class _DesktopPairing:
-    """How this command pairs, whatever the way to the code was."""
+    """Settings of this command's pairing, common to codes and invites."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _DesktopPairing:
         self._new_certificate = new_certificate
 
     def use(self, invitation: DesktopInvite, *, by_qr: bool) -> PairingResult:
-        """Pair with the relay by this code, and keep the session."""
+        """Pair with the relay of an invite, and store the session."""
         from clients.commands.desktop_options import run_on_desktop
         from svc_proto.cli.desktop_sessions import PairRequest, pair_desktop
 

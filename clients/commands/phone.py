@@ -1,4 +1,4 @@
-"""`svc phone`: the reference phone beside the relay of this host, with a screen in the dashboard."""
+"""`svc phone`: run the reference phone with the relay of this host; its screen is in the dashboard."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def main(*, name: str, off: bool, runtime: str) -> None:
     meta = PairingMeta(grants=parse_preset(None, "chat,bridge,tui,voice:realtime"))
 
     def programs() -> list[Program]:
-        claimed = claim_home(home, "phone")  # before a code is registered that nobody would use
+        claimed = claim_home(home, "phone")  # before registering a code that would stay unused
         run_flow(lambda engine: register(engine, relay, code, meta), runtime, home=home, client_tls=trust_for(config))
         return [_program(config, home, relay=relay.url, code=code, name=name, off=off, claim=claimed)]
 
@@ -114,7 +114,7 @@ def _program(
 
 
 def _token(home: Path) -> str | None:
-    """Of the last pairing. One that the relay knows no more is no harm: there is a code, too."""
+    """Return the token of the last pairing, if any. An expired token does no harm, as there is also a code."""
     from svc_proto.phone.screen_server import PHONE_SESSION
 
     try:

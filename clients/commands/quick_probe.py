@@ -1,6 +1,6 @@
-"""One quick look at a server of this host (`svc status`, `svc top`): by hand, since an engine takes longer to load.
+"""Small HTTP client for servers of this host (`svc status`, `svc top`): loading an engine takes longer.
 
-It speaks to our own servers only, over their plain door on loopback, and believes no more than that they answer.
+It connects only to the servers of this host, over plain loopback listeners, and trusts their answers no further.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ __all__ = ["probe", "probe_json", "metrics_headers", "nodes_at"]
 
 STEP_TIMEOUT = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
-# As `svc_proto.service_clients.local_secret` has them, which brings half of the engine along.
+# Equal to `svc_proto.service_clients.local_secret`, whose import would load half of the engine.
 SECRET_FILE = "local-secret"
 SECRET_FIELD = "x-svc-local-secret"
 
 
 def probe_json(url: str, path: str, home: Path) -> JsonObject | None:
-    """The object that `GET` answers with 200; None for anything else."""
+    """Return the JSON object of a `GET` answered with 200; None for any other outcome."""
     status, body = probe(url, path, home)
     return JsonObject.parse(body) if status == 200 else None
 
 
 def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
-    """Status and body of a `GET` with these fields; status 0 where nobody answers. Shows the local secret of the home,
-    if there is one."""
-    import socket  # not for `--help`
+    """Send a `GET` with these fields and the local secret; return status and body (status 0: no answer)."""
+    import socket  # not needed for `--help`
 
     where = urlsplit(url)
     lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}", "Connection: close", *_secret(home), *fields, "", ""]
-    address = (where.hostname or "").encode("ascii")  # a text would be taken for a name of any alphabet: 2 ms to load
+    # as bytes, because a str would load the IDNA codec, which takes 2 ms
+    address = (where.hostname or "").encode("ascii")
     try:
-        to: Any = (address, where.port or 80)  # typeshed knows no bytes here
+        to: Any = (address, where.port or 80)  # typeshed does not permit bytes here
         with socket.create_connection(to, STEP_TIMEOUT) as sock:
             sock.sendall("\r\n".join(lines).encode("ascii"))
             head, _, body = _all(sock).partition(b"\r\n\r\n")
@@ -52,20 +52,20 @@ def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
 
 
 def metrics_headers() -> list[str]:
-    """What is shown to who guards what was counted."""
+    """Return the Authorization field for /metrics, if a token is set."""
     try:
         token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
-    except (OSError, UnicodeDecodeError):  # somebody else's: then there is the environment
+    except (OSError, UnicodeDecodeError):  # unreadable for this user: use only the environment
         token = os.environ.get("SVC_METRICS_TOKEN", "").strip()
     return [f"Authorization: Bearer {token}"] if token else []
 
 
 def nodes_at(url: str, home: Path) -> ServiceNodes | None:
-    """The nodes that a server shows; None for one that is alone, or does not say."""
+    """Return the nodes that a server lists; None for a single server or without an answer."""
     status, body = probe(url, "/metrics", home, *metrics_headers())
     if status != 200 or b"svc_cluster_up" not in body:
         return None
-    from svc_proto.cli.cluster_nodes import parse_nodes  # few have any
+    from svc_proto.cli.cluster_nodes import parse_nodes  # few services have several nodes
     from svc_proto.schema.openmetrics import MetricSamples
 
     return parse_nodes(MetricSamples(body.decode("utf-8", "replace")))

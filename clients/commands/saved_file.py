@@ -1,4 +1,4 @@
-"""The file that a command saves into: it gets its name only when it is whole."""
+"""Output file of a command, which gets its name only when complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SavedFile"]
 
 
 class SavedFile:
-    """Takes `Notify("piece", {"data", "name"})`; `-` is standard output. Then `finish`, and `abandon` in any case."""
+    """Writer of `Notify("piece", {"data", "name"})`; `-` is standard output. Call `finish`, always `abandon`."""
 
     def __init__(self, output: str | None, *, force: bool) -> None:
         self._output = output
@@ -31,7 +31,7 @@ class SavedFile:
         self._problem: OSError | None = None
 
     def on_notify(self, news: Notify) -> None:
-        """Take a piece."""
+        """Write a piece."""
         data = news.fields["data"]
         if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):
             return
@@ -43,7 +43,7 @@ class SavedFile:
             self._problem = error
 
     def finish(self) -> str | None:
-        """Give it its name; None for standard output. Raises `CliError`."""
+        """Complete the file; return its path, or None for standard output. Raises `CliError`."""
         file = self._file
         try:
             if self._problem is not None:
@@ -67,7 +67,7 @@ class SavedFile:
         return str(self._path)
 
     def abandon(self) -> None:
-        """Leave nothing unfinished behind."""
+        """Delete an incomplete file."""
         if self._path is not None and self._file is not None:
             with suppress(OSError):
                 self._file.close()

@@ -1,4 +1,4 @@
-"""`svc status` and `svc down`: what runs on the service home of this host, and its end."""
+"""`svc status` and `svc down`: show and stop the servers on the service home of this host."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ Examples:
 
 Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad options.
 """
-STOP_TIMEOUT = 30.0  # s; servers give requests under way 10
-POLL = 0.05  # s between two looks
+STOP_TIMEOUT = 30.0  # s; servers give requests in progress 10
+POLL = 0.05  # s between two checks
 
 
 @click.command("status", epilog=STATUS, context_settings=SETTINGS)
@@ -102,7 +102,7 @@ def down() -> None:
 
 
 def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:
-    """The paired devices, those online first; None without a relay that answers."""
+    """Return the paired devices, online ones first; None without an answer of the relay."""
     answer = None if relay is None else probe_json(relay.inside, "/sessions", home)
     if answer is None or "sessions" not in answer:
         return None
@@ -110,7 +110,7 @@ def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None
 
 
 def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
-    """By role the nodes of the service that a server is one of, and whether its store answers; none for one alone."""
+    """Return the nodes of each clustered service by role, and whether its store answers."""
     services: dict[str, tuple[ServiceNodes, bool]] = {}
     for role in ("relay", "api"):
         if role in found and (service := nodes_at(found[role].inside, home)) is not None:
@@ -124,7 +124,7 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
         one = found.get(role)
         title = "API" if role == "api" else role.capitalize()
         if one is None:
-            if role != "phone":  # nobody misses it
+            if role != "phone":  # its absence is normal
                 lines.append(f"{title:<11}does not run")
             continue
         state = f"up {short_duration(now - one.since)}" if well[role] else "DOES NOT ANSWER"

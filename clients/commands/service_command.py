@@ -1,4 +1,4 @@
-"""`svc service`: the servers run from the start of this host on, under systemd or launchd."""
+"""`svc service`: run the servers from the start of this host on, under systemd or launchd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `svc service` does: the files of systemd or launchd, and telling them of the service."""
+"""Installation and removal of the service: files for systemd or launchd, and their commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["install", "remove"]
 
 ROLES = ("relay", "api", "dashboard")
 OURS = ("RELAY_", "SVC_", "API_SERVER_")
-COMMAND_TIMEOUT = 60.0  # s for a command of the supervisor
+COMMAND_TIMEOUT = 60.0  # s for a command of systemd or launchd
 
 
 def install(
@@ -35,7 +35,7 @@ def install(
     now: bool,
     show: bool,
 ) -> None:
-    """Have them run; with `show`, only print the files. Raises `CliError`, and then all is as before."""
+    """Install the service; with `show`, only print the files. Raises `CliError`, and then nothing has changed."""
     if user is not None and not system:
         raise CliError("--user goes with --system: without it they run as you", code=USAGE_ERROR)
     account = _account(user) if system else None
@@ -77,7 +77,7 @@ def install(
 
 
 def remove(*, system: bool) -> None:
-    """Stop them, and have the supervisor forget them. Raises `CliError`."""
+    """Stop the servers and remove the service. Raises `CliError`."""
     folder = _folder(system=system)
     names = [f"{LABEL}.plist"] if sys.platform == "darwin" else [f"{UNIT}{end}" for end in _UNITS]
     files = [folder / name for name in names if (folder / name).exists() and _is_ours(folder / name)]
@@ -142,7 +142,7 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 
 
 def _check_units(files: Mapping[Path, bytes]) -> None:
-    """systemd's own opinion of them, where it can be had."""
+    """Verify the files with `systemd-analyze`, where installed."""
     tool = which("systemd-analyze")
     if tool is None:
         return
@@ -192,7 +192,7 @@ def _socket(text: str) -> tuple[str, str]:
 
 
 def _check_options(command: Sequence[str]) -> None:
-    """Those of `svc up`, before they stand in a file."""
+    """Validate the options with `svc up --help`, before they are written to a file."""
     said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
     if said.returncode:
         raise CliError(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=USAGE_ERROR)

@@ -1,4 +1,4 @@
-"""Run one chore of a command on a loop, with what this host can do for it, and say on a terminal what takes long."""
+"""Run of one service of a command on a loop, with this host's functions and a progress line on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svc_proto.engine.flow import Flow
 
 __all__ = ["ProgressLine", "run_flow", "run_service"]
 
-GRACE = 2.0  # s that a command gets to end after Ctrl-C
+GRACE = 2.0  # s that a command has to end after Ctrl-C
 T = TypeVar("T")
 
 
@@ -36,7 +36,7 @@ def run_flow(
     client_tls: ssl.SSLContext | PinnedTrust | None = None,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """What the flow returns. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
+    """Run a flow and return its result. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
     chore = OneShotService(plan, watched=sys.stderr.isatty())
     return run_service(chore, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
 
@@ -52,9 +52,9 @@ def run_service(
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,
 ) -> T:
-    """The same for a chore with ways of its own; with `stdio` it is given standard input and output.
+    """Run a one-shot service and return its result; with `stdio` it gets standard input and output.
 
-    `final_frames` is called before a second signal ends the process at once, when nothing else is.
+    `last_words` is called before a second signal ends the process at once. Raises as `run_flow`.
     """
     handle = HostHandle()
     if last_words is not None:
@@ -91,11 +91,10 @@ def run_service(
 
 
 class ProgressLine:
-    """One line on standard error while something takes more than a second; only `OneShotService(watched=True)` makes
-    it.
+    """Progress line on standard error for waits of more than a second, of a `OneShotService(watched=True)`.
 
-    Any other news means that it goes on: the line is taken away, until something else is waited for. News that cannot
-    be shown, mostly since the output takes no more, end the run by `on_broken`.
+    Any other notification removes the line until the next wait. If a notification cannot be shown, mostly because the
+    output is closed, `on_broken` ends the run.
     """
 
     def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:
@@ -109,7 +108,7 @@ class ProgressLine:
         self._shown = False
 
     def on_notify(self, news: Notify) -> None:
-        """Take one piece of news, or pass it on."""
+        """Show progress, or pass the notification on."""
         if news.event == "doing":
             self._doing, self._since, self._quiet = str(news.fields["text"]), self._second, False
         elif news.event == "waiting":
@@ -124,7 +123,7 @@ class ProgressLine:
             self._pass_on(news)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
             self._shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

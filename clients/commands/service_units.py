@@ -1,4 +1,4 @@
-"""The texts that have a supervisor run the servers: units of systemd, an agent of launchd."""
+"""Texts of the service files: units of systemd, an agent of launchd."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from attrs import frozen
 __all__ = ["LABEL", "MARK", "UNIT", "UnitSpec", "launchd_agent", "systemd_service", "systemd_socket"]
 
 UNIT = "svc"
-LABEL = "local.svc-relay"  # of launchd
+LABEL = "local.svc-relay"  # for launchd
 MARK = "# Written by `svc service install`; `svc service remove` takes it away."
-# What takes nothing from a shell on this host. The rest would: `--hardened` says so.
+# Restrictions that do not affect shells on this host; the others are in HARDENED, for `--hardened`.
 SYSTEM = """\
 ProtectClock=yes
 ProtectControlGroups=yes
@@ -82,18 +82,18 @@ WantedBy=sockets.target
 
 @frozen(kw_only=True)
 class UnitSpec:
-    """Which servers are to be run, how, and for whom."""
+    """Servers to run, with their user and restrictions."""
 
-    command: Sequence[str]  # absolute
+    command: Sequence[str]  # absolute paths
     environment: Mapping[str, str]
     home: Path
-    user: str | None = None  # None: the manager of a user runs it, else that of the system, as this one
+    user: str | None = None  # None: the systemd of the user runs it, otherwise that of the system, as this user
     hardened: bool = False
-    sockets: Mapping[str, str] = {}  # by role, `address:port`: opened by systemd
+    sockets: Mapping[str, str] = {}  # `address:port` by role: opened by systemd
 
 
 def systemd_service(wanted: UnitSpec) -> str:
-    """`svc.service` (systemd.service(5), systemd.exec(5))."""
+    """Return the text of `svc.service` (systemd.service(5), systemd.exec(5))."""
     names = " ".join(f"{UNIT}-{role}.socket" for role in wanted.sockets)
     hardening = "" if wanted.user is None else SYSTEM
     if wanted.hardened:
@@ -110,12 +110,12 @@ def systemd_service(wanted: UnitSpec) -> str:
 
 
 def systemd_socket(role: str, address: str) -> str:
-    """`svc-relay.socket` and the like."""
+    """Return the text of a socket unit such as `svc-relay.socket`."""
     return SOCKET.format(mark=MARK, role=role, address=address, unit=UNIT)
 
 
 def launchd_agent(wanted: UnitSpec, log: Path) -> bytes:
-    """`local.svc-relay.plist` (launchd.plist(5))."""
+    """Return the contents of `local.svc-relay.plist` (launchd.plist(5))."""
     return plistlib.dumps(
         {
             "Label": LABEL,
@@ -133,7 +133,7 @@ def launchd_agent(wanted: UnitSpec, log: Path) -> bytes:
 
 
 def _quoted(word: str, *, expanded: bool = False) -> str:
-    """A word of a unit file: specifiers and blanks are what they are, and variables where they would be `expanded`."""
+    """Quote a word of a unit file: no specifiers or separate words; `expanded` also escapes variables."""
     plain = word.replace("\\", "\\\\").replace("%", "%%")
     plain = plain.replace("$", "$$") if expanded else plain
     if re.fullmatch(r"[A-Za-z0-9_@%$+=:,./\\-]+", plain):

@@ -1,7 +1,7 @@
-"""The desktop's session file on disk: read whole, changed under a lock, replaced atomically, for nobody but us.
+"""The desktop's session file: read whole, changed under a lock, replaced atomically, private.
 
-Two programs that change it at once take turns, so that neither loses what the other wrote. Whoever is killed while
-writing leaves the old file; its lock goes with it.
+The lock serializes the changes of two programs, so that no change is lost. A program that is killed while writing
+leaves the old file, and the system releases its lock.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["SessionFile"]
 
 LOCK_NAME = f".{FILE_NAME}.lock"
 DAMAGED_NAME = f"{FILE_NAME}.damaged"
-LOCK_TIMEOUT = 5.0  # s to wait for another program's turn
-LOCK_POLL = 0.02  # s between two tries
+LOCK_TIMEOUT = 5.0  # s to wait for another program's lock
+LOCK_POLL = 0.02  # s between two attempts
 
 
 class SessionFile:
-    """One file in the service home. The calls block and raise `OSError` or `HostError`."""
+    """Session file in the service home. The calls block and raise `OSError` or `HostError`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -37,18 +37,18 @@ class SessionFile:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """Return the path of the file."""
         return self._home / FILE_NAME
 
     def read(self) -> str:
-        """The text of the session file; empty if there is none."""
+        """Return the text of the session file; empty if there is none."""
         try:
             return self._folder.read(FILE_NAME).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
 
     def change(self, change: SessionStoreChange) -> None:
-        """Make one change to whatever it holds by then."""
+        """Apply one change to the file's present contents."""
         ensure_private_folder(self._home)
         with self._locked():
             text = self.read()
@@ -58,7 +58,7 @@ class SessionFile:
             self._folder.write(FILE_NAME, apply_change(text, change).encode("utf-8"))
 
     def _sweep(self) -> None:
-        """Under the lock nobody writes: what lies about was left by a program that was killed."""
+        """Delete temporary files of killed programs; the lock ensures that no other program is writing."""
         for left in self._home.glob(f".{FILE_NAME}.*"):
             if left.name != LOCK_NAME:
                 left.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ class SessionFile:
                 time.sleep(LOCK_POLL)
             yield
         finally:
-            os.close(fd)  # and with it goes the lock
+            os.close(fd)  # also releases the lock
 
 
 def _lock(fd: int) -> bool:

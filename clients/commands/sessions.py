@@ -1,4 +1,4 @@
-"""`svc-relay sessions`: the terminal sessions on the relay's host."""
+"""`svc-relay sessions`: list or end the terminal sessions on the relay's host."""
 
 from __future__ import annotations
 

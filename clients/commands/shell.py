@@ -1,4 +1,4 @@
-"""`svc-relay shell`: a terminal on the relay's host on this terminal, or one command there."""
+"""`svc-relay shell`: open a terminal on the relay's host, or run one command there."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def main(
 
 
 def _key(text: str) -> int | None:
-    """`^X`, or none."""
+    """Parse `^X` or `none`. Raises `CliError`, code 2."""
     if text.lower() == "none":
         return None
     if len(text) == 2 and text[0] == "^" and "@" <= text[1].upper() <= "_":

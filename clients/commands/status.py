@@ -1,4 +1,4 @@
-"""`svc-relay status`: the sessions that this desktop has stored. Asks nobody (wire core 10.6)."""
+"""`svc-relay status`: show the stored sessions of this desktop, without a connection (wire core 10.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program `svc`: run the servers, look at them, pair phones, and the switches of the relay on this host."""
+"""The program `svc`: runs and inspects the servers, pairs phones, and changes settings of the relay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program `svc-relay`: a desktop's side of a relay, and the operator's switch."""
+"""The program `svc-relay`: desktop client of a relay, with one command for its operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This program's terminal: its size and the changes of it, raw mode, and the way back on every way out."""
+"""Guard of this program's terminal: its size and changes of size, raw mode, and restoring on every exit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Self
 
 __all__ = ["TerminalGuard"]
 
-FATAL = (signal.SIGHUP, signal.SIGQUIT)  # end the process at once; those that ask it to end are the loop's
+FATAL = (signal.SIGHUP, signal.SIGQUIT)  # end the process at once; the loop handles SIGINT and SIGTERM
 
 
 class TerminalGuard:
-    """Around a run: `with Terminal() as terminal`. Does nothing where standard input is no terminal."""
+    """Context around a run: `with TerminalGuard() as terminal`. Does nothing if standard input is not a terminal."""
 
     def __init__(self) -> None:
         self._fd = 0
@@ -32,7 +32,7 @@ class TerminalGuard:
             self._blocking = [(fd, os.get_blocking(fd)) for fd in (0, 1) if os.isatty(fd)]
             self._install_handler(signal.SIGWINCH, self._resized)
             for signum in FATAL:
-                if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup
+                if signal.getsignal(signum) is not signal.SIG_IGN:  # ignored under nohup
                     self._install_handler(signum, self._killed)
         return self
 
@@ -40,27 +40,27 @@ class TerminalGuard:
         self.restore()
         for signum, handler in self._signals:
             signal.signal(signum, handler)
-        os.close(self._writer)  # whoever still waits for a change of size reads the end; the reader goes with us
+        os.close(self._writer)  # a thread in `resized` reads the end; the process closes the reader
 
     def raw(self) -> None:
-        """Keys as they are typed, from now on."""
+        """Set the terminal to raw mode."""
         if self._is_one:
             tty.setraw(self._fd, termios.TCSADRAIN)
 
     def restore(self) -> None:
-        """Give the terminal back as it was before. Harmless twice."""
+        """Restore the terminal's settings. May be called twice."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def abandon(self) -> None:
-        """The same without waiting for anything, and for the flags that the loop would have restored, too."""
+        """Restore the terminal and blocking flags at once, without waiting for output."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
         for fd, blocking in self._blocking:
             os.set_blocking(fd, blocking)
 
     def size(self) -> tuple[int, int]:
-        """Columns and rows."""
+        """Return columns and rows."""
         for stream in (sys.stdout, sys.stdin, sys.stderr):
             try:
                 found = os.get_terminal_size(stream.fileno())
@@ -71,7 +71,7 @@ class TerminalGuard:
         return 80, 24
 
     def resized(self) -> tuple[int, int]:
-        """Wait for a change, then the size. Blocks."""
+        """Wait for a change of size, and return columns and rows. Blocks."""
         os.read(self._reader, 4096)
         return self.size()
 
@@ -82,7 +82,7 @@ class TerminalGuard:
         os.write(self._writer, b"\0")
 
     def _killed(self, signum: int, frame: FrameType | None) -> None:
-        """Die of it all the same."""
+        """Restore the terminal, then end by the signal."""
         try:
             self.abandon()
         finally:

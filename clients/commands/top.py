@@ -1,5 +1,7 @@
-"""`svc top`: how the servers of this host fare, as it changes. What counts is decided in
-`svc_proto.service_clients.server_stats`."""
+"""`svc top`: show rates and load of this host's servers live.
+
+The values are chosen in `svc_proto.service_clients.server_stats`.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,9 @@ docs/reference/metrics.md; if SVC_METRICS_TOKEN is set, it is sent. The tab Load
 
 Exit codes: 0; 1 when nothing runs, or it has no metrics; 2 for bad options; 130 after Ctrl-C.
 """
-MAX_READINGS = 120  # that are kept for the bars
+MAX_READINGS = 120  # kept for the bars
 ROLES = ("relay", "api", "dashboard")
-BESIDE_BARS = 56  # columns of what stands left of them
+BESIDE_BARS = 56  # columns left of the bars
 LEAST_BARS = 8
 
 
@@ -71,16 +73,16 @@ def main(*, every: float, once: bool, as_json: bool) -> None:
 
 
 class _StatsPoller:
-    """Looks at the servers of a home."""
+    """Poller of the servers of a home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._fields = metrics_headers()
         self.found: list[RunningServer] = []
-        self.services: dict[str, ServiceNodes] = {}  # by role of who says it
+        self.services: dict[str, ServiceNodes] = {}  # by role of the server that lists them
 
     def poll(self, *, needed: bool = False) -> MetricsReading:
-        """What they say now. With `needed` raises `CliError` where that is nothing."""
+        """Return the present metrics. With `needed`, raises `CliError` where there are none."""
         from clients.commands.quick_probe import probe
         from runtimes.service_home.server_registry import find_running_servers
         from svc_proto.basics.moment import Moment
@@ -95,7 +97,7 @@ class _StatsPoller:
         servers = {
             role: MetricSamples(body.decode("utf-8", "replace"))
             for role, (status, body) in answers.items()
-            if status == 200 and body.endswith(b"# EOF\n")  # all of it: half of a counter would look like a new start
+            if status == 200 and body.endswith(b"# EOF\n")  # complete: a truncated counter would look like a restart
         }
         if needed and not servers:
             if not answers:
@@ -106,7 +108,7 @@ class _StatsPoller:
         return MetricsReading(now, servers)
 
     def nodes(self, now: ServerStats) -> list[str]:
-        """The nodes of the services that they are of."""
+        """Return lines on the nodes of the servers' services."""
         return [line for role, service in self.services.items() for line in service.lines(role, now.at)]
 
 
@@ -159,7 +161,7 @@ def _page(eyes: _StatsPoller, history: StatsHistory, now: ServerStats, width: in
 
 @contextmanager
 def _keys() -> Iterator[Wait]:
-    """What waits so many seconds, or until q is pressed; it says which."""
+    """Yield a function that waits some seconds and returns True if q is pressed meanwhile."""
     import select
 
     if not sys.stdin.isatty():
@@ -188,6 +190,6 @@ def _keys() -> Iterator[Wait]:
 
 
 def _sleeps(seconds: float) -> bool:
-    """Nobody has keys to press."""
+    """Sleep without reading keys, and return False."""
     time.sleep(seconds)
     return False

@@ -1,4 +1,4 @@
-"""`svc-relay voice`: a recording to text, a text to speech, what is configured, and talking with the agent."""
+"""`svc-relay voice`: transcribe a recording, synthesize a text, show the engines, converse with the agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "player", "recorder"]
 
-MAX_PIPED = 1 << 20  # bytes of a text that comes by a pipe: 5000 characters and a lot of blanks
+MAX_PIPED = 1 << 20  # bytes of a text from a pipe: 5000 characters and many blanks
 
 RECORDERS = ("arecord -q -t raw -f S16_LE -c 1 -r {rate}", "sox -q -d -t raw -e signed -b 16 -c 1 -r {rate} -")
 PLAYERS = (
@@ -172,7 +172,7 @@ def config(profile: str | None, remote: str | None, token: str | None, *, as_jso
 def talk(
     session: str | None, profile: str | None, remote: str | None, token: str | None, *, mute: bool, runtime: str
 ) -> None:
-    """Talk with the agent by microphone and loudspeaker, or by typing."""
+    """Converse with the agent by voice, or by typing."""
     from svc_proto.cli.desktop_sessions import find_relay
     from svc_proto.cli.voice_chat import RECORDER_RATE, VoiceChatRequest, VoiceChatService
 
@@ -189,12 +189,12 @@ def talk(
 
 
 def recorder(rate: int) -> tuple[str, ...]:
-    """A program that records raw PCM of one channel; nothing when there is none."""
+    """Return the command of a program that records raw PCM of one channel; empty if none is installed."""
     return _found(RECORDERS, rate)
 
 
 def player() -> Callable[[int], tuple[str, ...]] | None:
-    """Programs that play it, by the rate of the sound; None when there is none."""
+    """Return a function from sample rate to the command of a player; None if none is installed."""
     return partial(_found, PLAYERS) if _found(PLAYERS, 0) else None
 
 
@@ -204,7 +204,7 @@ def _found(lines: Sequence[str], rate: int) -> tuple[str, ...]:
 
 
 def _given(text: str) -> str:
-    """What to say. `CliError` for bytes that are no text."""
+    """Return the text to synthesize. Raises `CliError` for bytes that are not UTF-8."""
     if text == "-":
         data = sys.stdin.buffer.read(MAX_PIPED + 1)
         if len(data) > MAX_PIPED:
@@ -219,7 +219,7 @@ def _given(text: str) -> str:
 
 class _VoiceWriter(AnswerWriter):
     def on_notify(self, news: Notify) -> None:
-        """Show one piece of news."""
+        """Show one notification."""
         text = str(news.fields.get("text", ""))
         match news.event:
             case "prompt" if sys.stdin.isatty():

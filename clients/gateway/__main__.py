@@ -1,4 +1,4 @@
-"""The agent gateway as a program: JSON-RPC lines on standard input and output, the API server behind it."""
+"""Command line of the gateway: JSON-RPC lines on standard input and output, requests to the API server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ where the certificates of the system do not suffice.
 @click.command(cls=ProgramCommand, epilog=EXAMPLES, context_settings=HELP)
 @runtime_option
 def main(runtime: str) -> None:
-    """Speak JSON-RPC with a desktop on standard input and output, and chat with the API server."""
+    """Serve JSON-RPC to a desktop on standard input and output, and chat with the API server."""
     import os
 
     from clients.gateway.program import gateway_program, read_settings

@@ -1,4 +1,4 @@
-"""The API server as the gateway asks it, and what its failures are to a client (wire terminal 2.4)."""
+"""API client of the gateway, and its failures as JSON-RPC errors (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from svc_proto.service_clients.service_client import ServiceCallError, ServiceFa
 __all__ = ["GatewayApiSettings", "new_api_client", "rpc_error"]
 
 CALL_TIMEOUT = 30.0  # s for a call
-MAX_MESSAGE_CHARS = 400  # characters of what the server says
+MAX_MESSAGE_CHARS = 400  # shown characters of a server's message
 
 
 @frozen(kw_only=True)
 class GatewayApiSettings:
-    """Where the API server is, and how one is let in."""
+    """Address of the API server, and the gateway's credentials."""
 
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)
     profile: str = ""
-    files: tuple[str, str] | None = None  # configuration file and home, where the API of this host has its key
-    pin: str | None = None  # of its certificate; None: the system's trust decides
+    files: tuple[str, str] | None = None  # configuration file and home, where the API of this host stores its key
+    pin: str | None = None  # pin of its certificate; None: the system's trust decides
 
 
 def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
-    """The server; of this host its key is looked for where it has it, when it was replaced."""
+    """Build the API client; for the API of this host, a replaced key is read from its files."""
     files = settings.files
 
     def find(known: str) -> Flow[str]:
@@ -42,7 +42,7 @@ def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
 
 
 def rpc_error(error: ServiceCallError) -> RpcError:
-    """The line for people."""
+    """Convert a failed call into an error with a text for people."""
     name = error.peer.name
     match error.fault:
         case ServiceFault.UNREACHABLE | ServiceFault.CONNECTION_LOST:

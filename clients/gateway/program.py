@@ -1,4 +1,4 @@
-"""The agent gateway, bound: its settings, and it as a program for a loop."""
+"""Set-up of the gateway: settings and program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["gateway_program", "read_settings"]
 
 
 def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
-    """The settings of the gateway. Raises `CannotStartError` with exit code 2."""
+    """Return the gateway's settings. Raises `CannotStartError` with exit code 2."""
     home = service_home_path(env)
     runs = find_running_server(home, "api")
     url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")
@@ -42,7 +42,7 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
 
 
 def gateway_program(settings: GatewayApiSettings) -> Program:
-    """The gateway as a program for a loop. Its records go to standard error."""
+    """Build the gateway's program. Its log goes to standard error."""
     resume = os.environ.get("SVC_TUI_RESUME") or os.environ.get("HERMES_TUI_RESUME") or ""
     core = Engine(Gateway(settings, resume=resume), entropy=os.urandom)
     services = Services(logger=setup_logging(30, name="svc.gateway"), client_tls=_trust(settings))

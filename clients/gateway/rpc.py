@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, one object a line, as clients of the TUI channel speak it (wire terminal 2.4): read leniently."""
+"""JSON-RPC 2.0 of the TUI channel, one object on each line, parsed leniently (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "RpcCall"
 INTERNAL = -32000
 NO_SESSION = 4001  # this gateway has no such session open
 NOT_STORED = 4007  # the API server has no such session
-BUSY = 4009  # a turn is under way, or nothing waits for that answer
-UPSTREAM = 5001  # the API server cannot be reached, or fails
+BUSY = 4009  # a turn is in progress, or no request waits for that answer
+UPSTREAM = 5001  # the API server is unreachable or fails
 
 
 @frozen
 class RpcCall:
-    """One request; a notification has no answer."""
+    """A JSON-RPC request; a notification gets no answer."""
 
     method: str
     params: JsonObject
@@ -28,7 +28,7 @@ class RpcCall:
     notification: bool = False
 
     def text(self, name: str) -> str:
-        """A parameter that has to be text; `RpcError` otherwise."""
+        """Return a text parameter. Raises `RpcError` for another type."""
         value = self.params.string(name)
         if value is None:
             raise RpcError(INVALID_PARAMS, f"{name} must be a string")
@@ -36,7 +36,7 @@ class RpcCall:
 
 
 def parse_call(line: bytes) -> RpcCall:
-    """Read one line. Raises `RpcError`."""
+    """Parse one line. Raises `RpcError`."""
     members = JsonObject.of(parse_object(line))
     text, method, params = members.string("id"), members.string("method"), members.object_or_none("params")
     identity = members.number("id") if text is None else text
@@ -50,7 +50,7 @@ def parse_call(line: bytes) -> RpcCall:
 
 
 def event_line(kind: str, session_id: str | None = None, payload: Mapping[str, object] | None = None) -> bytes:
-    """A notification: `params = {type, session_id?, payload?}`."""
+    """Build a notification: `params = {type, session_id?, payload?}`."""
     params: dict[str, object] = {"type": kind}
     if session_id is not None:
         params["session_id"] = session_id

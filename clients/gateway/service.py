@@ -1,7 +1,7 @@
-"""The gateway as a service of an engine: calls come in on one channel and go to the API server (wire terminal 2.4).
+"""Gateway as a service: JSON-RPC calls from one channel become requests to the API server (wire terminal 2.4).
 
-A call that waits for the API server is a flow; others go on meanwhile. A turn is a flow of its session: one at a time,
-its events are said as they come. The channel's end is the end of the process, once the turns under way are over.
+A call that waits for the API server is a flow, so calls run concurrently. A turn is a flow of its session, one at a
+time, and its events are sent as they arrive. The process ends with the channel, after the turns in progress.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Gateway"]
 
 MAX_SESSIONS = 64  # open at a time in one gateway
 MAX_LISTED = 200  # sessions in one list
-MAX_IMAGES = 8  # that wait for the next prompt
+MAX_IMAGES = 8  # attached images for the next prompt
 MAX_IMAGE = 7 * 1024 * 1024  # characters of base64: the API server takes bodies of 10 MB (wire api 2.5)
 CHOICES = ("once", "session", "always", "deny")
 
@@ -37,7 +37,7 @@ Method = Callable[[RpcCall], Flow[Result] | Result]
 
 @define(eq=False)
 class _GatewaySession:
-    """A session that a client has open here."""
+    """A session that a client has opened here."""
 
     identity: str
     images: list[str] = field(factory=list)  # data URLs for the next prompt
@@ -47,14 +47,14 @@ class _GatewaySession:
 
 
 class Gateway(LineService):
-    """The service."""
+    """Service of the gateway."""
 
     def __init__(self, settings: GatewayApiSettings, *, resume: str = "") -> None:
         self._settings = settings
         self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
         self._sessions: dict[str, _GatewaySession] = {}
-        self._upstream: dict[str, EventReader] = {}  # of the turns under way, by session
-        self._calls = 0  # under way
+        self._upstream: dict[str, EventReader] = {}  # streams of the turns in progress, by session
+        self._calls = 0  # number of calls in progress
         self._methods: dict[str, Method] = {
             "session.create": self._create,
             "session.resume": self._resume,
@@ -74,16 +74,16 @@ class Gateway(LineService):
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Implement `Service.bind`."""
         super().bind(engine)
         self._api = new_api_client(engine, self._settings)
 
     def on_client_opened(self) -> None:
-        """Say that the gateway is ready."""
+        """Send `gateway.ready`."""
         self.send_line(event_line("gateway.ready", None, self._greeting))
 
     def on_stopping(self) -> None:
-        """Turns end here; at the API server they go on."""
+        """Cancel the turns here; the API server continues them."""
         for session in self._sessions.values():
             if session.task is not None:
                 session.task.cancel()
@@ -91,12 +91,12 @@ class Gateway(LineService):
     # --- for the channel ---
 
     def set_read_paused(self, holding: bool) -> None:
-        """Read no more events than our client reads lines."""
+        """Pause or resume the event streams with the client's reading."""
         for channel in self._upstream.values():
             channel.set_paused(holding)
 
     def on_line(self, line: bytes) -> None:
-        """Take one line."""
+        """Handle one JSON-RPC line."""
         try:
             call = parse_call(line)
             method = self._methods.get(call.method)
@@ -108,13 +108,13 @@ class Gateway(LineService):
         self.engine.spawn(self._answer(call, method))
 
     def on_client_closed(self, problem: str) -> None:
-        """Nobody will ask any more."""
+        """Report a problem with the client's input; no further call follows."""
         if problem:
             self.send_line(event_line("error", None, {"message": problem}))
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call or a turn is under way."""
+        """Report whether a call or a turn is in progress."""
         return bool(self._calls) or any(held.turn for held in self._sessions.values())
 
     # --- methods ---
@@ -179,7 +179,7 @@ class Gateway(LineService):
             self.send_line(event_line(kind, session.identity, payload))
 
         session.turn = GatewayTurn(tell)
-        # The answer to this call comes first, then the turn.
+        # the answer to this call precedes the turn's events
         self.send_line(write_result(call.identity, {"status": "streaming"}))
         session.task = self.engine.spawn(
             self._run(session, session.turn, message), on_error=lambda error: self._failed(session, error)
@@ -192,7 +192,7 @@ class Gateway(LineService):
 
     def _resize(self, call: RpcCall) -> Result:
         self._session(call)
-        return {"cols": call.params.get("cols")}  # nothing here depends on it
+        return {"cols": call.params.get("cols")}  # the gateway does not use the size
 
     def _approve(self, call: RpcCall) -> Flow[Result]:
         turn, choice = self._session(call).turn, call.text("choice")
@@ -207,7 +207,7 @@ class Gateway(LineService):
         return {"resolved": self._api.json_object(answer).integer("resolved") or 0}
 
     def _expired(self, call: RpcCall) -> Result:
-        return {"status": "expired"}  # we never ask for what these answer
+        return {"status": "expired"}  # the gateway never sends the requests that these answer
 
     def _attach_image(self, call: RpcCall) -> Result:
         session = self._session(call)
@@ -229,7 +229,7 @@ class Gateway(LineService):
         try:
             said = {"message": message, "approvals": True}
             yield from self._api.stream_turn(self.engine, session.identity, said, turn.add_event, opened)
-            turn.complete("complete")  # a stream that ends without a word is complete, too (wire api 4.5)
+            turn.complete("complete")  # a stream that ends without `done` is complete, too (wire api 4.5)
         except ServiceCallError as error:
             turn.fail(str(rpc_error(error)))
         self._turn_over(session)
@@ -257,7 +257,7 @@ class Gateway(LineService):
             self._refuse(call, error)
         except ServiceCallError as error:
             self._refuse(call, rpc_error(error))
-        except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer, whatever happens
+        except Exception as error:  # noqa: BLE001, RUF100 - the caller waits for an answer in any case
             self._refuse(call, RpcError(INTERNAL, f"internal error {self.engine.log_bug(error)}"))
         finally:
             self._calls -= 1

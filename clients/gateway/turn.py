@@ -1,4 +1,4 @@
-"""One turn: the events of the API server's stream in, what a desktop renders out (SPEC.md "Events", wire api 4.3)."""
+"""Turn of a gateway session: converts events of the API's stream into desktop events (SPEC.md, wire api 4.3)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from svc_proto.wire.sse import ServerSentEvent
 __all__ = ["GatewayTurn"]
 
 EventCallback = Callable[[str, "dict[str, object] | None"], None]
-SHOWN = 2000  # characters of a tool's preview or result
+SHOWN = 2000  # shown characters of a tool's preview or result
 
 
 class GatewayTurn:
-    """Says `message.start` once, `message.complete` once and last, and in between what comes."""
+    """Converter of one turn's events: `message.start` first, `message.complete` last, each once."""
 
     def __init__(self, tell: EventCallback) -> None:
         self._tell = tell
@@ -29,11 +29,11 @@ class GatewayTurn:
 
     @property
     def text(self) -> str:
-        """The answer so far."""
+        """Return the answer so far."""
         return "".join(self._text) if self._final is None else self._final
 
     def add_event(self, event: ServerSentEvent) -> None:
-        """Take one event of the stream; what is no JSON object, or comes after the end, is passed over."""
+        """Convert one event of the stream; ignore events that are no JSON object or follow the end."""
         data = JsonObject.parse(event.data)
         if self.over or data is None:
             return
@@ -43,7 +43,7 @@ class GatewayTurn:
         self._handle_event(event.event, data)
 
     def complete(self, status: str) -> None:
-        """The turn is over: `complete`, `interrupted` or `error`."""
+        """End the turn with the status `complete`, `interrupted` or `error`."""
         if self.over:
             return
         self.start()
@@ -51,13 +51,13 @@ class GatewayTurn:
         self._tell("message.complete", {"text": self.text, "usage": self._usage, "status": status})
 
     def fail(self, message: str) -> None:
-        """The turn is over because something went wrong."""
+        """End the turn with an error."""
         if not self.over:
             self._tell("error", {"message": message})
             self.complete("error")
 
     def start(self) -> None:
-        """The answer begins."""
+        """Report the start of the answer."""
         if not self._started:
             self._started = True
             self._tell("message.start", None)
@@ -103,7 +103,7 @@ class GatewayTurn:
                 what = data.text("added", "removed", "name", "target", "path")[:SHOWN]
                 self._tell("status.update", {"kind": kind, "text": f"{kind.replace('.', ' ')} {what}".strip()})
             case _:
-                pass  # `session.created`, `run.started`, and what later servers may say
+                pass  # `session.created`, `run.started`, and events of later servers
 
 
 def _call(data: JsonObject, name: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Sessions and messages of the API server as a desktop shows them (wire api 3, wire terminal 2.4)."""
+"""Conversion of API sessions and messages into those of the TUI channel (wire api 3, wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["session_row", "toolset_row", "message_row"]
 
 
 def session_row(row: JsonObject) -> dict[str, object]:
-    """A row of `session.list`."""
+    """Build a row of `session.list`."""
     return {
         "id": str(row.get("id", "")),
         "title": row.text("title"),
@@ -20,7 +20,7 @@ def session_row(row: JsonObject) -> dict[str, object]:
 
 
 def toolset_row(row: JsonObject) -> dict[str, object]:
-    """A row of `tools.list`. What its tools do is told by servers of ours (`descriptions`)."""
+    """Build a row of `tools.list`. Only this project's servers describe the tools (`descriptions`)."""
     names, words = row.texts("tools"), row.get_object("descriptions")
     return {
         "name": row.text("name"),
@@ -32,7 +32,7 @@ def toolset_row(row: JsonObject) -> dict[str, object]:
 
 
 def message_row(row: JsonObject) -> dict[str, object] | None:
-    """A message of `session.resume`; None for what is not shown."""
+    """Build a message of `session.resume`; None for one that is not shown."""
     text = content_text(row.get("content"))
     match row.get("role"):
         case "user" | "assistant" as role if text:

@@ -1,4 +1,4 @@
-"""The reference phone: `python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123`."""
+"""Command line of the reference phone: `python -m clients.phone --remote ws://127.0.0.1:8767 --code ABC123`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference phone, opened and bound: what its command line says, as a program for a loop."""
+"""Set-up of the reference phone: options of the command line, and program."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ __all__ = ["TerminalOptions", "phone_program", "phone_programs"]
 
 @frozen(kw_only=True)
 class TerminalOptions:
-    """How the phone meets its person: whether it reads the keyboard and shows the gates, and what may be printed."""
+    """Terminal options: keyboard input, display of the gates, and permitted output."""
 
     keyboard: bool = False
     view: bool = False
     print_token: bool = False
-    sound: Path | None = None  # where what the agent says is put, as WAV
+    sound: Path | None = None  # WAV file for the agent's speech
 
 
 def phone_programs(
@@ -81,7 +81,7 @@ def phone_programs(
     brand: str,
     verbose: bool,
 ) -> list[Program]:
-    """The phone that a command line asks for. Raises `CannotStartError`, code 2."""
+    """Build the phone for a command line. Raises `CannotStartError`, code 2."""
     preferences = Preferences(
         max_inbound_mb=max_attachment_mb,
         auto_fetch_threshold_mb=auto_fetch_mb,
@@ -149,7 +149,7 @@ def phone_program(
     *,
     verbose: bool = False,
 ) -> Program:
-    """The phone as a program for a loop."""
+    """Build the phone's program."""
     level = Level.DEBUG if verbose else Level.INFO
     phone = Phone(config, handset, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
@@ -169,19 +169,19 @@ def phone_program(
 
 
 def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
-    """Standard output and error. Who reads the keyboard makes them not blocking, so whoever writes has to wait."""
+    """Return standard output and error; with `waiting`, streams that block although keyboard input does not."""
     return (
         (cast("TextIO", BlockingStream(1)), cast("TextIO", BlockingStream(2))) if waiting else (sys.stdout, sys.stderr)
     )
 
 
 def _at_terminal(stream: TextIO | None) -> bool:
-    """Whether a person can be asked: the terminal is ours to read, which in the background it is not."""
+    """Report whether the terminal's user can answer: the program is in the foreground of its terminal."""
     if stream is None or not stream.isatty():
         return False
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
-    except OSError:  # not the terminal that controls us
+    except OSError:  # not the controlling terminal
         return True
 
 
@@ -201,7 +201,7 @@ def _span(text: str) -> int:
 
 
 def _beside(api: str, code: str | None) -> Invite:
-    """The relay that an API server has beside it, by convention."""
+    """Return the relay beside an API server, at the conventional address."""
     try:
         relay = derive_relay_url(api)
     except RemoteProtocolError as error:

@@ -1,6 +1,6 @@
-"""What the reference phone shows on a terminal: its news, the state of its safety gates, the questions to the person.
+"""Terminal display of the reference phone: notifications, safety gates, confirmation requests.
 
-Nothing is decided here. Words that came from the network are shown without control characters.
+It makes no decisions. Text from the network is shown without control characters.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from svc_proto.phone.safety.view import SafetyView, StatusChip
 
 __all__ = ["BlockingStream", "PhoneDisplay", "one_line", "strip_terminal_escapes"]
 
-MAX_QUESTION_CHARS = 4000  # characters of a question's text that are shown; how many are left out is said
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a screen that is drawn anew has many
+MAX_QUESTION_CHARS = 4000  # shown characters of a question's text; the number of omitted ones follows
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")  # a redrawn screen has many
 COLOURS = {ActivityStatus.SUCCESS: "green", ActivityStatus.FAILED: "yellow", ActivityStatus.BLOCKED: "red"}
 
 
 class BlockingStream(io.TextIOBase):
-    """A descriptor as a text stream that waits when it takes no more: a terminal whose input is read without blocking
-    does not block its writers either."""
+    """Text stream that waits while its descriptor takes no more.
+
+    A terminal whose input is read without blocking does not block its writers either.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     def write(self, text: str) -> int:
-        """Write all of it."""
+        """Write all of a text."""
         data = memoryview(text.encode("utf-8", "replace"))
         while data:
             try:
@@ -46,25 +48,27 @@ class BlockingStream(io.TextIOBase):
         return len(text)
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Report whether the descriptor is a terminal."""
         return os.isatty(self._fd)
 
 
 class PhoneDisplay:
-    """Shows what the phone tells. With `view` the state of the gates and each command's outcome, in colour. What the
-    agent says is kept in the file `sound`, the latest of it."""
+    """Display of the phone's notifications; `view` adds the gates' state and outcomes of commands, in colour.
+
+    The file `sound` gets the agent's latest speech.
+    """
 
     def __init__(self, out: TextIO, *, view: bool, print_token: bool, sound: Path | None = None) -> None:
         self._out = out
         self._sound = sound
-        self._open = False  # a line that came in pieces has no end yet
+        self._open = False  # the last line has no end yet
         self._view = view
         self._print_token = print_token
         self._state = ""
-        self._shown: tuple[str, ...] = ()  # ids of the activities that were shown and are still in the log
+        self._shown: tuple[str, ...] = ()  # ids of shown activities that are still in the log
 
     def on_notify(self, news: Notify) -> None:
-        """Show one of the phone's news."""
+        """Show one notification of the phone."""
         fields = news.fields
         match news.event:
             case "paired" | "online":
@@ -89,7 +93,7 @@ class PhoneDisplay:
             case "safety":
                 self._safety(cast("SafetyView", fields["view"]))
             case "performed" if not self._view:
-                # Method and path are the relay's words: shown as they are only if a terminal can take it.
+                # Method and path come from the relay: shown unchanged only if printable.
                 command = f"{fields['method']} {fields['path']}"
                 self._print(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}")
 
@@ -128,7 +132,7 @@ class PhoneDisplay:
                 self._print(f"  spoken into {self._sound}")
 
     def _go_on(self, text: str) -> None:
-        """More of a text that comes in pieces; nothing more ends its line."""
+        """Write a part of a text; an empty part ends its line."""
         self._open = not text.endswith("\n") if text else self._open
         if not text:
             self._end_line()
@@ -147,7 +151,7 @@ class PhoneDisplay:
 
 
 def describe_safety(view: SafetyView) -> str:
-    """The gates in one line: what an app shows as notification, chip and banner."""
+    """Return the gates' state in one line, equal to an app's notification, chip and banner."""
     if view.flavor != "sideload":
         return "[store build: no Device Control]"
     parts = ["Device Control is off"]
@@ -173,12 +177,12 @@ def describe_safety(view: SafetyView) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text as one line that a terminal can take."""
+    """Return a text as one line of printable characters."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def strip_terminal_escapes(text: str) -> str:
-    """The words of a terminal, or of an agent, without what moves a cursor or names a colour."""
+    """Return text without terminal escapes and with at most one empty line in a row."""
     words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
 

@@ -1,4 +1,4 @@
-"""Speech in a file, for who has no microphone: `say FILE.wav` of the reference phone."""
+"""Speech from a file in place of a microphone: `say FILE.wav` of the reference phone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["read_speech"]
 
 
 def read_speech(path: str, rate: int, longest: float) -> bytes:
-    """The first channel of a WAV file (PCM of 16 bits) at `rate` Hz; `longest` is in seconds.
+    """Return the first channel of a WAV file (PCM of 16 bits) at `rate` Hz; `longest` is in seconds.
 
-    Raises `HostError`, whose text is for the person.
+    Raises `HostError`, whose text is for the user.
     """
     try:
         with Path(path).expanduser().open("rb") as file, wave.open(file) as sound:

@@ -1,4 +1,4 @@
-// A relay and a phone under Pyodide, driven by JavaScript: the same file in a page and under Node.
+// A relay and a phone under Pyodide, called from JavaScript: the same file in a page and under Node.
 //
 //   node examples/browser/cores.mjs FOLDER…      folders with pyodide's `node_modules`, this tree and attrs, h11, h2, wsproto
 //
@@ -9,7 +9,7 @@ export function open(pyodide) {
   const memory = pyodide.pyimport("examples.in_memory").InMemory();
   return {
     token: memory.token,
-    /** The status and the JSON of the relay's answer, which the phone gave. */
+    /** Return the status and JSON of the relay's response. */
     call(method, path) {
       const [status, ...body] = memory.call(method, path).split(" ");
       return { status: Number(status), body: JSON.parse(body.join(" ")) };

@@ -1,4 +1,4 @@
-"""Who is around several nodes: phones that do what they are told, callers with commands, and strangers who guess."""
+"""Clients of a simulated cluster: phones that execute commands, callers with commands, and guessing clients."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class ClusterPhone:
-    """A phone at a node: it does what it is told after a while, and writes it down."""
+    """Phone at a node, which executes commands after a delay, and records them."""
 
     world: ClusterDeployment
     name: str
     node: int
-    code: str = ""  # that it shows
+    code: str = ""  # used to pair
     talker: WebSocketClient | None = None
     token: str = ""
-    refused: str = ""  # why it was not let in
+    refused: str = ""  # reason of the refusal
     in_at: float = inf
     closed: bool = False
     closed_at: float = inf
@@ -32,22 +32,22 @@ class ClusterPhone:
     delay: float = 0.0  # s before it answers
     mute: bool = False
     quiet: bool = False
-    began: float = 0.0  # when it set out
-    left_at: float | None = None  # when it came elsewhere, and left this socket as it was
-    arrived: Callable[[], None] = field(default=lambda: None)  # called when it is in
+    began: float = 0.0  # when it connected
+    left_at: float | None = None  # when it reconnected elsewhere, with this socket still open
+    arrived: Callable[[], None] = field(default=lambda: None)  # called when it is authenticated
 
     @property
     def device(self) -> str:
-        """What it is named by."""
+        """Return the device id."""
         return f"device-{self.name}"
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether a node has it."""
+        """Report whether the phone is connected and authenticated."""
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
-        """What its node has told it."""
+        """Handle a message of the node."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":
@@ -55,7 +55,7 @@ class ClusterPhone:
                 self.world.law.note_pairing(self)
                 for other in self.world.pockets:
                     if other is not self and other.token == self.token and other.left_at is None:
-                        # the same phone; of two that were under way at once either may be the last to its node
+                        # the same phone; of two concurrent sign-ins either may be the last at its node
                         other.left_at = self.world.sim.now if other.in_at <= self.began else inf
                         if not self.quiet:
                             other.disconnect()
@@ -71,26 +71,26 @@ class ClusterPhone:
                 pass
 
     def answer(self, talker: WebSocketClient, request_id: str) -> None:
-        """Say that it is done."""
+        """Answer a command with success."""
         answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
         talker.send_envelope("bridge", "bridge.response", answer)
 
     def disconnect(self, *, reset: bool = True) -> None:
-        """Go without a word."""
+        """Disconnect without a close frame."""
         if self.talker is not None:
             self.talker.disconnect(reset=reset)
 
 
 @define(eq=False)
 class PendingCommand:
-    """A command that somebody asks for; what it carries is its number."""
+    """Command that a client has sent; its body carries the number."""
 
     number: int
     node: int
     token: str
-    device: str  # that is named; empty: any
+    device: str  # selected device; empty: any
     began: float
-    apart: int  # see `Law`
+    apart: int  # see `ClusterInvariants`
     over_at: float | None = None
     told: str = ""
     done: int = 0  # times
@@ -98,7 +98,7 @@ class PendingCommand:
 
 @define(eq=False)
 class GuessingClient:
-    """Somebody who shows a code that is none."""
+    """Client that tries a wrong pairing code."""
 
-    refused: bool = False  # by a node that has looked at the code
+    refused: bool = False  # by a node that has checked the code
     over: bool = False

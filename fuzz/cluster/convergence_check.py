@@ -1,4 +1,4 @@
-"""What there has to be when a storm is over and several nodes have met again: the same at every node, and all of it."""
+"""Convergence check of a cluster after a run: all nodes must agree, and their state must be complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 
 
 def check_convergence(world: ClusterDeployment, rng: Random) -> None:
-    """Raises `ClusterViolation`."""
+    """Check all properties; raise `ClusterViolation` if one fails."""
     for n in _nodes(world):
         if world.count_known_nodes(n) != len(world.nodes) - 1:
             raise ClusterViolation(f"node {n} knows {world.count_known_nodes(n)} of {len(world.nodes) - 1} others")
@@ -26,7 +26,7 @@ def check_convergence(world: ClusterDeployment, rng: Random) -> None:
 
 
 def asker(world: ClusterDeployment, among: list[ClusterPhone]) -> ClusterPhone | None:
-    """Somebody who is known at any node."""
+    """Return a phone whose session every node accepts."""
     return next(
         (pocket for pocket in among if pocket.is_authenticated and not world.law.held[pocket.token].shaky), None
     )
@@ -50,7 +50,7 @@ def _check_sessions(world: ClusterDeployment) -> None:
 
 
 def _check_guesses(world: ClusterDeployment) -> None:
-    """Five anywhere, one after the other; then nobody hears this address any more, until an operator does."""
+    """Check the shared block: five guesses at any node block an address, until an operator clears it."""
     stranger = world.sim.host("stranger", "10.0.7.99")
     count = len(world.nodes)
     for n in range(MAX_FAILURES + 2 * count + 1):
@@ -97,11 +97,12 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_news(world: ClusterDeployment, rng: Random) -> None:
-    """What was done, who is online, and what a phone passes on is the same everywhere."""
+    """Check that activity, online sessions and notifications are equal at all nodes."""
     records = [[record["request_id"] for record in view["activity"]] for view in _views(world, "/bridge/activity")]
     if any(each != records[0] for each in records):
         raise ClusterViolation(f"the nodes tell different commands: {records}")
-    may_be = {pocket.token[:8] for pocket in world.pockets if pocket.token and not pocket.closed}  # some left a socket
+    # Some phones have reconnected, with their old socket still open.
+    may_be = {pocket.token[:8] for pocket in world.pockets if pocket.token and not pocket.closed}
     must_be = {
         pocket.token[:8]
         for pocket in world.pockets
@@ -125,7 +126,7 @@ def _check_news(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_tables(world: ClusterDeployment) -> None:
-    """What nodes know of phones elsewhere is of those that there are, and nobody waits."""
+    """Check that each node's tables contain the present remote phones only, and that no request is pending."""
     for n, relay in enumerate(world.relays):
         fellows = cast("ClusterCoordinator", relay.coordinator)
         numbers = {phone.socket for phone in relay.phones.connected()}

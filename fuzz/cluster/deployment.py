@@ -1,14 +1,13 @@
-"""Several relay nodes that share a Redis and a store, with phones and people at any of them.
+"""Several relay nodes that share a Redis and a store, with phones and clients at any of them.
 
-    world = ClusterWorld(seed=7)
-    code = world.code(node=0)
-    phone = world.phone("P", node=1, code=code)
-    call = world.command(node=2, token=phone.token)
-    world.run(lambda: call.over)
+    world = ClusterDeployment(seed=7)
+    world.start()
+    phone = world.pair_phone("P", 1)
+    call = world.send_command(2, phone.token)
+    world.run(lambda: call.is_closed)
 
-Whatever happens is written down by the people (`fuzz.cluster.actors`), and judged (`fuzz.cluster.invariants`). Nodes
-may be parted from Redis, from the store and from each other, and have clocks that are wrong or run slow; the bucket of
-their uploads may be away, or lie.
+`fuzz.cluster.actors` records the events, and `fuzz.cluster.invariants` checks them. Nodes may lose Redis, the store and
+each other, and have clocks that are wrong or run slow. The bucket of their uploads may be unreachable, or fail.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ PORT = 8767
 REDIS_PORT = 6379
 REDIS = "10.0.9.1"
 PASSWORD = "redis-password-4711"
-UPLOADS_LIVE = 100  # s, in worlds that have a place for them
+UPLOADS_LIVE = 100  # s, in deployments with a media store
 S3, S3_PORT = "10.0.0.250", 9000
 BUCKET = S3Bucket(
     f"http://{S3}:{S3_PORT}/uploads/of/svc", "eu-north-1", "AKIDEXAMPLE", "s3-secret-4711", "s3-token-4711"
@@ -54,11 +53,11 @@ STORE = "10.0.9.2"
 REPLICA = "10.0.9.3"
 MASTER = "svc"
 SENTINEL_PORT = 26379
-GIVE_UP = 2.0  # s after which who does not reach the store knows it
+GIVE_UP = 2.0  # s until a request to an unreachable store fails
 
 
 class NodeStore(SimStore):
-    """The store that all nodes have, as one of them reaches it."""
+    """Shared store, as one node reaches it."""
 
     def __init__(self, world: ClusterDeployment, host: SimHost) -> None:
         super().__init__()
@@ -66,12 +65,15 @@ class NodeStore(SimStore):
         self._world, self._host = world, host
 
     def apply(self, request: StoreRequest[Any]) -> object:
-        """Carry it out, if it gets there. What is read was so when it left the store, which may be a while ago."""
+        """Execute a request, if the store is reachable.
+
+        Records are read as they were when the answer left the store, which may be some time ago.
+        """
         world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
             raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
         if isinstance(request, LoadSessions):
-            left = now - world.rng.random() * self.seconds / 2  # no request takes less, so none is older
+            left = now - world.rng.random() * self.seconds / 2  # no request takes less time, so no record is older
             before = next((records for since, records in reversed(world.stored) if since <= left), {})
             wanted = request.token_hash
             return tuple(dict(record) for key, record in before.items() if wanted in ("", key))
@@ -81,7 +83,7 @@ class NodeStore(SimStore):
 
 
 class ClusterDeployment:
-    """`relays` are the relays' cores now, by node; `alive` says which processes run."""
+    """Simulated cluster. `relays` are the current relays by node; `nodes` are their processes."""
 
     def __init__(
         self,
@@ -93,9 +95,10 @@ class ClusterDeployment:
         uploads: S3Bucket | str | None = None,
         far: bool = False,
     ) -> None:
-        """`uploads` are where all nodes have them: a bucket of this world's, or a folder that its hosts share.
+        """Start the deployment.
 
-        `far`: each node has a way of its own to Redis, which takes longer than that to people.
+        `uploads` is the media store of all nodes: a bucket, or a shared folder. With `far`, each node has its own link
+        to Redis, slower than the link to clients.
         """
         self.rng = Random(f"cluster {seed}")
         shape = Random(f"cluster network {seed}")
@@ -112,7 +115,7 @@ class ClusterDeployment:
             self._start_sentinels()
         self.store_host = self.sim.host("store", STORE)
         self.store = self.store_host.store
-        self.stored: list[tuple[float, dict[str, dict[str, object]]]] = []  # what it held from when on
+        self.stored: list[tuple[float, dict[str, dict[str, object]]]] = []  # contents of the store, and from when
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
         self.uploads = uploads
         self.s3: S3Service | None = None
@@ -135,17 +138,17 @@ class ClusterDeployment:
         self.relays: list[Relay] = []
         self.nodes: list[SimProcess] = []
         for n, host in enumerate(self.hosts):
-            self.relays.append(None)  # type: ignore[arg-type]  # the factory puts it there
+            self.relays.append(None)  # type: ignore[arg-type]  # the factory sets it
             self.nodes.append(host.start(self._core_factory(n), [PORT], name=f"relay-{n}"))
         self.leaving: list[SimProcess] = []
         self.pockets: list[ClusterPhone] = []
         self.law = ClusterInvariants(self)
-        self.troubled = self.sim.now  # when the network last was not whole
+        self.troubled = self.sim.now  # when the network last had a fault
         self.parted = 0
-        self.apart_since: dict[int, float] = {}  # by node, when it was parted from Redis
-        self.shuffled = self.sim.now  # when a node last came or went, and what it had counted with it
-        self.slow_until = 0.0  # when nobody waits for the store any more
-        self.lost_store = [0.0] * nodes  # until when each may not have stored what it tells
+        self.apart_since: dict[int, float] = {}  # by node, when it was partitioned from Redis
+        self.shuffled = self.sim.now  # when a node last started or stopped, with its counts
+        self.slow_until = 0.0  # when no request waits for the store any more
+        self.lost_store = [0.0] * nodes  # until when the records of each node may be unstored
         self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
@@ -155,7 +158,7 @@ class ClusterDeployment:
             again = host in self.redis_services
             service = self.redis_services[host] = RedisService(PASSWORD)
             if again and self.replica is not None:
-                service.role = "replica"  # another has become the master meanwhile, or will
+                service.role = "replica"  # the other server is or becomes the master
             return Engine(service, entropy=entropy)
 
         return host.start(make, [REDIS_PORT])
@@ -195,46 +198,46 @@ class ClusterDeployment:
         return make
 
     def start(self) -> None:
-        """Until all nodes are there and know each other."""
+        """Run until all nodes are ready and have discovered each other."""
         self.sim.run_until(lambda: all(process.ready for process in self.nodes))
         self.sim.run_until(
             lambda: all(self.count_known_nodes(n) == len(self.nodes) - 1 for n in range(len(self.nodes)))
         )
 
     def count_known_nodes(self, n: int) -> int:
-        """How many others a node knows."""
+        """Return how many other nodes a node has discovered."""
         node = getattr(self.relays[n].coordinator, "node", None)
         return 0 if node is None else len(node.members)
 
     def kill(self, n: int) -> None:
-        """`kill -9`."""
+        """Kill a node, like `kill -9`."""
         self.nodes[n].kill()
 
     def restart(self, n: int) -> None:
-        """As a service manager does."""
+        """Restart a node, like a service manager."""
         self.shuffled = self.sim.now
         self.nodes[n] = self.nodes[n].restart()
 
     def stop(self, n: int) -> None:
-        """SIGTERM."""
+        """Stop a node, like SIGTERM."""
         self.leaving.append(self.nodes[n])
         self.nodes[n].stop()
 
     @property
     def stable_nodes(self) -> list[SimProcess]:
-        """Nodes that are up, and are not to stop."""
+        """Return the nodes that are ready, and are not about to stop."""
         return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
 
     def kill_redis(self) -> None:
-        """All that it held is gone."""
+        """Kill Redis; its data are lost."""
         self.redis.kill()
         self.troubled = self.sim.now
 
     def fail_over(self) -> None:
-        """Sentinels make a master of the replica; the other keeps its connections, if it lives, and takes nothing."""
+        """Promote the replica; the old master, if alive, keeps its connections but refuses writes."""
         assert self.replica is not None
         old, new = self.redis, self.replica
-        if not new.alive:  # two failovers overlap: Sentinels choose no server that is gone
+        if not new.alive:  # two failovers overlap: Sentinels promote no dead server
             if not old.alive:
                 self.sim.after(1.0, self.fail_over)
             return
@@ -246,24 +249,24 @@ class ClusterDeployment:
         self.troubled = self.sim.now
 
     def restart_replica(self) -> None:
-        """It is there again."""
+        """Restart the replica if it is dead."""
         if self.replica is not None and not self.replica.alive:
             self.replica = self.replica.restart()
 
     def restart_redis(self) -> None:
-        """It comes back empty."""
+        """Restart Redis without data."""
         self.redis = self.redis.restart()
         self.troubled = self.sim.now
 
     def partition_from_redis(self, n: int) -> None:
-        """A node and Redis do not reach each other."""
+        """Partition a node from Redis."""
         for host in self.redis_services:
             self.sim.network.partition(self.hosts[n], host)
         self.apart_since.setdefault(n, self.sim.now)
         self.parted += 1
 
     def partition_from_store(self, *nodes: int) -> None:
-        """Nodes and the store do not reach each other."""
+        """Partition nodes from the store."""
         for n in nodes:
             self.sim.network.partition(self.hosts[n], self.store_host)
             self.hosts[n].store.seconds = GIVE_UP
@@ -272,18 +275,18 @@ class ClusterDeployment:
         self.parted += 1
 
     def slow_store(self, seconds: float, nodes: Sequence[int] = ()) -> None:
-        """Each request takes so long, of all nodes or of some."""
+        """Let each request of some or all nodes to the store take `seconds`."""
         for n in nodes or range(len(self.hosts)):
             self.hosts[n].store.seconds = seconds
         self.slow_until = inf
         self.parted += 1
 
     def partition_nodes(self, n: int, other: int) -> None:
-        """Two nodes do not reach each other; what they tell goes by way of Redis."""
+        """Partition two nodes; their messages still pass through Redis."""
         self.sim.network.partition(self.hosts[n], self.hosts[other])
 
     def heal(self) -> None:
-        """They do again."""
+        """End all partitions and delays."""
         self.sim.network.heal()
         slowest = max(host.store.seconds for host in self.hosts)
         if self.slow_until == inf:
@@ -297,13 +300,13 @@ class ClusterDeployment:
 
     @property
     def is_fault_free(self) -> bool:
-        """Whether nothing has been broken for a while."""
+        """Report whether no fault is active, and none has ended just now."""
         return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
-    # --- people ---
+    # --- clients ---
 
     def target(self, n: int, *, local: bool = False) -> ServerAddress:
-        """A node, as others find it or as programs on its host do."""
+        """Return the address of a node, for other hosts or for programs on its host."""
         address = "127.0.0.1" if local else self.hosts[n].address
         return ServerAddress(address, PORT, f"{address}:{PORT}")
 
@@ -318,7 +321,7 @@ class ClusterDeployment:
         fields: Pairs | None = None,
         done: Callable[[RequestClient], None] = lambda caller: None,
     ) -> RequestClient:
-        """Ask a node something: with a token from elsewhere, without one as a program on its host."""
+        """Send a request to a node: with a token from another host, without one from its own host."""
         local = not token
         host: SimHost = self.hosts[n] if local else self.crowd
         headers: Pairs = {**(fields or {}), **({} if local else {"authorization": f"Bearer {token}"})}
@@ -328,19 +331,19 @@ class ClusterDeployment:
         )
 
     def run(self, until: Callable[[], bool], limit: float = 60.0) -> None:
-        """Let time pass until that is so."""
+        """Run the simulation until a condition holds."""
         self.sim.run_until(until, limit)
 
     def request_and_wait(
         self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
     ) -> RequestClient:
-        """The same, with its answer."""
+        """Send a request to a node, and wait for its response."""
         caller = self.request(n, method, path, token=token, body=body, fields=fields)
         self.run(lambda: caller.is_closed)
         return caller
 
     def create_pairing_code(self, n: int) -> str:
-        """A new pairing code, made at a node."""
+        """Create a pairing code at a node."""
         answer = self.request_and_wait(n, "POST", "/pairing").answer
         assert answer.status == 200, answer
         code = answer.json["code"]
@@ -350,7 +353,7 @@ class ClusterDeployment:
     def new_phone(
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> ClusterPhone:
-        """A phone that signs in at a node; a `quiet` one leaves its last socket as it was."""
+        """Connect a phone to a node; a `quiet` one keeps its last socket open."""
         pocket = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
         self.pockets.append(pocket)
         shown = {"pairing_code": code} if code else {"session_token": token}
@@ -373,13 +376,13 @@ class ClusterDeployment:
         said: Callable[[WebSocketClient, dict[str, Any]], None],
         ended: Callable[[WebSocketClient], None],
     ) -> WebSocketClient:
-        """A WebSocket to a node."""
+        """Open a WebSocket to a node."""
         target = self.target(n)
         carrier = HttpClientConnection(host, target, self.entropy)
         return WebSocketClient(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
 
     def add_sessions(self, count: int) -> None:
-        """Have so many sessions in the store and at each node, as if they had been paired long ago."""
+        """Add `count` old paired sessions to the store and to each node."""
         records: list[dict[str, object]] = [
             {
                 "token_hash": f"{number:064x}",
@@ -398,7 +401,7 @@ class ClusterDeployment:
                 relay.sessions.restore(record, relay.engine.now)
 
     def try_wrong_code(self, n: int, source: SimHost) -> GuessingClient:
-        """Show a wrong code at a node."""
+        """Try a wrong pairing code at a node."""
         guess = GuessingClient()
 
         def opened(talker: WebSocketClient) -> None:
@@ -418,7 +421,7 @@ class ClusterDeployment:
         return guess
 
     def pair_phone(self, name: str, n: int, *, at: int | None = None) -> ClusterPhone:
-        """A phone that is in, with a code of the same node or another."""
+        """Pair a phone, with a code of the same node or another."""
         pocket = self.new_phone(name, n, code=self.create_pairing_code(n if at is None else at))
         self.run(lambda: bool(pocket.token or pocket.refused))
         assert pocket.token, pocket.refused
@@ -427,7 +430,7 @@ class ClusterDeployment:
     def send_command(
         self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
     ) -> RequestClient:
-        """A bridge command, asked for at a node."""
+        """Send a bridge command to a node."""
         errand = self.law.note_command_sent(n, token, device)
 
         def over(caller: RequestClient) -> None:
@@ -439,7 +442,7 @@ class ClusterDeployment:
         return self.request(n, "POST", path, token=token, body=body, done=over)
 
     def revoke(self, n: int, token: str) -> RequestClient:
-        """End a session at a node, by its operator."""
+        """Revoke a session at a node, as its operator."""
         held = self.law.held.setdefault(token, TokenModel())
         held.asked = True
 
@@ -454,7 +457,7 @@ class ClusterDeployment:
         return self.request(n, "DELETE", f"/sessions/{token}", done=over)
 
     def revoke_bridge_grant(self, n: int, token: str) -> RequestClient:
-        """Take the bridge from a session, at a node."""
+        """Revoke the bridge grant of a session at a node."""
         held = self.law.held.setdefault(token, TokenModel())
         held.bereft = True
 
@@ -465,7 +468,7 @@ class ClusterDeployment:
         return self.request(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
     def try_drive(self, n: int, token: str) -> None:
-        """Drive whatever there is, if the node lets it; that must not be where that, or all, was taken from it."""
+        """Try to drive a phone, which a node must refuse to a session without the bridge grant."""
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:
@@ -474,9 +477,9 @@ class ClusterDeployment:
         self.request(n, "GET", "/ping?device=nobody", token=token, done=over)
 
     def has_bridge_grant(self, pocket: ClusterPhone) -> bool:
-        """Whether nobody has tried to take its bridge away."""
+        """Report whether no client has tried to revoke the bridge grant of a phone."""
         return not self.law.held[pocket.token].bereft
 
     def check_invariants(self) -> None:
-        """Whether logs and Redis are as they have to be."""
+        """Check logs and Redis."""
         self.law.check_logs_and_redis()

@@ -1,9 +1,9 @@
-"""What must not come about among several nodes, whatever breaks: judged as it happens.
+"""Safety invariants of a cluster under faults, checked on each event.
 
-A code pairs once. A command has one outcome, is performed once at most, by the phone that was named, and not long
-after its caller was told of something else. Nobody acts with a session that was revoked, or that may not any more, a
-second ago, and nobody guesses more often than they may at all nodes together, once the network is whole. A node that
-does not reach the others says so, and none says so that does.
+A code pairs once. A command has one outcome, and is executed at most once, by the selected phone, within seconds of its
+caller's response. In a network without faults, a revoked session or grant is refused everywhere within a second. All
+nodes together accept no more guesses than the rate limit permits. A node that does not reach the others reports
+`cluster_unavailable`, and no other node does.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ from tests.support.sim_http import RequestClient
 if TYPE_CHECKING:
     from fuzz.cluster.deployment import ClusterDeployment
 
-SOON = 1.0  # s after which a revocation holds everywhere, in a network that is whole
-BACK = 3.0  # s after which each node reaches the others again, when the network is whole
-LOST = 4.5  # s after which a node that does not reach Redis is gone to the others: a lease, and somewhat more
-UNDER_WAY = 2.5  # s for which a command may be between nodes: an answer of Redis is waited for so long, and some more
+SOON = 1.0  # s after which a revocation holds everywhere, in a network without faults
+BACK = 3.0  # s after which each node reaches the others again, when the network has no faults
+LOST = 4.5  # s after which a node that does not reach Redis is absent for the others: a lease with a margin
+UNDER_WAY = 2.5  # s for which a command may be between nodes: the timeout of a Redis answer, with a margin
 STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
 APART = "cluster_unavailable"
 
 
-class ClusterViolation(AssertionError):  # noqa: N818 - the name says what happened
-    """Something came about that must not."""
+class ClusterViolation(AssertionError):  # noqa: N818 - the name describes the event
+    """Violated invariant of the cluster."""
 
 
 @define(eq=False)
 class TokenModel:
-    """What is known of a token."""
+    """Expected state of a token."""
 
     revoked_at: float | None = None  # when the DELETE was answered
     withheld_at: float | None = None  # when the PATCH that took its bridge was answered
-    bereft: bool = False  # whether anybody has tried to do that
-    asked: bool = False  # whether anybody has tried to revoke it
-    cut: bool = False  # whether it was said to be over, though the store has not heard of it
-    cut_at: float | None = None  # when, by a node that reached the others
+    bereft: bool = False  # whether a client has requested that
+    asked: bool = False  # whether a client has requested its revocation
+    cut: bool = False  # whether a node reported its end, though the store has not recorded it
+    cut_at: float | None = None  # when a connected node reported that
     cut_by: SimProcess | None = None
-    shaky: bool = False  # whether the store may not have it
+    shaky: bool = False  # whether the store may lack it
 
 
 class ClusterInvariants:
-    """What it is judged by: what people have seen so far."""
+    """Expected state of the cluster: what clients have observed so far."""
 
     def __init__(self, world: ClusterDeployment) -> None:
         self.world = world
         self.held: dict[str, TokenModel] = {}  # by token
-        self.guesses: dict[str, list[float]] = {}  # that were answered with a no, by address
-        self.errands: list[PendingCommand] = []  # by the number that each command carries
+        self.guesses: dict[str, list[float]] = {}  # failed guesses, by address
+        self.errands: list[PendingCommand] = []  # by the number in each command
         self._pairings: dict[str, list[ClusterPhone]] = {}  # by code
         self._outcomes: dict[str, int] = {}  # answers by request id
         self._done: dict[str, int] = {}  # performances by request id
 
     def note_command_sent(self, node: int, token: str, device: str) -> PendingCommand:
-        """Somebody is about to ask for a command at a node."""
+        """Record a command that is about to be sent to a node."""
         errand = PendingCommand(len(self.errands), node, token, device, self.world.sim.now, self._isolation_count(node))
         self.errands.append(errand)
         return errand
 
     def _isolation_count(self, node: int) -> int:
-        """How often a node has reached the others before it lost them; 0 while it does, or never has."""
+        """Return the number of past connections to Redis while the node is isolated; 0 otherwise."""
         fellows = getattr(self.world.relays[node].coordinator, "node", None)
         return 0 if fellows is None or fellows.is_up else fellows.redis.connections
 
-    # --- what people see ---
+    # --- observations of clients ---
 
     def note_pairing(self, pocket: ClusterPhone) -> None:
-        """A code pairs once."""
+        """Check that a code pairs once."""
         held = self.held.setdefault(pocket.token, TokenModel())
         if pocket.code:
             held.shaky = self.world.sim.now <= self.world.lost_store[pocket.node]
@@ -86,7 +86,7 @@ class ClusterInvariants:
         self._check_token(pocket.token, self.world.sim.now, "signed in")
 
     def note_guess(self, address: str) -> None:
-        """The nodes look at five codes of an address together, once each has heard of those that others saw."""
+        """Check that an address guesses at most five codes a minute at all nodes, once their counts are replicated."""
         world, now = self.world, self.world.sim.now
         before = self.guesses.setdefault(address, [])
         calm = max(world.troubled, world.shuffled) + SOON
@@ -96,7 +96,7 @@ class ClusterInvariants:
         before.append(now)
 
     def note_performed(self, pocket: ClusterPhone, command: Mapping[str, Any]) -> None:
-        """A command is performed once at most, by who was meant, soon, and by nobody whose session is over."""
+        """Check that a command is executed at most once, in time, by the selected phone with a live session."""
         request_id, now = command["request_id"], self.world.sim.now
         self._done[request_id] = self._done.get(request_id, 0) + 1
         if self._done[request_id] > 1:
@@ -122,7 +122,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"a command is performed {now - errand.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: RequestClient, errand: PendingCommand) -> None:
-        """A command has one outcome, which is that of its own, and is not let through for a session that is over."""
+        """Check that a command has one outcome, its own, and that a revoked session has no access."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
         errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"
         if status == 200:
@@ -130,7 +130,8 @@ class ClusterInvariants:
             self._outcomes[request_id] = self._outcomes.get(request_id, 0) + 1
             if self._outcomes[request_id] > 1 or self._done.get(request_id) != 1 or errand.done != 1:
                 raise ClusterViolation(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
-        if status == 504:  # each phone answers within 3 s, and who waits for one that is gone hears it sooner
+        # Each phone answers within 3 s, and the caller is informed sooner if its phone has disconnected.
+        if status == 504:
             raise ClusterViolation("a command waited until its time was over")
         if errand.apart and self._isolation_count(errand.node) == errand.apart:
             self._check_isolated(errand, status, code)
@@ -145,13 +146,13 @@ class ClusterInvariants:
             self._check_revoked_grant(token, errand.began, f"{token[:8]} drove a phone")
 
     def _check_isolated(self, errand: PendingCommand, status: int, code: str) -> None:
-        """The node that was asked has reached nobody all the while."""
+        """Check the response of a node that was isolated during the whole request."""
         own = {pocket.device for pocket in self.world.pockets if pocket.node == errand.node}
         if (status in (404, 503) and code != APART) or (status == 502 and errand.device not in ("", *own)):
             raise ClusterViolation(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
-        """Who is there is listed everywhere soon, and who has gone is not."""
+        """Check that connected phones are listed on all nodes soon, and disconnected phones are not."""
         world = self.world
         lost = [n for n, since in world.apart_since.items() if began - since > LOST]
         elsewhere = {pocket.device for pocket in world.pockets if pocket.node not in lost and not pocket.closed}
@@ -174,7 +175,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"node {node} lists {ghosts}, which have gone")
 
     def note_probe(self, token: str, status: int, began: float) -> None:
-        """Who may drive no phone is not let in where phones are driven."""
+        """Check the status of a probe that needs the bridge grant."""
         held = self.held[token]
         if status not in (0, 401):
             self._check_token(token, began, "was let in")
@@ -191,7 +192,7 @@ class ClusterInvariants:
             self._check_timing(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
 
     def _check_revoked_grant(self, token: str, when: float, what: str) -> None:
-        """Who was away when it was told has it from the store, which may be slow."""
+        """Check the grant; a node that was away at the change reads it from the store, which may be slow."""
         if when > self.world.slow_until:
             self._check_timing(self.held[token].withheld_at, what, when, "may not any more")
 
@@ -202,10 +203,10 @@ class ClusterInvariants:
         if since > SOON:
             raise ClusterViolation(f"{what} {since:.1f} s after it {how}")
 
-    # --- what there is to see ---
+    # --- logs and Redis ---
 
     def check_logs_and_redis(self) -> None:
-        """What logs must not say, and Redis not keep."""
+        """Check that logs hold no errors or secrets, and that each Redis key expires."""
         world = self.world
         for host in (*world.hosts, *world.redis_services):
             for process in host.processes:

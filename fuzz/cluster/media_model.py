@@ -1,7 +1,8 @@
-"""Files that phones bring to some node and fetch from any: kept by that node, in a folder of all, or in a bucket.
+"""Expected media of a cluster: files uploaded at one node and fetched from any.
 
-The bucket may be away, refuse, or break off; what comes of a file is never something else. A file that was told while
-all was whole is had from every node as long as one lives that has heard of it, and is nowhere when its time is over.
+A file is stored by its node, in a shared folder, or in a bucket. The bucket may be unreachable, refuse, or break off;
+the content of a response is never wrong. Without faults, a reported file is available at every node while a node that
+learned of it lives. After its expiry, no node has the file.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.wire.events import Headers
 from tests.support.sim_http import RequestClient
 
-MARGIN = 8.0  # s before the end of a file's time, in which nobody is asked for it
+MARGIN = 8.0  # s before the end of a file's time, in which no check requires it
 UNAVAILABLE = "media_store_unavailable"
 
 
 @define(eq=False)
 class UploadedFile:
-    """One that was told."""
+    """Uploaded file whose token was reported."""
 
     path: str
     data: bytes
-    process: SimProcess  # that took it in
+    process: SimProcess  # that received the upload
     told_at: float
-    knows: list[SimProcess]  # that have heard of it for sure, and live
+    knows: list[SimProcess]  # live nodes that certainly learned of it
 
     def forget(self, world: ClusterDeployment) -> None:
-        """Those who go; while it is news, all but the first if anything is broken."""
+        """Drop nodes that ended; under faults, soon after the upload, drop all but the receiving node."""
         if not world.is_fault_free and world.sim.now - self.told_at < SOON:
             self.knows = [self.process]
         self.knows = [process for process in self.knows if process in world.stable_nodes]
 
 
 class ClusterMediaModel:
-    """All that were brought. `waits` is told of callers, and which are over."""
+    """Expected state of all uploads. `waits` is called with each pending request, `over` with each finished one."""
 
     def __init__(
         self,
@@ -54,12 +55,12 @@ class ClusterMediaModel:
     ) -> None:
         self._world, self._rng, self._waits, self._over = world, rng, waits, over
         self._all: list[UploadedFile] = []
-        self._s3_troubled = 0.0  # when the bucket was mended last; for ever while it is not
+        self._s3_troubled = 0.0  # when the bucket was last repaired; infinite until it is
 
-    # --- deeds ---
+    # --- actions ---
 
     def upload(self, node: int, pocket: ClusterPhone) -> None:
-        """A file that some phone has, to some node."""
+        """Upload a file of a phone to a node."""
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
 
@@ -72,13 +73,13 @@ class ClusterMediaModel:
                 path = f"/media/{caller.answer.json['token']}"
                 self._all.append(UploadedFile(path, data, process, world.sim.now, knows))
                 if self._is_shared and len(world.stable_nodes) > 1 and self._rng.random() < 0.2:
-                    process.kill()  # it has been told, so others know
+                    process.kill()  # the token was reported, so the other nodes have the file
 
         body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
         self._waits(world.request(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
 
     def fetch(self, node: int, pocket: ClusterPhone) -> None:
-        """It, or a part of it, from any node, which may be killed meanwhile."""
+        """Fetch a file, or a part of it, from any node, which may be killed meanwhile."""
         if not self._all:
             return
         world, file, began = self._world, self._rng.choice(self._all[-4:]), self._world.sim.now
@@ -97,7 +98,7 @@ class ClusterMediaModel:
         self._waits(world.request(node, "GET", file.path, token=pocket.token, fields=fields, done=fetched))
 
     def break_bucket(self) -> None:
-        """The bucket is away, or is not what it should be."""
+        """Stop the bucket, or let its responses fail."""
         world, rng, s3 = self._world, self._rng, self._world.s3
         if s3 is None:
             return
@@ -110,14 +111,14 @@ class ClusterMediaModel:
         world.sim.after(rng.uniform(0.5, 4.0), self.repair_bucket)
 
     def _check_faulty_bucket(self) -> None:
-        """What there is, while the bucket is not what it should be."""
+        """Fetch a file from each node while the bucket fails."""
         up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
         inside = [pocket for pocket in self._world.pockets if pocket.is_authenticated]
         for n in up if inside else ():
             self.fetch(n, inside[0])
 
     def repair_bucket(self) -> None:
-        """It is there again."""
+        """Restore the bucket."""
         world, s3 = self._world, self._world.s3
         if s3 is not None:
             s3.instead = lambda request, response: response
@@ -125,7 +126,7 @@ class ClusterMediaModel:
                 world.s3_process = world.s3_process.restart()
             self._s3_troubled = world.sim.now
 
-    # --- judging ---
+    # --- checks ---
 
     @property
     def _is_shared(self) -> bool:
@@ -138,11 +139,11 @@ class ClusterMediaModel:
             raise ClusterViolation("a node does not have the bucket's files, and the bucket is well")
 
     def _must_exist(self, file: UploadedFile) -> bool:
-        """Whether it has to be: some node knows it, and its time is not over."""
+        """Report whether a file must be available: it has not expired, and a live node has learned of it."""
         return bool(file.knows) and self._world.sim.now - file.told_at < UPLOADS_LIVE - MARGIN
 
     def refresh(self) -> None:
-        """Who knows of what now."""
+        """Update which nodes have learned of each file."""
         world = self._world
         calm = world.is_fault_free and world.sim.now > world.troubled + BACK
         for file in self._all:
@@ -151,7 +152,7 @@ class ClusterMediaModel:
                 file.knows = world.stable_nodes
 
     def check(self, asks: ClusterPhone) -> None:
-        """All is whole."""
+        """Check each file at each node, in a cluster without faults."""
         world = self._world
         for file in self._all:
             for n in range(len(world.nodes)):
@@ -164,7 +165,7 @@ class ClusterMediaModel:
                     raise ClusterViolation(f"node {n} has {file.path}, whose node is gone")
 
     def check_end(self, asks: ClusterPhone) -> None:
-        """The time of each is over."""
+        """Check that all files are gone after their expiry."""
         world = self._world
         if not self._is_shared or not self._all:
             return

@@ -1,12 +1,12 @@
-"""`python -m fuzz.cluster.run --seeds 100`: nodes that share a Redis, in a minute that is bad.
+"""`python -m fuzz.cluster.run --seeds 100`: a cluster under faults for a minute.
 
-People pair, several with one code at once, drive phones and fetch files from anywhere, leave, come back elsewhere and
-are revoked.
-Nodes are killed, stopped, started again one after the other, parted from Redis, from the store and from each other;
-their clocks are set and run slow; the store is slow, or gone for all; Redis dies and comes back empty. Some guess.
-`fuzz.cluster.deployment` judges all the while. In the end the network is whole for a few seconds: then every node knows
-the others, every phone is reached and every file had from every node, every session that was told is good everywhere,
-none that was revoked is let in anywhere, and who guesses is shut out by all nodes after five tries at any.
+Clients pair, several with one code at once. They drive phones and fetch files at any node, disconnect, reconnect at
+other nodes, and are revoked. Some guess codes.
+Nodes are killed, stopped, restarted in turn, and partitioned from Redis, from the store and from each other. Their
+clocks are set and run slow. The store is slow or unreachable; Redis ends and restarts empty.
+`fuzz.cluster.deployment` checks all the while. At the end there are no faults for some seconds. Then every node has
+discovered the others, and reaches every phone and file. Each live session is accepted everywhere, each revoked one
+nowhere. All nodes block a guessing address after five tries at any of them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from fuzz.cluster.media_model import ClusterMediaModel
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
-SECONDS = 40.0  # of a storm
+SECONDS = 40.0  # s of a run
 STEPS = 160
-CALM = 8.0  # s after which everybody has met again: a lease, and somewhat more
-GRACE = 5.5  # s after which who was stopped has gone
-AWAY = (2.6, 4.0)  # s after which a node that is parted has lost its connection, and perhaps its lease
-ROUGH, FAIR = 9.0, 7.0  # s in which everything happens, and after them s in which what is whole stays so
+CALM = 8.0  # s after which all nodes have found each other again: a lease with a margin
+GRACE = 5.5  # s after which a stopped node has exited
+AWAY = (2.6, 4.0)  # s after which a partitioned node has lost its connection, and perhaps its lease
+ROUGH, FAIR = 9.0, 7.0  # s with all faults, then s without new faults
 LATE = 40.0  # s within which a command has an outcome
-# Steps that break rules which a fair stretch keeps.
+# Actions with faults, excluded in the seconds without new faults.
 BREAKS = (
     "partition_from_redis",
     "miss_messages",
@@ -46,7 +46,7 @@ BREAKS = (
     "partition_from_store",
     "slow_store",
 )
-PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # where uploads are, by seed
+PLACES = (None, BUCKET, "/shared/uploads", BUCKET)  # media stores, by seed
 
 
 class _ClusterScenario:
@@ -56,7 +56,7 @@ class _ClusterScenario:
         self.counts: dict[str, int] = {}
         self._names = 0
         self._waiting: dict[RequestClient, float] = {}
-        self._rolling: list[list[int]] = []  # nodes that are still to be stopped, by roll
+        self._rolling: list[list[int]] = []  # nodes that remain to be stopped, by rolling restart
         self._files = ClusterMediaModel(self.world, self.rng, self._waits, self._on_response)
         self._deeds: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
@@ -111,7 +111,7 @@ class _ClusterScenario:
         self.end()
         return self.counts
 
-    # --- deeds ---
+    # --- actions ---
 
     @property
     def running_nodes(self) -> list[int]:
@@ -125,13 +125,13 @@ class _ClusterScenario:
         return self.rng.choice(found) if found else None
 
     def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
-        """At some node, with a phone that is in, or with so much chance; else with one that has left."""
+        """Act at some node with a connected phone; with probability `inside` < 1, else with a disconnected one."""
         node, pocket = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
         if node is not None and pocket is not None:
             do(node, pocket)
 
     def pair(self) -> None:
-        """One code, and up to three who have it at once, at different nodes."""
+        """Create one code, and let up to three phones use it at once, at different nodes."""
         node, world, rng = self._node(), self.world, self.rng
         if node is None:
             return
@@ -149,7 +149,7 @@ class _ClusterScenario:
         world.request(node, "POST", "/pairing", done=made)
 
     def _at_once(self, pocket: ClusterPhone) -> None:
-        """Who is let in at one node is let in at all."""
+        """Check that a phone accepted at one node is accepted at all."""
         for node in self.running_nodes:
             self._drive(node, pocket, pocket.device)
 
@@ -176,7 +176,7 @@ class _ClusterScenario:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def reconnect(self) -> None:
-        """The same phone at another node, perhaps before the old one has noticed."""
+        """Reconnect a phone at another node, perhaps before the old node has noticed."""
         self._somewhere(self._reconnect, inside=0.3)
 
     def _reconnect(self, node: int, pocket: ClusterPhone) -> None:
@@ -204,7 +204,7 @@ class _ClusterScenario:
             self.world.request(node, "GET", "/bridge/activity")
 
     def check_device_list(self) -> None:
-        """Who is there, as a node has it."""
+        """Check the device list of a node."""
         world, node, began = self.world, self._node(), self.world.sim.now
 
         def listed(caller: RequestClient) -> None:
@@ -249,7 +249,7 @@ class _ClusterScenario:
         self.world.partition_from_redis(self.rng.randrange(len(self.world.nodes)))
 
     def miss_messages(self) -> None:
-        """A node is away while something happens at another, and is back before much else does."""
+        """Partition a node during a change at another, and heal before much else happens."""
         world, up = self.world, self.running_nodes
         if len(up) > 1:
             away, at = self.rng.sample(up, 2)
@@ -271,7 +271,7 @@ class _ClusterScenario:
             world.sim.after(0.5 + 1.1 * SOON, partial(world.try_drive, away, pocket.token))
 
     def reuse_code_on_two_nodes(self) -> None:
-        """A code is shown at two nodes, of which one has lost Redis."""
+        """Use a code at two nodes, of which one has lost Redis."""
         world, up = self.world, self.running_nodes
         if len(up) > 1:
             here, there = self.rng.sample(up, 2)
@@ -291,7 +291,7 @@ class _ClusterScenario:
                 self.world.new_phone(f"P{self._names}", node, code=code)
 
     def revoke_during_slow_load(self) -> None:
-        """A node reads all sessions, which takes long, while one of them is revoked or cannot be erased."""
+        """Revoke a session, with or without the store, while a node loads all sessions slowly."""
         world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None:
             return
@@ -311,7 +311,7 @@ class _ClusterScenario:
             world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, pocket))
 
     def revoke_on_isolated_node(self) -> None:
-        """A node that has lost Redis takes something from a session, and dies; or who has heard of it does."""
+        """Revoke at a node that has lost Redis, then kill this node; or revoke elsewhere, and kill the other nodes."""
         world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None:
             return
@@ -327,10 +327,10 @@ class _ClusterScenario:
         world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
 
     def delay_change_message(self) -> None:
-        """A node hears of a change late, when it has made another one."""
+        """Let a node receive a change late, after it has made another one."""
         world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or pocket is None or world.parted or world.sim.now < world.slow_until:
-            return  # of two changes by nodes that hear nothing of each other one is lost
+            return  # of two changes by isolated nodes one is lost
         here, there = self.rng.sample(up, 2)
         world.partition_from_redis(here)
         world.request(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
@@ -339,7 +339,7 @@ class _ClusterScenario:
         world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, pocket))
 
     def _restart(self, n: int) -> None:
-        """Kill it, and start it again after a while."""
+        """Kill a node, and restart it after 3 s."""
         process = self.world.nodes[n]
         process.kill()
         self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
@@ -353,7 +353,7 @@ class _ClusterScenario:
             self.world.try_drive(node, pocket.token)
 
     def move_phone_after_clock_change(self) -> None:
-        """The clock of a phone's node is set, and the phone comes elsewhere, where it is driven from all."""
+        """Set the clock of a phone's node, then move the phone to another node, and drive it from all."""
         world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
         if pocket is None or not world.nodes[pocket.node].alive or len(up) < 2:
             return
@@ -371,7 +371,7 @@ class _ClusterScenario:
         self._files.repair_bucket()
 
     def fail_redis(self) -> None:
-        """It dies, and comes back empty; with Sentinels another takes its place, perhaps because somebody wants it."""
+        """Kill Redis, which restarts empty; with Sentinels promote the replica, perhaps without a failure."""
         world, rng = self.world, self.rng
         if world.replica is not None:
             if world.redis.alive and world.replica.alive:
@@ -391,11 +391,11 @@ class _ClusterScenario:
         self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
 
     def set_clock_drift(self) -> None:
-        """A clock that is up to 1 % slow or fast."""
+        """Let a clock run up to 1 % slow or fast."""
         self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
 
     def partition_from_store(self) -> None:
-        """From one node, or from all."""
+        """Partition the store from one node, or from all."""
         n = self.rng.randrange(len(self.world.nodes))
         self.world.partition_from_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
 
@@ -406,7 +406,7 @@ class _ClusterScenario:
         self.world.partition_nodes(*self.rng.sample(range(len(self.world.nodes)), 2))
 
     def rolling_restart(self) -> None:
-        """Each node is stopped and started again, the next when it is there."""
+        """Stop and restart each node, the next when the last is ready."""
         world, left = self.world, list(range(len(self.world.nodes)))
         self._rolling.append(left)
 
@@ -425,7 +425,7 @@ class _ClusterScenario:
         go_on()
 
     def try_wrong_code(self) -> None:
-        """A code that is none, from an address of their own, at any node."""
+        """Try a wrong code at any node, from an address of its own."""
         if (node := self._node()) is not None:
             self.world.try_wrong_code(node, self.rng.choice(self.world.strangers))
 
@@ -443,7 +443,7 @@ class _ClusterScenario:
         for n, process in enumerate(world.nodes):
             if not process.alive:
                 world.restart(n)
-        self.heal()  # who had something begun may have broken more
+        self.heal()  # scheduled actions may have added faults
         sim.run_for(CALM)
         self._files.refresh()
         check_convergence(world, self.rng)
@@ -454,7 +454,7 @@ class _ClusterScenario:
 
 
 def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
-    """Play one; what was done and told. Raises `ClusterViolation`."""
+    """Run one seed; return counts of actions and responses. Raise `ClusterViolation` if an invariant fails."""
     return _ClusterScenario(seed, nodes, sentinels=sentinels).run()
 
 
@@ -464,7 +464,7 @@ def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str,
 @click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
 @click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
 def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
-    """Play storms, one after another; exit code 1 when something must not have happened."""
+    """Run clusters with faults, one after another; exit code 1 when an invariant fails."""
     began, total, failed = time.monotonic(), dict[str, int](), 0
     for seed in range(first, first + seeds):
         try:

@@ -1,1 +1,1 @@
-"""A whole core in the hands of whoever has bad intentions: any fact that the contract allows, at any time."""
+"""Fuzzing of a whole core by a malicious runtime: any fact that the contract permits, at any time."""

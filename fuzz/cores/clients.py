@@ -1,6 +1,6 @@
-"""Clients of a core under test that speak well: what the core sends them must be HTTP, and they make it say more.
+"""Well-behaved clients of a core under test: the core must send them valid HTTP, and they trigger more of its output.
 
-What a client has to send waits in `outgoing`, for whoever decides when and in which pieces the core gets it.
+The bytes that a client sends wait in `outgoing`; the driver decides when, and in which pieces, the core gets them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAX = Limits(max_message=64 * 1024 * 1024, max_head=256 * 1024)
 
 
 class CoreClient:
-    """One connection of a client. `tokens` are those that it was given, `requests` the commands that reached it."""
+    """Connection of one client. `tokens` are the received session tokens, `requests` the ids of received commands."""
 
     def __init__(self, *, http2: bool) -> None:
         self._http2 = Http2Connection(Role.CLIENT, limits=LAX, entropy=bytes) if http2 else None
@@ -44,8 +44,8 @@ class CoreClient:
         self.tokens: list[str] = []
         self.requests: list[str] = []
         self.statuses: list[int] = []
-        self.bodies = bytearray()  # of all answers
-        self.over = False  # no more of it is understood
+        self.bodies = bytearray()  # of all responses
+        self.over = False  # no further bytes are parsed
         self.outgoing = bytearray(self._conn.data_to_send())
 
     def send_request(
@@ -81,7 +81,7 @@ class CoreClient:
             self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
 
     def feed(self, data: bytes) -> None:
-        """What the core sends. Raises AssertionError for what is no HTTP."""
+        """Receive bytes of the core. Raise AssertionError for invalid HTTP."""
         if self.over:
             return
         if self._http2 is not None:

@@ -1,11 +1,11 @@
-"""A `CoreHarness` that does nothing at once: any fact that the contract allows, in any order, answers when it pleases.
+"""Driver of one core: any fact that the contract permits, in any order, with operations answered at any time.
 
-Held to, after every fact
+Checked after every fact
   `handle` does not raise, and every command is one that the contract of `runtimes.sim.contract` allows
   no bug is logged, and no secret is in a log
-  what waits at a channel is within its limit, and so is the number of operations under way
+  the unsent bytes of a channel are within their limit, and so is the number of operations under way
   time does not stand still: a deadline that was met is followed by a later one
-  whoever speaks well is spoken to in HTTP
+  a client with valid requests gets HTTP responses
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ __all__ = ["LIMITS", "CoreDriver", "FuzzPeer"]
 LIMITS = Limits(max_unsent=64 * 1024, max_message=32 * 1024, high_water=16 * 1024, low_water=4 * 1024)
 ONE_WRITE = 160 * 1024  # bytes that one fact may add when a channel was just under its limit
 MAX_OPERATIONS = 500  # under way
-MAX_CHANNELS = 12  # that peers have open
+MAX_CHANNELS = 12  # opened by peers
 HERE, LOCAL, REMOTE = Address("10.0.0.1", 8767), Address("127.0.0.1", 40_000), Address("203.0.113.7", 40_000)
-A_FILE = bytes(1000)  # what is in each that the core asks for and has not written
+A_FILE = bytes(1000)  # content of each file that the core opens and has not written
 
 
 @define(eq=False)
 class FuzzPeer(PassiveEnd):
-    """The other side of a channel: it reads, and goes, when the driver says so."""
+    """Far end of a channel, which reads and closes when the driver orders it."""
 
     client: CoreClient | None = None
     child: Spawn | None = None
     reads: bool = False
     read_closed: bool = False
-    waiting: bytearray = field(factory=bytearray)  # for the core
+    waiting: bytearray = field(factory=bytearray)  # bytes for the core
 
     def feed(self, data: bytes) -> None:
-        """What is unread is within its limit."""
+        """Receive data, and check that the unread bytes are within their limit."""
         assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
         if self.client is not None:
             self.client.feed(data)
 
 
 class SecretCheckingLog(Logs):
-    """Log records, each of which is looked at: no bug, and no secret."""
+    """Log records that are checked for bugs and secrets."""
 
     def __init__(self, driver: CoreDriver) -> None:
         self._driver = driver
@@ -75,16 +75,17 @@ class SecretCheckingLog(Logs):
 
 
 class CoreDriver(CoreHarness):
-    """One core from its start on. Whatever is out of place is passed over, so any sequence of calls is a valid one."""
+    """Harness of one core from its start. Calls that do not apply are ignored, so any sequence of calls is valid."""
 
     def __init__(self, service: Service, secrets: tuple[str, ...] = ()) -> None:
         super().__init__(service)
         self.logs = SecretCheckingLog(self)
         self.given = secrets
-        self.clients: list[CoreClient] = []  # all that ever came
+        self.clients: list[CoreClient] = []  # all that ever connected
         self.pending: dict[OperationId, Operation[Any]] = {}
         self._stopping = False
-        handlers = self.node.operations.handlers  # files stay open: who has given up reading may be answered yet
+        # Files stay open: an operation may be answered although its reader has given up.
+        handlers = self.node.operations.handlers
         self.node.operations.handlers = {kind: handlers[kind] for kind in handlers if issubclass(kind, Operation)}
         self.feed(Started())
         self.answer_all()
@@ -93,26 +94,26 @@ class CoreDriver(CoreHarness):
 
     @property
     def peers(self) -> dict[ChannelId, FuzzPeer]:
-        """Everybody who has a channel."""
+        """Return the ends of all channels."""
         return self.node.ends
 
     @property
     def accepted_peers(self) -> list[FuzzPeer]:
-        """Those who came to the core."""
+        """Return the peers that connected to the core."""
         return [peer for peer in self.peers.values() if peer.ch % 2 == 0]
 
     @property
     def secrets(self) -> list[str]:
-        """What may not be logged."""
+        """Return the texts that must not be logged."""
         return [*self.given, *(token for client in self.clients for token in client.tokens)]
 
     @property
     def tokens(self) -> list[str]:
-        """All that anybody was given and that still has a connection."""
+        """Return the tokens of all connected clients."""
         return [token for peer in self.accepted_peers if peer.client is not None for token in peer.client.tokens]
 
     def connect_client(self, client: CoreClient | None, *, local: bool) -> FuzzPeer | None:
-        """Somebody comes; None when nobody can."""
+        """Connect a client; return None if the core accepts no connection."""
         if not self.node.alive or self._stopping or len(self.accepted_peers) >= MAX_CHANNELS:
             return None
         if client is not None:
@@ -124,7 +125,7 @@ class CoreDriver(CoreHarness):
         return peer
 
     def deliver_waiting(self, peer: FuzzPeer, most: int = 1 << 30) -> None:
-        """Have the core read what a peer has for it, up to so many bytes."""
+        """Let the core read up to `most` bytes of a peer."""
         if peer.client is not None:
             peer.waiting += peer.client.outgoing
             peer.client.outgoing.clear()
@@ -134,25 +135,25 @@ class CoreDriver(CoreHarness):
             self.feed(Received(peer.ch, data))
 
     def deliver(self, peer: FuzzPeer, data: bytes) -> None:
-        """Have the core read some bytes behind what waits already."""
+        """Let the core read some bytes, behind those that wait already."""
         peer.waiting += data
         self.deliver_waiting(peer)
 
     def close_read(self, peer: FuzzPeer) -> None:
-        """The peer sends no more."""
+        """Close the sending side of the peer."""
         if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
             peer.read_closed = True
             self.feed(ReadClosed(peer.ch))
 
     def drain(self, peer: FuzzPeer, share: float) -> None:
-        """A share of what the core has sent leaves."""
+        """Send a share of the core's unsent bytes."""
         n = min(peer.unread, max(1, round(peer.unread * share)))
         if n and not (peer.gone or peer.aborted):
             peer.unread -= n
             self.feed(Sent(peer.ch, n))
 
     def close(self, peer: FuzzPeer, status: int | None = None) -> None:
-        """The channel ends."""
+        """Close the channel."""
         child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
         if child is not None and child.stderr in self.peers:
             self.close(self.peers[child.stderr])
@@ -164,14 +165,14 @@ class CoreDriver(CoreHarness):
     # --- operations ----------------------------------------------------------------------------------------------
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """It waits."""
+        """Store the operation as pending."""
         self.pending[operation.op] = operation
 
     def cancel(self, node: HarnessNode, op: OperationId) -> None:
-        """It is answered nevertheless."""
+        """Ignore the cancellation: the operation is answered nevertheless."""
 
     def answer(self, op: OperationId) -> None:
-        """Carry an operation out. The store keeps its order: what was asked of it before is answered first."""
+        """Execute an operation. Requests to the store are executed in their order."""
         operation = self.pending.get(op)
         if isinstance(operation, Query):
             operation = next(one for one in self.pending.values() if isinstance(one, Query))
@@ -181,7 +182,7 @@ class CoreDriver(CoreHarness):
             self.run_until_idle()
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Nearly everything can be had."""
+        """Execute an operation; nearly all succeed."""
         match operation:
             case Spawn(op=op, ch=ch, stderr=errors):
                 for number in (ch, errors):
@@ -194,16 +195,16 @@ class CoreDriver(CoreHarness):
         super().execute(node, operation)
 
     def connect(self, node: HarnessNode, order: Connect) -> FuzzPeer:
-        """Somebody is there."""
+        """Accept each connection of the core."""
         return FuzzPeer(node, order.ch)
 
     def fail(self, op: OperationId, kind: FailureKind) -> None:
-        """An operation fails."""
+        """Let an operation fail."""
         if self.pending.pop(op, None) is not None:
             self.feed(Failed(op, Failure(kind)))
 
     def answer_all(self) -> None:
-        """Carry out everything, and what follows from it."""
+        """Execute all operations, and those that follow from them."""
         for _ in range(MAX_OPERATIONS):
             if not self.pending:
                 return
@@ -213,13 +214,13 @@ class CoreDriver(CoreHarness):
     # --- time ----------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float = 5.0) -> None:
-        """Somebody wants the process to end."""
+        """Request the end of the process."""
         if not self._stopping:
             self._stopping = True
             super().stop(grace)
 
     def finish(self) -> None:
-        """Everybody leaves and the process stops: it ends in time, with nothing under way but what was given up."""
+        """Close all peers and stop the process: it must end in time."""
         for peer in list(self.peers.values()):
             self.close(peer)
         self.answer_all()
@@ -228,7 +229,7 @@ class CoreDriver(CoreHarness):
         assert self.exits, "the core does not end within its grace"
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """See `CoreHarness`."""
+        """Implement `CoreHarness.handle`, and check deadline and operations."""
         super().handle(node, fact)
         deadline = self.engine.next_deadline()
         assert deadline is None or deadline == deadline, "a deadline is no number"

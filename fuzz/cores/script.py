@@ -1,6 +1,6 @@
-"""Deeds on a core under test: each is named by a number and told what to do by two more, so any bytes are a script.
+"""Script of actions on a core under test: any bytes are a valid script.
 
-A script's first byte chooses the service. Then every three bytes are a deed: which, with whom, and what.
+The first byte selects the service. Then each three bytes are an action: its kind, its peer, and a variant.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"
 HOME = "/home/user/.svc"
 KINDS_OF_FAILURE = tuple(FailureKind)
-TIMES = (0.0, 0.001, 0.02, 0.5, 2.0, 6.0, 16.0, 31.0, 61.0, 80.0, 301.0, 601.0)  # s: past every deadline there is
+TIMES = (0.0, 0.001, 0.02, 0.5, 2.0, 6.0, 16.0, 31.0, 61.0, 80.0, 301.0, 601.0)  # s: past every deadline
 MAX_ACTIONS = 400  # of one script
 
 
 class ServiceKind(Enum):
-    """Which service."""
+    """Service under test."""
 
     RELAY = "relay"
     API = "api"
@@ -38,7 +38,7 @@ class ServiceKind(Enum):
 
 @frozen
 class RequestTemplate:
-    """A request: `{token}` and the like in it are filled in from what is known."""
+    """Request; placeholders such as `{token}` are replaced by known values."""
 
     method: str
     path: str
@@ -104,7 +104,7 @@ WORDS: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("notifications", "notification.posted", {"package": "a", "title": "b", "text": "c"}),
     ("chat", "nonsense", {}),
 )
-SPEECH = (  # of children and of those whom the core called
+SPEECH = (  # output of children and of servers that the core calls
     b"hello\n",
     b'{"jsonrpc":"2.0","id":1,"result":{}}\n',
     b"\xff\xfe\x00" * 50,
@@ -126,19 +126,19 @@ NOISE = (
 
 
 class CoreScriptRun:
-    """A core and what is done with it."""
+    """Core under test, with the actions on it."""
 
     def __init__(self, kind: ServiceKind) -> None:
         self.kind = kind
         self.driver = CoreDriver(_service(kind), secrets=(API_KEY, MODEL_KEY))
 
     def connect(self, who: int, what: int) -> None:
-        """Somebody opens a connection: over HTTP/1.1, over HTTP/2, or with nothing good in mind."""
+        """Open a connection: over HTTP/1.1, over HTTP/2, or without a valid client."""
         client = (CoreClient(http2=False), CoreClient(http2=True), None)[who % 3]
         self.driver.connect_client(client, local=what % 2 == 0)
 
     def send_request(self, who: int, what: int) -> None:
-        """A client asks for something."""
+        """Send a request of a client."""
         peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
@@ -154,7 +154,7 @@ class CoreScriptRun:
         self.driver.deliver_waiting(peer)
 
     def send_envelope(self, who: int, what: int) -> None:
-        """A client says something on a socket."""
+        """Send an envelope on a WebSocket."""
         peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
@@ -172,14 +172,14 @@ class CoreScriptRun:
         self.driver.deliver_waiting(peer)
 
     def reset_stream(self, who: int, what: int) -> None:
-        """A client resets a stream."""
+        """Reset a stream of a client."""
         peer = self._pick_accepted(who)
         if peer is not None and peer.client is not None:
             peer.client.reset_stream(what)
             self.driver.deliver_waiting(peer)
 
     def send_bytes(self, who: int, what: int) -> None:
-        """A child, or somebody whom the core has called, says something; so does a visitor who knows no manners."""
+        """Send bytes of a child, of a called server, or of an invalid client."""
         peer = self._pick_peer(who)
         if peer is None or peer.client is not None:
             return
@@ -187,13 +187,13 @@ class CoreScriptRun:
         self.driver.deliver(peer, words[what % len(words)])
 
     def deliver_some(self, who: int, what: int) -> None:
-        """Some of what waits for the core reaches it."""
+        """Deliver some of the waiting bytes to the core."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.deliver_waiting(peer, 1 + what)
 
     def inject_noise(self, who: int, what: int) -> None:
-        """Noise gets in between what a client says."""
+        """Send noise between the bytes of a client."""
         peer = self._pick_accepted(who)
         if peer is not None:
             if peer.client is not None:
@@ -201,25 +201,25 @@ class CoreScriptRun:
             self.driver.deliver(peer, NOISE[what % len(NOISE)])
 
     def close_read(self, who: int, what: int) -> None:
-        """Somebody says no more."""
+        """Close the sending side of a peer."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.close_read(peer)
 
     def drain(self, who: int, what: int) -> None:
-        """Somebody reads."""
+        """Read some bytes as a peer."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.drain(peer, (what + 1) / 256)
 
     def close(self, who: int, what: int) -> None:
-        """A channel ends."""
+        """Close a channel."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.close(peer, what % 3 - 1)
 
     def answer(self, who: int, what: int) -> None:
-        """An operation is answered; one in four fails."""
+        """Answer an operation; one in four fails."""
         pending = list(self.driver.pending)
         if not pending:
             return
@@ -230,19 +230,19 @@ class CoreScriptRun:
             self.driver.answer(op)
 
     def answer_all(self, who: int, what: int) -> None:
-        """All of them are, and they succeed."""
+        """Answer all operations successfully."""
         self.driver.answer_all()
 
     def wait(self, who: int, what: int) -> None:
-        """Time passes."""
+        """Let time pass."""
         seconds = TIMES[what % len(TIMES)]
         if who % 4:
             self.driver.after(seconds)
-        else:  # the core is woken up late
+        else:  # the core is called late
             self.driver.wake(self.driver.clock.now + seconds)
 
     def stop(self, who: int, what: int) -> None:
-        """The process is to end."""
+        """Stop the process, for some variants."""
         if what % 8 == 0:
             self.driver.stop()
 
@@ -275,7 +275,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def run_core_script(data: bytes) -> CoreScriptRun:
-    """Carry out a script, to its end and the core's."""
+    """Run a script, and stop the core at its end."""
     kinds = tuple(ServiceKind)
     play = CoreScriptRun(kinds[data[0] % len(kinds)] if data else ServiceKind.RELAY)
     for at in range(1, min(len(data) - 2, 3 * MAX_ACTIONS), 3):

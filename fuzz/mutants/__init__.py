@@ -1,1 +1,1 @@
-"""Mutants: small wrong changes to the core, one at a time, that some test has to notice."""
+"""Mutants: small wrong changes to the core, one at a time, each of which a test must detect."""

@@ -1,6 +1,7 @@
-"""`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and see which tests notice.
+"""`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and report which tests fail.
 
-Written here: mutmut changes functions only, cosmic-ray writes into the tree, and neither samples by room and seed.
+An own implementation, since mutmut changes functions only, cosmic-ray writes into the tree, and neither samples by
+subpackage and seed.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ def main(
     root: Path,
     package: str,
 ) -> None:
-    """Make mutants of the core and let its tests find them. Exit code 1 if more survive than are allowed.
+    """Make mutants of the core, and run its tests on them. Exit code 1 if more survive than are allowed.
 
-    Each is shown to the tests of its module, then of its room, then to mypy; what they let pass to the tests of the
-    rooms that use its room, and at last to stories: those of tests/loops that the simulator tells, and worlds.
+    The order is: tests of the module, tests of its subpackage, mypy, tests of subpackages that use it. At last follow
+    whole programs: the simulator tests of tests/loops, and simulations.
     """
     tree = SourceTree(root.resolve(), package)
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
@@ -89,7 +90,7 @@ def main(
 
 
 def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
-    """The mutants that do not change what the core does, each with the reason why."""
+    """Return the mutants that do not change the behavior of the core, each with the reason."""
     entries = tomllib.loads(path.read_text()).get("equal", [])
     return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
 
@@ -103,7 +104,7 @@ def _named(tree: SourceTree, name: str) -> Mutant:
 
 
 def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
-    """All of them, each told as it comes."""
+    """Return all verdicts; print each as it arrives."""
     equal = read_equal()
     verdicts: list[Verdict] = []
     pool = ThreadPoolExecutor(jobs)
@@ -130,7 +131,7 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
 
 
 def _table(verdicts: Sequence[Verdict]) -> str:
-    """How many of each kind went which way."""
+    """Format the number of mutants by kind and outcome."""
     counts = Counter((each.mutant.kind, each.fate) for each in verdicts)
     rows = [
         f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in MutantResult)

@@ -1,8 +1,8 @@
-"""All tests of a tree in one process, collected once: each try is a fork of it in which functions have been changed.
+"""Test process that collects all tests once, and runs each trial of a mutant in a fork with changed functions.
 
-So a try costs neither imports nor a collection, and only those tests are asked that call what has been changed: which
-they are a survey tells, of each file when it is first wanted. What does not show so is for a process that begins with
-the mutant: what a module or a class does while it is made, or a function that was called before the first test.
+So a trial needs neither imports nor a collection. Only tests that call a changed function run: a survey of each test
+file records the calls, when the file is first needed. Other changes need a fresh process with the mutant: code of a
+module or class body, or a function called before the first test.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from fuzz.mutants.trial_process import (
 )
 
 Place = tuple[str, str, int]  # of a function: file, qualified name, line
-Lineage = list[tuple[CodeType, CodeType]]  # a code and what becomes of it, after those that it stands in
+Lineage = list[tuple[CodeType, CodeType]]  # a code object and its replacement, after those that contain it
 UNABLE = "it does not show"
 SURVEY = 1800.0  # s for a file
 
 
 class NeedsFreshProcessError(Exception):
-    """It takes a process that begins with the mutant; `request` has left of the tests those that may notice."""
+    """The mutant needs a fresh process; `request` names the remaining tests that may fail."""
 
     def __init__(self, request: TrialRequest) -> None:
         super().__init__(request.module)
@@ -57,25 +57,25 @@ class NeedsFreshProcessError(Exception):
 
 @frozen
 class _Survey:
-    """Of one file of tests."""
+    """Calls and failures of the tests of one file."""
 
     tests: Sequence[int]
-    calls: Mapping[Place, Sequence[int]]  # which of them call a function
-    failed: AbstractSet[int]  # without a mutant: these prove nothing
+    calls: Mapping[Place, Sequence[int]]  # the tests that call a function
+    failed: AbstractSet[int]  # failed without a mutant, so they prove nothing
 
 
 @frozen
 class _Try:
-    """Some of the tests are to be run."""
+    """Order to run some of the tests."""
 
     tests: Sequence[int]
     limit: float  # s
     module: str = ""
-    text: bytes | None = None  # None: they are surveyed
+    text: bytes | None = None  # None: survey the tests
 
 
 class CollectedTests:
-    """Asks the tests that were collected. As many may ask at a time as there are `jobs`."""
+    """Client of the collected tests, with `jobs` concurrent trials."""
 
     def __init__(self, tree: SourceTree, compiled: str, jobs: int) -> None:
         pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
@@ -99,12 +99,12 @@ class CollectedTests:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Whoever has the tests ends with its connection."""
+        """Close the connections; each serving process ends with its connection."""
         for connection in self._connections:
             connection.close()
 
     def run_trial(self, request: TrialRequest) -> str | None:
-        """Who complains, if anybody does. `NeedsFreshProcessError` if that does not show so."""
+        """Return the name of a failing test, or None; raise `NeedsFreshProcessError` if a fork is not enough."""
         assert request.text is not None
         changes = _changes(self._tree.path(request.module), request.text)
         asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))
@@ -115,7 +115,7 @@ class CollectedTests:
         return answer
 
     def _left(self, request: TrialRequest) -> TrialRequest:
-        """The same of those tests that name the module, or call a function of it or of one that imports from it."""
+        """Return a request for the tests that name the module, or call a function of its users."""
         users = {str(path) for path in self._tree.users(request.module)}
         named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
         left: dict[str, set[int]] = {}
@@ -128,12 +128,12 @@ class CollectedTests:
         return evolve(request, tests=list(left), words=(), only=names)
 
     def _asked(self, request: TrialRequest, places: Iterable[Place]) -> Iterator[int]:
-        """The tests that call what is there."""
+        """Yield the tests that call a function at one of these places."""
         for survey in self._surveyed(request).values():
             yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
 
     def _surveyed(self, request: TrialRequest) -> dict[Path, _Survey]:
-        """Of each file that is asked; those that nobody has begun with are for us."""
+        """Return the survey of each requested file; run those that no other thread has started."""
         paths = [self._tree.root / test for test in request.tests]
         files = [file for path in paths for file in self._files if file.is_relative_to(path)]
         for file in files:
@@ -165,37 +165,38 @@ class CollectedTests:
 
 
 def _collect(tree: SourceTree, compiled: str, connections: Sequence[Connection]) -> None:
-    """In a process of its own."""
+    """Collect the tests and serve trials, in a process of its own."""
     begin(tree, compiled)
     host = _ServerPlugin(tree, connections)
     paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
     sys.settrace(host.on_call)
-    patient = f"--timeout={SURVEY}"  # they take longer while they are surveyed
-    pytest.main([*OPTIONS, "--capture=sys", patient, *paths], [host, host.notes])  # forks would share captured files
+    patient = f"--timeout={SURVEY}"  # tests take longer during the survey
+    # Forks would share captured files.
+    pytest.main([*OPTIONS, "--capture=sys", patient, *paths], [host, host.notes])
 
 
 class _ServerPlugin:
-    """A plugin that serves in place of running all tests."""
+    """Pytest plugin that serves trials instead of running all tests."""
 
     def __init__(self, tree: SourceTree, connections: Sequence[Connection]) -> None:
         self.notes = FirstFailurePlugin()
         self._tree = tree
         self._connections = connections
         self._called = set[CodeType]()
-        self._early = self._called  # before the first test
-        self._shared = set[CodeType]()  # called for what several tests have in common
+        self._early = self._called  # called before the first test
+        self._shared = set[CodeType]()  # called by fixtures that several tests share
         self._functions = defaultdict[CodeType, list[FunctionType]](list)
         self._caches: list[Any] = []
 
     def on_call(self, frame: FrameType, event: str, _: object) -> None:
-        """Of a function."""
+        """Record the code of a called function."""
         self._called.add(frame.f_code)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Serve each connection by a fork."""
         sys.settrace(None)
-        gc.unfreeze()  # what `get_objects` is to see
+        gc.unfreeze()  # so that `get_objects` sees all objects
         for each in gc.get_objects():
             if type(each) is FunctionType:
                 self._functions[each.__code__].append(each)
@@ -216,7 +217,7 @@ class _ServerPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-        """What one that lives on calls is for all tests of its file."""
+        """Record the calls of a shared fixture for all tests of its file."""
         before = self._called
         self._called = set()
         try:
@@ -227,7 +228,7 @@ class _ServerPlugin:
             self._called |= before
 
     def _serve(self, session: pytest.Session, connection: Connection) -> None:
-        """One order, by a fork that ends when it has answered, or when nobody waits for it any more."""
+        """Execute one order in a fork, killed after its answer, at the limit, or when the client disconnects."""
         order: _Try = connection.recv()
         ours, theirs = multiprocessing.Pipe(duplex=False)
         child = os.fork()
@@ -248,7 +249,7 @@ class _ServerPlugin:
         connection.send(answer)
 
     def _run(self, session: pytest.Session, tests: Sequence[int]) -> Iterator[int]:
-        """One after another."""
+        """Run the tests one after another."""
         for number, following in zip_longest(tests, tests[1:]):
             item = session.items[number]
             after = None if following is None else session.items[following]
@@ -286,7 +287,7 @@ class _ServerPlugin:
         return None if whole else UNABLE
 
     def _change(self, module: str, text: bytes) -> bool:
-        """Let the functions that there are have the code of a mutant; whether that is all that it changes."""
+        """Install the mutant's code in the existing functions; return whether no other change is needed."""
         whole = f"{self._tree.package}.{module}" in sys.modules
         for lineage in _changes(self._tree.path(module), text):
             changed, _ = lineage[-1]
@@ -302,7 +303,7 @@ class _ServerPlugin:
 
 
 def _changes(path: Path, text: bytes) -> list[Lineage]:
-    """Each code that is not the same any more, after those around it."""
+    """Return each code object that has changed, after those that contain it."""
     old, new = (compile(each, str(path), "exec", dont_inherit=True) for each in (path.read_bytes(), text))
     return list(_changed([(old, new)]))
 
@@ -311,7 +312,8 @@ def _changed(lineage: Lineage) -> Iterator[Lineage]:
     old, new = lineage[-1]
     if _bare(old) != _bare(new):
         yield lineage
-    if len(_inner(old)) == len(_inner(new)):  # else one has gone, and with it what belongs to what
+    # With another number of inner code objects, the pairs are unknown.
+    if len(_inner(old)) == len(_inner(new)):
         for pair in zip(_inner(old), _inner(new), strict=True):
             yield from _changed([*lineage, pair])
 
@@ -321,7 +323,7 @@ def _inner(code: CodeType) -> list[CodeType]:
 
 
 def _bare(code: CodeType) -> CodeType:
-    """Without those within, and wherever it stands."""
+    """Return the code object without inner code objects and positions."""
     consts = tuple(None if isinstance(each, CodeType) else each for each in code.co_consts)
     return code.replace(co_consts=consts, co_firstlineno=1, co_linetable=b"")
 

@@ -1,7 +1,7 @@
-"""A mutant before its judges: the module's own tests, those of its room, mypy, the rooms that use it, and stories.
+"""Judgement of a mutant: own tests, tests of its package, mypy, tests of packages that use it, and whole programs.
 
-Mypy comes before those that cost minutes, since every change has to pass it as well. Stories are what of `make test`
-has whole programs in one process: the simulator's of `tests/loops`, and worlds.
+Mypy runs before the tests that take minutes, since every change must pass mypy as well. Whole programs are the
+simulator tests of `tests/loops`, and simulations.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fuzz.mutants.mutators import Mutant
 from fuzz.mutants.source_tree import SourceTree
 from fuzz.mutants.trial_process import FailsWithoutMutantError, TrialRequest, alone
 
-STORIES = ("sim", "test_whole")  # in the names of stories told by the simulator, of worlds, and of rules for all
-FAR = 4.0  # as long as the near tests may rooms and stories take: they are many
+STORIES = ("sim", "test_whole")  # in the names of simulator tests, simulations, and tests of general rules
+FAR = 4.0  # factor of the time limit for the many tests of packages and whole programs
 
 
 class MutantResult(StrEnum):
-    """How it went."""
+    """Outcome of a mutant."""
 
     OWN = "killed by its own file"
     ROOM = "killed by its room"
@@ -39,27 +39,27 @@ class MutantResult(StrEnum):
 
 @frozen
 class Verdict:
-    """Of one mutant."""
+    """Outcome of one mutant."""
 
     mutant: Mutant
     fate: MutantResult
-    by: str = ""  # the test that noticed, or what mypy says
+    by: str = ""  # the test that failed, or the message of mypy
 
 
 @define
 class Judge:
-    """Tries mutants of a tree."""
+    """Runner of trials for mutants of a tree."""
 
     tree: SourceTree
     compiled: str  # a folder for what Python and pytest compile
-    limit: float = 300.0  # s of a try
-    narrow: bool = False  # whether neither neighbours nor stories are asked
-    shown: bool = False  # whether pytest may speak
-    collected: CollectedTests | None = None  # to be asked first, where that costs less than a process of its own
+    limit: float = 300.0  # s of a trial
+    narrow: bool = False  # whether only own tests, those of its package, and mypy run
+    shown: bool = False  # whether the output of pytest is shown
+    collected: CollectedTests | None = None  # used first, where a fork is enough
     _sound: set[str] = field(factory=set)
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Ask one after another until somebody notices. `FailsWithoutMutantError` if somebody always complains."""
+        """Run the tests in steps until one fails. Raise `FailsWithoutMutantError` if one fails without the mutant."""
         module = mutant.module
         text = mutant.text(self.tree.path(module).read_bytes())
         for fate, paths in (

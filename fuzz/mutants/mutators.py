@@ -1,8 +1,8 @@
-"""What may be changed in a module: every mutant of it, as an edit of its text.
+"""Mutants of a module: every permitted change, as an edit of its text.
 
-An edit touches nothing but its own few bytes, so that lines and comments stay where they are. Left alone is what no
-test can notice: types, imports, docstrings, `__all__`, assertions (invariants of ours), and formatted strings, of which
-Python 3.11 does not know where their parts are.
+An edit changes a few bytes only, so lines and comments stay in place. Code that no test can check is not changed:
+types, imports, docstrings, `__all__`, and assertions (our invariants). Formatted strings are not changed either, since
+Python 3.11 does not report the positions of their parts.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ ABOUT_TYPES = {"NewType", "TypeVar", "assert_never", "cast", "isinstance", "issu
 
 
 class MutationKind(StrEnum):
-    """A way of being wrong."""
+    """Kind of a mutation."""
 
-    COMPARE = "compare"  # by the opposite
-    BOUNDARY = "boundary"  # with the edge, or without
-    NEGATE = "negate"  # a condition the other way round, `and` for `or`
-    DELETE = "delete"  # a statement
-    CONSTANT = "constant"  # one more, True for False, `mutant` for any text
-    SWAP = "swap"  # two arguments that stand side by side
+    COMPARE = "compare"  # the opposite comparison
+    BOUNDARY = "boundary"  # with or without the boundary value
+    NEGATE = "negate"  # a negated condition, `and` for `or`
+    DELETE = "delete"  # a deleted statement
+    CONSTANT = "constant"  # one more, True for False, `mutant` for any other text
+    SWAP = "swap"  # two arguments that are adjacent
 
 
 @frozen
 class Mutant:
-    """One change. What it is told from others by holds when lines move."""
+    """Change of a module. Its key stays the same when lines move."""
 
     module: str  # below the package: "relay.access"
     name: str  # of the function or class, qualified; empty between them
     kind: MutationKind
     line: int
-    before: str  # the lines that change, as one
+    before: str  # the changed lines, joined
     after: str
-    nth: int  # of those that are the same up to here
+    nth: int  # number among equal changes of the module
     start: int  # bytes of the text
     end: int
     new: bytes
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What it changes, wherever that is by now."""
+        """Return the changed text, independent of its position."""
         return (self.module, self.name, self.before, self.after)
 
     @property
     def id(self) -> str:
-        """A name to ask for it by."""
+        """Return an id for the command line."""
         return f"{self.module}:{sha256(repr((*self.key, self.nth)).encode()).hexdigest()[:8]}"
 
     def text(self, source: bytes) -> bytes:
-        """The module with the change."""
+        """Return the source of the module with the change."""
         return source[: self.start] + self.new + source[self.end :]
 
 
 def mutants_of(module: str, source: bytes) -> list[Mutant]:
-    """Every mutant of a module, in the order of its lines."""
+    """Return every mutant of a module, in the order of its lines."""
     finder = _Finder(module, source)
     finder.visit(ast.parse(source))
     return sorted(finder.found, key=lambda each: (each.start, each.end, each.kind))
@@ -81,7 +81,7 @@ class _Finder(ast.NodeVisitor):
         self.found: list[Mutant] = []
         self._module = module
         self._source = source + b"\n"
-        self._lines = [0]  # where each begins
+        self._lines = [0]  # start of each line
         for line in source.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
         self._names: list[str] = []
@@ -126,7 +126,7 @@ class _Finder(ast.NodeVisitor):
 
     def _turn(self, tests: Iterable[ast.expr]) -> None:
         for test in tests:
-            if not isinstance(test, ast.Compare | ast.Constant | ast.UnaryOp):  # those have mutants of their own
+            if not isinstance(test, ast.Compare | ast.Constant | ast.UnaryOp):  # these have mutants of their own
                 start, end = self._start(test), self._end(test)
                 self._add(MutationKind.NEGATE, start, end, b"not (" + self._source[start:end] + b")")
 
@@ -142,7 +142,7 @@ class _Finder(ast.NodeVisitor):
             case [ast.Name(id="__all__")]:
                 return
             case [ast.Name()]:
-                pass  # a name that is not there crashes: no test is needed to see it
+                pass  # a name without a value raises in any test
             case _:
                 self._delete(node)
         self.generic_visit(node)
@@ -200,7 +200,7 @@ class _Finder(ast.NodeVisitor):
             if first != second and not {type(one), type(other)} & {ast.Starred, ast.GeneratorExp}:
                 self._add(MutationKind.SWAP, parts[0], parts[3], second + between + first)
 
-    # --- where ---
+    # --- scopes ---
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._within(node.name, node.body)
@@ -222,7 +222,7 @@ class _Finder(ast.NodeVisitor):
     # --- edits ---
 
     def _replace(self, kind: MutationKind, start: int, end: int, old: str, new: str) -> None:
-        """An operator between two operands."""
+        """Replace an operator between two operands."""
         found = re.search(old.encode(), self._source[start:end])
         assert found is not None
         self._add(kind, start + found.start(), start + found.end(), new.encode())

@@ -1,7 +1,7 @@
-"""`python -m fuzz.mutants.rules`: make each listed bug in the product, and see that a test or the simulation notices.
+"""`python -m fuzz.mutants.rules`: insert each listed bug into the product, and check that a test or simulation fails.
 
-The list is in `rules/*.toml`: for each module the bugs that are made in it, one at a time, by a change of its text. An
-entry names the test that fails then, or the seed of a world or of a storm over a cluster and what that reports.
+The list is in `rules/*.toml`: for each module the bugs, one at a time, as changes of its text. An entry names the test
+that must fail, or the seed of a simulation or cluster run and its report.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from fuzz.mutants.trial_process import TrialRequest, alone
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 RULES = HERE / "rules"
-SEEDS = 300  # worlds or storms within which a bug must be found
-LIMIT = 120.0  # s for a test, a world or a storm
+SEEDS = 300  # seeds within which a bug must be found
+LIMIT = 120.0  # s for a test, a simulation or a cluster run
 EXAMPLES = """
 \b
 Examples:
@@ -39,29 +39,29 @@ Examples:
 
 @frozen(kw_only=True)
 class Rule:
-    """One bug: the text that a rule depends on, what stands there without the rule, and what notices."""
+    """Seeded bug: the text that implements a rule, its replacement without the rule, and the test that must fail."""
 
     name: str
     module: str  # with its package: "svc_proto.relay.access"
     before: str
     after: str
-    test: str = ""  # which fails then
-    world: int | None = None  # the seed of a world that fails then
-    storm: int | None = None  # the seed of a storm over a cluster that fails then
-    breaks: str = ""  # the name of the invariant that the world reports, or a part of what the storm reports
+    test: str = ""  # test that must fail
+    world: int | None = None  # seed of a simulation that must fail
+    storm: int | None = None  # seed of a cluster run that must fail
+    breaks: str = ""  # name of the invariant that the simulation reports, or a part of the cluster run's report
 
     @property
     def tree(self) -> SourceTree:
-        """Of its package."""
+        """Return the source tree of the module's package."""
         return SourceTree(ROOT, self.module.partition(".")[0])
 
     @property
     def below(self) -> str:
-        """The module below its package."""
+        """Return the module's name within its package."""
         return self.module.partition(".")[2]
 
     def text(self) -> bytes:
-        """Return the module with the bug. ValueError if the text to be changed is not there once."""
+        """Return the module with the bug. Raise ValueError unless the old text occurs exactly once."""
         source = self.tree.path(self.below).read_text()
         if source.count(self.before) != 1:
             raise ValueError(f"{self.module} has this {source.count(self.before)} times: {self.before!r}")
@@ -69,16 +69,13 @@ class Rule:
 
 
 def read_rules(folder: Path = RULES) -> list[Rule]:
-    """Return all of them."""
+    """Return all rules."""
     files = (tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml")))
     return [Rule(module=module, **entry) for file in files for module, entries in file.items() for entry in entries]
 
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
-    """Make the bug; what notices, or None if something does not that should.
-
-    `compiled` is a folder for what Python compiles.
-    """
+    """Insert the bug; return the failed test or seed, None if a failure is missing. `compiled`: folder for bytecode."""
     found = []
     if rule.test:
         request = TrialRequest(rule.below, rule.text(), [rule.test], limit=LIMIT)
@@ -91,7 +88,7 @@ def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
 
 
 def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
-    """Find the first seed that shows the bug, and write it into the list."""
+    """Find the first seed that reveals the bug, and write it into the list."""
     seed = _find_seed(rule, compiled, range(SEEDS), SEEDS * LIMIT)
     if seed is None:
         return None
@@ -112,7 +109,7 @@ def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) ->
 @click.option("--shown", is_flag=True, help="Show what pytest says.")
 @click.option("--refresh", "again", is_flag=True, help="Find and write new seeds of worlds and storms.")
 def main(part: str, jobs: int | None, shown: bool, again: bool) -> None:
-    """Make each bug whose name has PART in it. Exit code 1 if one is not noticed."""
+    """Insert each bug whose name contains PART. Exit code 1 if one is not noticed."""
     chosen = [rule for rule in read_rules() if part in rule.name and (rule.breaks or not again)]
     missed = 0
     with TemporaryDirectory() as compiled, ThreadPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:

@@ -1,4 +1,4 @@
-"""Mutants in the simulation: worlds, or storms over a cluster, in a process that begins with the mutant."""
+"""Mutants in the simulation: single deployments, or clusters under faults, in a process that starts with the mutant."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def find_seed(
 ) -> int | None:
     """Return the first of `seeds` that finds the mutant.
 
-    A world does so if `breaks` is the name of the `Invariant` that it reports, a storm over a cluster if `breaks` is a
-    part of what it reports. `limit` is in seconds, for all seeds together.
+    A simulation does so if it reports the `Invariant` with the name `breaks`. A cluster run does so if its report
+    contains `breaks`. `limit` is in seconds, for all seeds together.
     """
     play = _play_storm if storm else _play_world
     answer = answer_of(_play, tree, module, text, compiled, list(seeds), breaks, play, limit=limit)
@@ -51,7 +51,7 @@ def _play(
 
 
 def _play_world(seed: int, breaks: str) -> bool:
-    """Return whether the world breaks this invariant. Imports what may be changed, so only after `change`."""
+    """Return whether the simulation violates this invariant. To be called after `change`."""
     from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed
 
     outcome = run_seed(seed)
@@ -59,7 +59,7 @@ def _play_world(seed: int, breaks: str) -> bool:
 
 
 def _play_storm(seed: int, breaks: str) -> bool:
-    """Return whether a storm over a cluster ends with a violation in whose text `breaks` stands."""
+    """Return whether a cluster run ends with a violation that contains `breaks`."""
     from fuzz.cluster.invariants import ClusterViolation
     from fuzz.cluster.run import run_seed
 

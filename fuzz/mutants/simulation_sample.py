@@ -1,4 +1,4 @@
-"""Worlds as a story that a mutant is shown: the first of those that `make test` plays, in the process that has it."""
+"""Simulations as tests of a mutant: the first seeds of those in `make test`, in the process with the mutant."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ WORLDS = 20
 
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_a_world_of_the_simulator_holds(seed: int) -> None:
-    """No promise is broken in it."""
+    """Check that no invariant is violated."""
     outcome = run_seed(seed)
     assert not isinstance(outcome, ScenarioFailure), outcome

@@ -1,4 +1,4 @@
-"""The modules of a package by room, the tests of each, and a sample of the mutants of all."""
+"""Modules of a package by subpackage, the tests of each, and a sample of all mutants."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from attrs import frozen
 
 from fuzz.mutants.mutators import Mutant, MutationKind, mutants_of
 
-SLOW = ("stateful", "bad_input")  # in the names of test files: they come last
+SLOW = ("stateful", "bad_input")  # in the names of test files: they run last
 
 
 @frozen
 class SourceTree:
-    """A package and its tests, which are laid out like it: `tests/relay/test_access.py` is of `relay/access.py`."""
+    """Package with its tests in the same layout: `tests/relay/test_access.py` has the tests of `relay/access.py`."""
 
     root: Path
     package: str = "svc_proto"
 
     def modules(self) -> list[str]:
-        """All of them, by their names below the package."""
+        """Return the names of all modules, below the package."""
         paths = (self.root / self.package).rglob("*.py")
         names = (path.relative_to(self.root / self.package).with_suffix("").parts for path in paths)
         return sorted(".".join(parts) for parts in names if parts[-1] != "__init__")
 
     def path(self, module: str) -> Path:
-        """Where its text is."""
+        """Return the path of a module."""
         return self.root.joinpath(self.package, *module.split(".")).with_suffix(".py")
 
     def mutants(self, module: str) -> list[Mutant]:
-        """All that can be made of it."""
+        """Return all mutants of a module."""
         return mutants_of(module, self.path(module).read_bytes())
 
     def sample(self, size: int, seed: int) -> list[Mutant]:
-        """Some mutants: as many of one room as of another, and of one kind. A larger sample begins with the smaller."""
+        """Return mutants, equally many of each subpackage and kind; a larger sample starts with the smaller one."""
         rooms: dict[str, dict[MutationKind, list[Mutant]]] = {}
         for module in self.modules():
             cells = rooms.setdefault(_room(module), {kind: [] for kind in MutationKind})
@@ -47,27 +47,27 @@ class SourceTree:
             cell.sort(key=lambda each: sha256(f"{seed} {each.id}".encode()).digest())
         return list(_rounds([list(cells.values()) for cells in rooms.values()], size, seed))
 
-    # --- tests, the likeliest first ---
+    # --- tests, in the order of their chance to fail ---
 
     def own_tests(self, module: str) -> list[Path]:
-        """The file of its name."""
+        """Return the test file with the module's name."""
         *folders, name = module.split(".")
         return [self.root.joinpath("tests", *folders, f"test_{name}.py")]
 
     def room_tests(self, module: str) -> list[Path]:
-        """Of the room, but for the module's own."""
+        """Return the test files of the subpackage, without the module's own."""
         own = set(self.own_tests(module))
         return self._sorted(module, {path for path in self._of_room(_room(module)) if path not in own})
 
     def neighbours_tests(self, module: str) -> list[Path]:
-        """Of the rooms that import from this one."""
+        """Return the test files of subpackages that import from this one."""
         room = _room(module)
         wanted = f"{self.package}.{room or module}"
         others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
         return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
 
     def users(self, module: str) -> list[Path]:
-        """The module, and those that import from it."""
+        """Return the module, and the modules that import from it."""
         folder, _, name = f"{self.package}.{module}".rpartition(".")
         imports = re.compile(rf"^ *(from {folder}\.{name} import|from {folder} import .*\b{name}\b)", re.MULTILINE)
         return [path for path in map(self.path, self.modules()) if imports.search(path.read_text())] + [
@@ -75,7 +75,7 @@ class SourceTree:
         ]
 
     def scenario_tests(self) -> list[Path]:
-        """Those of whole programs, and what holds of all modules, where there are any."""
+        """Return the tests of whole programs, and those of rules for all modules."""
         paths = (
             "tests/test_constants.py",
             "tests/test_core_classes.py",
@@ -85,7 +85,7 @@ class SourceTree:
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:
-        """All of these."""
+        """Return the tests of all modules, and those of whole programs."""
         rooms = {_room(module) for module in self.modules()}
         return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.scenario_tests()
 
@@ -105,12 +105,12 @@ class SourceTree:
 
 
 def _room(module: str) -> str:
-    """The folder below the package; empty for modules that are in none."""
+    """Return the subpackage of a module; empty for a top-level module."""
     return module.split(".")[0] if "." in module else ""
 
 
 def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
-    """In each round one mutant of each room, each of the next kind."""
+    """Yield one mutant of each subpackage in each round, each of the next kind."""
     left = min(size, sum(len(cell) for cells in rooms for cell in cells))
     for turn in count(seed):
         for number, cells in enumerate(rooms):

@@ -1,7 +1,7 @@
-"""A try: tests that are asked by pytest, in a process that begins with a mutant.
+"""Trial of a mutant: pytest in a process that starts with the changed module.
 
-An import hook puts the changed text in front of the module; programs that a test would start know nothing of that.
-Nothing is written into the tree: what Python and pytest compile is kept elsewhere.
+An import hook replaces the source of the module; programs that a test starts use the original source. Nothing is
+written into the tree: compiled files of Python and pytest are stored elsewhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from fuzz.mutants.source_tree import SourceTree
 
-MEMORY = 4 << 30  # bytes of address space: a mutant that grows without end ends here
+MEMORY = 4 << 30  # bytes of address space: limits a mutant that allocates without end
 OPTIONS = ["-x", "-q", "-p", "pytest_timeout", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider"]
 FORKSERVER = multiprocessing.get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["pytest", "hypothesis.stateful", "h11", "h2.connection", "wsproto"])
@@ -37,29 +37,29 @@ class FailsWithoutMutantError(Exception):
 
 @frozen
 class TrialRequest:
-    """What is asked of whom."""
+    """Tests to run, and the mutant to run them with."""
 
     module: str
-    text: bytes | None  # of the module; None: as it is
+    text: bytes | None  # source of the module; None: unchanged
     tests: Sequence[str]  # files and folders in the tree, or one test
     limit: float  # s
-    words: Sequence[str] = ()  # one of them is in the name of a test that is asked; of any, if there are none
-    only: AbstractSet[str] | None = None  # which of the tests there; None: all
+    words: Sequence[str] = ()  # a test runs if its name has one of them, or if there are none
+    only: AbstractSet[str] | None = None  # the tests to run; None: all
 
     @property
     def arguments(self) -> list[str]:
-        """For pytest."""
+        """Return the arguments of pytest."""
         named = ("-k", " or ".join(self.words)) if self.words else ()
         return [*named, *self.tests]
 
 
 def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool) -> str | None:
-    """Who complains, if anybody does. `compiled` is a folder for what Python compiles."""
+    """Return the name of a test that fails, or None; `compiled` is a folder for compiled files."""
     return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
 
 
 def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
-    """Run `target` in a process of its own, and return what it sends on the connection that is its first argument."""
+    """Run `target` in a process of its own; return what it sends on the connection, its first argument."""
     ours, theirs = FORKSERVER.Pipe(duplex=False)
     process = FORKSERVER.Process(target=target, args=(theirs, *arguments), daemon=True)
     process.start()
@@ -74,7 +74,7 @@ def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> 
 
 
 def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
-    """What a process does first in which tests are run."""
+    """Prepare a process in which tests run."""
     os.chdir(tree.root)
     os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -87,14 +87,14 @@ def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
 
 
 def change(tree: SourceTree, module: str, text: bytes) -> None:
-    """Let a module that was not imported yet have another text in this process."""
+    """Replace the source of a module that is not imported yet, in this process."""
     name = f"{tree.package}.{module}"
     assert name not in sys.modules
     sys.meta_path.insert(0, _InFront(name, tree.path(module), text))
 
 
 def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: str, shown: bool) -> None:
-    """In a process of its own."""
+    """Run the tests in a process of its own."""
     begin(tree, compiled, shown=shown)
     if request.text is not None:
         change(tree, request.module, request.text)
@@ -105,9 +105,9 @@ def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: 
 
 
 class FirstFailurePlugin:
-    """A plugin that notes what failed first.
+    """Pytest plugin that records the first failure.
 
-    Examples that fail are not made smaller: one that fails is enough. And that it is slow to make them proves nothing.
+    Hypothesis does not shrink failing examples, since one failure is enough. Slow generation of examples is no failure.
     """
 
     def __init__(self, only: AbstractSet[str] | None = None) -> None:
@@ -115,22 +115,22 @@ class FirstFailurePlugin:
         self._only = only
 
     def pytest_configure(self) -> None:
-        """Before anything is decorated."""
+        """Load the Hypothesis profile before any decorator runs."""
         phases = (Phase.explicit, Phase.generate)
         settings.register_profile("mutants", settings(), phases=phases, suppress_health_check=list(HealthCheck))
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave out what is not asked for."""
+        """Remove the tests that are not in `only`."""
         if self._only is not None:
             items[:] = [item for item in items if item.nodeid in self._only]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Of a test."""
+        """Record the result of a test."""
         self._note(report.failed, report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Of a file that cannot be imported."""
+        """Record a file that cannot be imported."""
         self._note(report.failed, report.nodeid)
 
     def _note(self, failed: bool, test: str) -> None:
@@ -138,7 +138,7 @@ class FirstFailurePlugin:
 
 
 class _InFront(MetaPathFinder, Loader):
-    """Finds one module, and gives a text of ours for it."""
+    """Import hook that replaces the source of one module."""
 
     def __init__(self, name: str, path: Path, text: bytes) -> None:
         self._name = name

@@ -1,11 +1,11 @@
-"""The table of doors: who gets through which. Running servers are held to it, and so are the strangers of the worlds.
+"""Access matrix: which client reaches which route. Running servers and simulated attackers are tested against it.
 
-A row is a kind of door with the routes that have it, a column is a caller, and what stands there is the answer: `in`
-(whatever comes behind the door), or the status that turns the caller away. A route that is in no row fails a test. So
-does a channel of the WebSocket, whose rows are messages: `auth` says that only `system/auth` is heard, `grant` that a
-grant is missing, and a status that there is no socket.
-Where there is voice, a token that is none of the relay's may be a key of the API, and that must not come from afar in
-the clear: 403.
+A row is an access policy with its routes, a column is a client kind. A cell is the result: `in` (the route is reached),
+or the status of the refusal. A route without a row fails a test. A message channel of the WebSocket is a row of
+messages: `auth` accepts `system/auth` only, `grant` reports a missing grant, and a status refuses the socket.
+
+On voice routes, a token that is none of the relay's may be a key of the API. Such a key must not arrive from another
+host without TLS: 403.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLIENT_KINDS = (
 )
 
 RELAY_ACCESS: dict[str, tuple[str, str]] = {
-    # door: (what each caller meets, in the order of CALLERS; the routes)
+    # access policy: (result for each of CLIENT_KINDS, in order; the routes)
     "anybody": (
         "in   in   in   in   in   in   in   in   in",
         """GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
@@ -106,13 +106,13 @@ PLACES = {
 
 
 def expected_access(table: Mapping[str, tuple[str, str]], caller: str) -> dict[str, str]:
-    """What a caller meets on each route."""
+    """Return the expected result of a client kind on each route."""
     column = CLIENT_KINDS.index(caller)
     return {route.strip(): met.split()[column] for met, routes in table.values() for route in routes.split(",")}
 
 
 def example_path(route: str) -> tuple[str, str]:
-    """Method and path of a route, of something that is not there."""
+    """Return the method and an example path of a route, without an existing target."""
     method, _, path = route.partition(" ")
     for braces, named in PLACES.items():
         path = path.replace(braces, named)

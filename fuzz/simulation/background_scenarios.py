@@ -1,6 +1,7 @@
-"""What goes on beside the ordinary steps of a world, each by a chance of its own: people speak, media end, disks fail.
+"""Optional scenarios beside the ordinary steps of a script, each with its own chance.
 
-Each function is given the steps to go by. A world without one of these is as it was.
+Examples are voice users, expiring media and disk faults. Each function receives the steps of the script. A script
+without a scenario is unchanged by its function.
 """
 
 from __future__ import annotations
@@ -53,32 +54,34 @@ LIFE_WEIGHTS: dict[type[Step], int] = {
     RefuseSessionRecord: 4,
     IgnoreClose: 4,
 }
-STORIES = 3  # at most, of those
-CLOCKS = 3  # at most, that are set near something which counts by them
+STORIES = 3  # scenarios at most, of `LIFE_WEIGHTS`
+CLOCKS = 3  # changes at most, near a step that depends on it
 JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
 TELLING = (RegisterCode, PairDevice, ExtendSession, StopProgram, KillProgram)
-OLD = 0.25  # of all worlds with faults: the clock goes on by more than a day in the end
+OLD = 0.25  # share of scripts with faults that advance the clock by more than a day at the end
 A_DAY_AND_A_HALF = 129_600.0  # s
-NATIVE = 1 << 8 | 6 << 9  # `other` of a talk with a provider that hears and speaks, by somebody who just talks
-AFTERWARDS = 30.0  # s after which they give up, if they have something to wait for
-LOUD = 2 + 3 * (3 + 4 * 6)  # `other` of texts tried aloud at 24 kHz, to somebody who listens late
-SILENCED = 0.3  # of those who speak
-CROWDED = 0.25  # of all worlds in which anybody speaks
-HOLDS = (0, 24, 72)  # `other` of texts that are read: to who never comes, to who is lost and comes back, and who stays
-DESKS = 4  # steps at most of those who use an agent gateway
-QUIETEST, LOUDEST = 2, 8  # steps of those who speak, in a world where anybody does
-SILENT = 0.3  # of all worlds: nobody does
-MEDIA_ROUNDS = (0, 1, 2)  # of those who use media more than others
-WATCHED = 0.8  # of all worlds: no such run
-LONG_RUN = 10  # `other` of one with a long answer
-TOOL, SILENT_MODEL, LOST = 3, 8, 9  # `other` of a chat whose model is gone when a tool has answered
-SLUGGISH = 2  # `other` of a disk that is slow
-LARGE, FORM = 100_000.0, 1  # bytes of an upload, and `other` of one that comes as a form
-PULLED = 0.2  # of those rounds: then the plug is, with whatever is there
-CHANGED = 0.7  # of those rounds: a file of the host is changed
-LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s, after which a medium is looked for again: somewhat less than some of them live
-KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75  # of all worlds: no far end goes; the disk is well; the phone does not ask
-SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75  # the store has no hiccups; nobody leaves in the middle; or stops in line
+NATIVE = 1 << 8 | 6 << 9  # `choice` of a session with a native provider, without tool calls
+AFTERWARDS = 30.0  # s after which the client closes the session, if it waits for an answer
+LOUD = 2 + 3 * (3 + 4 * 6)  # `choice` of a realtime test at 24 kHz, for a client that reads late
+SILENCED = 0.3  # share of voice users
+CROWDED = 0.25  # share of scripts with voice users
+HOLDS = (0, 24, 72)  # `choice` of texts that are read to a client that never connects, that reconnects, that stays
+DESKS = 4  # steps at most that use an agent gateway
+QUIETEST, LOUDEST = 2, 8  # steps of voice users, in a script with any
+SILENT = 0.3  # share of scripts without voice users
+MEDIA_ROUNDS = (0, 1, 2)  # rounds of frequent use of media
+WATCHED = 0.8  # share of scripts without such a run
+LONG_RUN = 10  # `choice` of one with a long answer
+TOOL, SILENT_MODEL, LOST = 3, 8, 9  # `choice` of a chat whose model disconnects after a tool call
+SLUGGISH = 2  # `choice` of a disk that is slow
+LARGE, FORM = 100_000.0, 1  # bytes of an upload, and `choice` of one that comes as a form
+PULLED = 0.2  # share of those rounds in which the relay is killed
+CHANGED = 0.7  # share of those rounds in which a file of the host is changed
+LOOKS_AGAIN = (2.0, 13.5, 37.5)  # s until a media file is fetched again: somewhat below some lifetimes
+# Shares of scripts in which no remote server disconnects; the disk has no fault; the phone needs no confirmation.
+KEPT, SOUND, TRUSTED = 0.75, 0.7, 0.75
+# Shares of scripts without store faults; without early disconnects; without a stop of a queued run.
+SMOOTH, PATIENT, IN_ORDER = 0.7, 0.4, 0.75
 ASKING = (
     PairDevice,
     ExtendSession,
@@ -93,7 +96,7 @@ ASKING = (
 
 
 def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """All of them, of a seed and its swarm."""
+    """Return the steps of all optional scenarios for a seed and its swarm."""
     steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
     steps += [*_media(seed, others), *_unwatched(seed, others), *_drops(seed, others)]
@@ -103,7 +106,7 @@ def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[
 
 
 def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """Those who speak do so beside the others, by a chance of their own."""
+    """Return steps of voice users, with a chance of their own."""
     rng = Random(f"voices {seed}")
     if rng.random() < SILENT:
         return []
@@ -113,12 +116,12 @@ def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> lis
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         steps.append(deed.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
-        if rng.random() < SILENCED:  # whoever speaks may do so no more
+        if rng.random() < SILENCED:  # the session may lose the grant
             steps.append(RenewGrants.of(round(at + 1.0, 3), -1, 18 + rng.randrange(6)))
-        again = rng.choice((0, 0, 1, 2, 4)) if deed is not SaySomething else 0  # who speaks goes on
+        again = rng.choice((0, 0, 1, 2, 4)) if deed is not SaySomething else 0  # the voice user goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [SaySomething.of(round(at + pause, 3), -1) for pause in pauses]
-    if rng.random() < CROWDED and mine.has(ReadAloud):  # a few have more sessions than there is room for
+    if rng.random() < CROWDED and mine.has(ReadAloud):  # some callers open more sessions than the limit
         at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
         turns = [(few[0], HOLDS[0]), *[(few[1], HOLDS[-1])] * 4]
         turns += [(rng.choice(few), rng.choice(HOLDS)) for _ in range(rng.randint(1, 4))]
@@ -129,7 +132,7 @@ def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> lis
 
 
 def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """So do those who work with an agent gateway: what one has begun is gone on with."""
+    """Return steps of gateway users, which continue their earlier sessions."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []
     for _ in range(rng.randint(0, DESKS)):
@@ -140,7 +143,7 @@ def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> l
 
 
 def _lives(seed: int, others: list[Step]) -> list[Step]:
-    """Sessions that come to an end, phones that come back; and the clock is set just when it matters."""
+    """Return steps that end sessions, reconnect phones, and set the clock near expiries."""
     rng = Random(f"lives {seed}")
     peaceful = not any(isinstance(step, Fault) for step in others)
     weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(deed, Fault))}
@@ -162,7 +165,7 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
-    """Somebody puts a few media there, reads one of them again and again, and once more when it should be over."""
+    """Return steps that register a few media, fetch one of them repeatedly, and again after its expiry."""
     rng = Random(f"media {seed}")
     faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []
@@ -172,19 +175,19 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
         kinds: list[type[Step]] = rng.choices((ShareFile, UploadMedia), (2, 1), k=few) + [FetchMedia] * rng.randint(
             1, 3
         )
-        if rng.random() < 0.5:  # then there are too many of them
+        if rng.random() < 0.5:  # more media than the limit
             more = rng.randint(1, 5)
             kinds += [*rng.choices((ShareFile, UploadMedia), (2, 1), k=more), FetchMedia]
         else:
             more = 0
             kinds += [FetchMedia, FetchMedia]
-        if rng.random() < CHANGED:  # and read again
+        if rng.random() < CHANGED:  # then fetched again
             kinds[few:few] = [ChangeFile, FetchMedia]
         for place, deed in enumerate(kinds):
             last = place == len(kinds) - 1
             pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
             at = round(at + pause, 3)
-            who = rng.randrange(64) if deed is ShareFile else -1  # the newest session
+            who = rng.randrange(64) if deed is ShareFile else -1  # -1 is the newest session
             steps.append(deed.of(at, who, -favourite - (more if last else 0), 200.0))
         if faulty and rng.random() < PULLED:
             steps.append(KillProgram.of(round(at + rng.random(), 3), 0, 0, 1.0))
@@ -192,7 +195,7 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _unwatched(seed: int, others: list[Step]) -> list[Step]:
-    """A run with a long answer that nobody watches for some minutes."""
+    """Return a step that starts a run with a long answer, without a reader for some minutes."""
     rng = Random(f"unwatched {seed}")
     if rng.random() < WATCHED:
         return []
@@ -201,7 +204,7 @@ def _unwatched(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _drops(seed: int, others: list[Step]) -> list[Step]:
-    """Whoever answers goes away in the middle, a model or a voice provider. Others are slow to hear what is read."""
+    """Return disconnects of a model or voice provider during an answer, and slow readers of read texts."""
     rng = Random(f"drops {seed}")
     if rng.random() < KEPT:
         return []
@@ -211,7 +214,7 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
         who = rng.randrange(2)
         at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
         steps.append(DropAnswer.of(at, who, 0, amount))
-        if who:  # somebody with the API's key talks with that provider
+        if who:  # a user with the API's key has a session with that provider
             steps.append(TalkToAgent.of(at, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
     for _ in range(rng.randint(0, 2)):
         at = rng.choice(others).at
@@ -220,7 +223,7 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
-    """Where there are faults, a disk has a bad time while people chat and upload; then the plug is pulled, perhaps."""
+    """Return a disk fault during chats and uploads, and a kill in half of the cases, for scripts with faults."""
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
         return []
@@ -238,7 +241,7 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
     )[which]
     for _ in range(rng.randint(4, 8)):
         deed = rng.choice(deeds)
-        if deed is UploadMedia:  # begun before a disk stalls, perhaps
+        if deed is UploadMedia:  # perhaps begun before a disk stalls
             when = at + rng.choice((-0.1, amount)) * rng.random()
             steps.append(deed.of(round(max(PAIRED, when), 3), -1, FORM, LARGE))
             continue
@@ -250,7 +253,7 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _hiccups(seed: int, others: list[Step]) -> list[Step]:
-    """The store takes nothing for a moment, while an answer is under way that takes several rows."""
+    """Return short refusals of the store during answers that take several rows."""
     rng = Random(f"hiccups {seed}")
     if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):
         return []
@@ -264,7 +267,7 @@ def _hiccups(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
-    """A run waits behind a turn of its chat, and is stopped before it is its turn."""
+    """Return steps of a run that is queued behind a turn of its chat, and is stopped before its start."""
     rng = Random(f"line {seed}")
     if rng.random() < IN_ORDER:
         return []
@@ -278,7 +281,7 @@ def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _impatience(seed: int, others: list[Step]) -> list[Step]:
-    """Whoever asks for something may leave before he has it: as soon as he has asked, and while it is worked on."""
+    """Return steps of clients that disconnect before their response, at once or during the processing."""
     rng = Random(f"impatience {seed}")
     asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
     if rng.random() < PATIENT or not asking:
@@ -287,18 +290,18 @@ def _impatience(seed: int, others: list[Step]) -> list[Step]:
     steps: list[Step] = []
     for _ in range(rng.randint(1, 6)):
         step = rng.choice(asking)
-        if rng.random() < 0.3:  # a large one takes longer
+        if rng.random() < 0.3:  # a large upload takes longer
             step = UploadMedia.of(round(step.at + rng.random(), 3), rng.randrange(64), FORM, LARGE)
             steps.append(step)
         amount = rng.choice((0.01, 0.01, 0.04, 0.3)) * rng.random()
-        if faulty and rng.random() < 0.4:  # and a slow disk takes longer
+        if faulty and rng.random() < 0.4:  # a slow disk takes longer
             steps.append(DegradeDisk.of(step.at - 0.001, 0, SLUGGISH, 0.2))
         steps.append(LeaveEarly.of(step.at - 0.0005, 0, rng.randrange(2), round(amount, 4)))
     return steps
 
 
 def _questions(seed: int, others: list[Step]) -> list[Step]:
-    """A phone asks its holder, who takes time; meanwhile its connection may be lost."""
+    """Return commands that the phone's user must confirm, slowly, while the connection may be lost."""
     rng = Random(f"questions {seed}")
     if rng.random() < TRUSTED:
         return []

@@ -1,6 +1,6 @@
-"""The stage: a home with the relay and the API, a phone, a model, other people's machines, and what is broken.
+"""Simulated deployment: a host with relay and API, a phone, a model, hosts of clients, and injected faults.
 
-Every answer and every log passes through here, and is looked at for what no answer and no log may hold.
+Each response and each log record passes through here, and is searched for secrets.
 """
 
 from __future__ import annotations
@@ -76,10 +76,9 @@ SMALL_LIMITS = {
     "unauthenticated_budget": 1024 * KIB,
     "unauthenticated_share": 256 * KIB,
 }
-LIMITS = Limits(
-    max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **SMALL_LIMITS
-)  # small ones are reached sooner
-ONE_WRITE = 128 * 1024  # bytes that one turn of a core may add when a channel was just under its limit
+# Small limits are reached sooner.
+LIMITS = Limits(max_unsent=256 * KIB, max_message=64 * KIB, high_water=16 * KIB, low_water=4 * KIB, **SMALL_LIMITS)
+ONE_WRITE = 128 * 1024  # bytes that one slice of a core may add when a channel was just under its limit
 STATUSES = (
     200, 201, 202, 204, 206, 303, 304,
     400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 422, 429, 431,
@@ -87,25 +86,25 @@ STATUSES = (
 )  # fmt: skip
 TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW, idle_minutes=120)
 POLICIES = (*[OPEN] * 6, GrantPolicy(max_ttl=5 * 86_400.0), GrantPolicy(reduce_only=True))
-UNSTORED = ("session not stored", "session not erased")  # what the relay's log says of a store that fails
+UNSTORED = ("session not stored", "session not erased")  # log events of a relay whose store fails
 ASKING = evolve(TRUSTING, answers=ConfirmationPolicy.ASK)
-MODERN = 0.5  # of all hosts speak HTTP/2
+MODERN = 0.5  # share of hosts that use HTTP/2
 ERASE_TIMEOUT = 20.0  # s from the end of a session to that of its record
-LOOKED_AT = 5.0  # s in which what is due by a timer is noticed
-SETTLE_AFTER_FAULT = 20.0  # s after a fault within which it may still be felt
-UNTIL_DROPPED = 55.0  # s after which a relay has given up a socket that hangs, and then some
+LOOKED_AT = 5.0  # s in which a due timer has run
+SETTLE_AFTER_FAULT = 20.0  # s after a fault within which its effects may last
+UNTIL_DROPPED = 55.0  # s after which a relay has closed a socket that hangs, with a margin
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
 CAPS = (500, 2, 4)  # of media
 MAX_MEDIA = 1024**2  # bytes of one
-VOICES = (6, 3)  # sessions of a family, and those of one caller: few are reached sooner
+VOICES = (6, 3)  # sessions of a family, and those of one caller: small limits are reached sooner
 DEVICES = 4
 ATTACKERS = 2
 
 
 class Deployment:
-    """One world and what is known of it. `sim` is the simulation, `rng` that of the people in it.
+    """Simulated deployment and its expected state. `sim` is the simulation, `rng` the random source of the actors.
 
-    With `trace` the simulation keeps everything that programs are told and order.
+    With `trace` the simulation keeps all facts and commands of its programs.
     """
 
     def __init__(self, script: Script, *, trace: bool = False) -> None:
@@ -117,7 +116,7 @@ class Deployment:
         )
         cost = HandleCost.draw(script.seed, "home")
         self.sim = Simulation(script.seed, network=network, cost=cost, trace=trace)
-        self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # which is no fault
+        self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # counts as no fault
         self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
@@ -135,36 +134,38 @@ class Deployment:
             PROVIDER_KEY: "the provider's key",
         }
         self.lines: dict[SimClient, None] = {}
-        self.left = False  # everybody has, and nobody comes any more
+        self.left = False  # all clients have disconnected, and none connects any more
         self._shared: list[HttpClientConnection] = []
         self.counts: dict[str, int] = {}
-        self.shaken = -1.0  # when the network last had trouble that takes time to be noticed
+        self.shaken = -1.0  # when the network last had a fault that is detected with a delay
         self.faulted = -1.0  # until when something was broken, of any kind
-        self.parted: dict[str, float] = {}  # by address, until when at most it was parted from the home
-        self.hurt: dict[SimConnection, None] = {}  # that hung, or were left unread
+        self.parted: dict[str, float] = {}  # by address, end of its partition from the home, at the latest
+        self.hurt: dict[SimConnection, None] = {}  # that hung, or whose client did not read
         self.noisy = -1.0  # until when segments were lost
         self.outages = 0  # of the relay and the API, so far
         self.store_trouble = False
-        self.store_refused = False  # sessions, now and then
-        self.unstored: dict[str, None] = {}  # prefixes of sessions that the store did not take
+        self.store_refused = False  # for sessions, at times
+        self.unstored: dict[str, None] = {}  # prefixes of sessions that the store refused
         self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
-        self.expected: dict[SimProcess, None] = {}  # that were told to go, or killed
-        self._read: dict[SimProcess, int] = {}  # log lines that have been looked at
-        self._checked: dict[str, dict[str, object]] = {}  # stored records that were, by token hash
-        self._unread: dict[SimEnd, tuple[int, float]] = {}  # with bytes unsent: how many have left, since when
-        self._seen = -1  # events of the simulation, at the last look
-        self._down: dict[str, float] = {}  # by name, since when
-        self._rest: dict[str, float] = {}  # when it is started again
+        self.expected: dict[SimProcess, None] = {}  # that were stopped or killed
+        self._read: dict[SimProcess, int] = {}  # number of log records that were checked
+        self._checked: dict[str, dict[str, object]] = {}  # stored records that were checked, by token hash
+        self._unread: dict[SimEnd, tuple[int, float]] = {}  # number of bytes sent, and since when
+        self._seen = -1  # events of the simulation at the last check
+        self._down: dict[str, float] = {}  # by name, when a program stopped
+        self._rest: dict[str, float] = {}  # when a program is started again
         kept = Random(f"shelf {script.seed}")
         self.shelf = MediaModel(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
         self.relay = self._start_relay()
-        self._registered = (self.relay, 0, self.sim.now)  # log lines looked at for registrations, and when
+        self._registered = (self.relay, 0, self.sim.now)  # log records searched for registrations, and when
         self.api = self._start_api()
-        self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)  # does the phone ask its holder?
-        self.impatient: list[tuple[float, bool]] = []  # after how many s the next ones leave, and whether by a reset
+        # Does the phone ask its user?
+        self.asking = any(isinstance(step, AskPhoneUser) for step in script.steps)
+        # Seconds until the next clients disconnect, and whether by a reset.
+        self.impatient: list[tuple[float, bool]] = []
         self._books = ResourceAccounting()
-        self.phone_news: list[Callable[[Notify], None]] = []  # who hears it
+        self.phone_news: list[Callable[[Notify], None]] = []  # callbacks for the phone's events
         self.phone = self._start_phone()
 
     # --- programs ------------------------------------------------------------------------------------------------
@@ -237,11 +238,11 @@ class Deployment:
 
     @property
     def programs(self) -> tuple[SimProcess, ...]:
-        """All that ever ran."""
+        """Return all server processes that ever ran, and the phone."""
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:
-        """What a service manager does: a program that has ended is started again."""
+        """Restart each program that has ended, like a service manager."""
         for name in ("relay", "api"):
             process: SimProcess = getattr(self, name)
             if process.alive:
@@ -257,12 +258,12 @@ class Deployment:
 
     @property
     def is_relay_up(self) -> bool:
-        """Whether the relay that was started last is to stay."""
+        """Report whether the relay runs and is not about to stop."""
         return self.relay.alive and "relay" not in self._down
 
     @property
     def are_programs_up(self) -> bool:
-        """Whether the relay and the API take connections."""
+        """Report whether the relay and the API accept connections."""
         return all(process.alive and process.ready for process in (self.relay, self.api)) and not self._down
 
     def _on_program_started(self, name: str) -> None:
@@ -296,7 +297,7 @@ class Deployment:
         done: Callable[[RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
     ) -> RequestClient:
-        """Ask something; `done` comes when there is an answer, or will be none."""
+        """Send a request; `done` is called when a response has arrived, or none will."""
 
         def over(caller: RequestClient) -> None:
             self.lines.pop(caller, None)
@@ -311,7 +312,7 @@ class Deployment:
         return caller
 
     def local_headers(self) -> dict[str, str]:
-        """What the operator's programs show to the relay on their own host."""
+        """Return the authentication headers that the operator's programs send to the relay on their own host."""
         shown = secret_of(self.home)
         if shown is None:
             return {}
@@ -321,7 +322,7 @@ class Deployment:
     def connection_for(
         self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
     ) -> HttpClientConnection:
-        """What a host speaks through: a connection of HTTP/2 that its people share, or one of HTTP/1.1 for each."""
+        """Return a client connection: a shared HTTP/2 connection, or a new HTTP/1.1 connection."""
         if not self.speaks_http2(host):
             return HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.is_closed]
@@ -333,22 +334,22 @@ class Deployment:
         return carrier
 
     def speaks_http2(self, host: SimHost) -> bool:
-        """Whether a host speaks HTTP/2: half of them do, by seed."""
+        """Report whether a host uses HTTP/2: half of the hosts do, by seed."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
     def maybe_abandon_later(self, party: StreamClient) -> None:
-        """Somebody has asked for something; if he is one of the impatient he leaves before he has it."""
+        """Schedule an early disconnect if the script ordered one for the next request."""
         if self.impatient:
             seconds, reset = self.impatient.pop()
             self.count("who left in the middle")
             self.sim.after(seconds, lambda: party.disconnect(reset=reset))
 
     def add_client(self, line: SimClient) -> None:
-        """A line that is there from now on."""
+        """Register an open client connection."""
         self.lines[line] = None
 
     def close_connections(self, *, but: WebSocketClient | None = None) -> None:
-        """Everybody leaves, but one perhaps."""
+        """Disconnect all clients except `but`."""
         self.left = True
         stays = () if but is None else (but, but.carrier)
         for line in [*self.lines, *self._shared]:
@@ -356,11 +357,11 @@ class Deployment:
                 line.disconnect()
 
     def count(self, what: str) -> None:
-        """For the report."""
+        """Count an event for the report."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def check_no_secrets(self, text: str, where: str) -> None:
-        """No secret is in a text."""
+        """Check that a text contains no secret."""
         for secret, what in self.secrets.items():
             if secret in text:
                 violated(Invariant.NO_SECRET, f"{what} is in {where}")
@@ -378,32 +379,32 @@ class Deployment:
         if caller.status == 408 and self.shaken < caller.began and self.is_unaffected(caller):
             violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
         told = self.store_refused and b'"code":"store_failed"' in caller.answer.body
-        told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # of its vendor
+        told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # errors of the vendor
         if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
         self.check_no_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
 
-    # --- trouble --------------------------------------------------------------------------------------------------
+    # --- faults ---------------------------------------------------------------------------------------------------
 
     def set_clock(self, seconds: float) -> None:
-        """Somebody sets the home's wall clock forth or back."""
+        """Advance or set back the home's wall clock."""
         self.home.step_wall(seconds)
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
     def blackhole(self, connection: SimConnection, seconds: float) -> None:
-        """A connection is a black hole for so long."""
+        """Drop all packets of a connection for `seconds`."""
         connection.hang()
         self.hurt[connection] = None
         self.note_network_fault(seconds)
         self.sim.after(seconds, connection.heal)
 
     def fail_session_writes(self, seconds: float) -> None:
-        """The store takes no change of a session for so long."""
+        """Let the store refuse changes of sessions for `seconds`."""
         self.store_refused = True
         self._fail_writes((SaveSession, DeleteSession), seconds)
 
     def fail_row_writes(self, seconds: float) -> None:
-        """The same of the rows of chats."""
+        """Let the store refuse rows of chats for `seconds`."""
         self.store_trouble = True
         self._fail_writes((AddMessages,), seconds)
 
@@ -417,7 +418,7 @@ class Deployment:
         self.sim.after(seconds, relent)
 
     def pause_reading_for(self, line: SimClient, seconds: float) -> None:
-        """Somebody takes nothing for so long."""
+        """Stop a client from reading for `seconds`."""
         line.set_slow_reading(True)
         if (connection := _carrier(line).connection) is not None:
             self.hurt[connection] = None
@@ -425,7 +426,7 @@ class Deployment:
         self.sim.after(seconds, lambda: line.set_slow_reading(False))
 
     def stop_program(self, name: str, rest: float, *, kill: bool) -> None:
-        """The relay or the API is told to go, or killed, and started again after a rest."""
+        """Stop or kill the relay or the API; it is restarted after `rest` seconds."""
         process: SimProcess = getattr(self, name)
         if not process.alive:
             return
@@ -439,11 +440,11 @@ class Deployment:
             process.stop(5.0)
 
     def note_network_fault(self, seconds: float) -> None:
-        """For so long there is trouble on the network that takes time to be noticed."""
+        """Record a network fault that lasts `seconds` and is detected with a delay."""
         self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
 
     def heal_all(self) -> None:
-        """Everything that was broken is mended."""
+        """End all faults."""
         self.sim.heal_all()
         self.impatient.clear()
         self.home.disk.capacity = None
@@ -458,7 +459,7 @@ class Deployment:
         self.faulted = self.sim.now + SETTLE_AFTER_FAULT
 
     def is_unaffected(self, party: SimClient) -> bool:
-        """Whether nothing has held up, lost or delayed what goes to somebody and comes from there."""
+        """Report whether no fault has held up, lost or delayed the traffic of a client."""
         line = _carrier(party)
         return (
             line.connection is not None
@@ -468,22 +469,22 @@ class Deployment:
         )
 
     def is_fault_free_since(self, when: float) -> bool:
-        """Whether nothing was broken, nor felt, from then on."""
+        """Report whether no fault, nor the effects of one, occurred after `when`."""
         return self.faulted < when and self.shaken < when
 
     @property
     def voice_sessions(self) -> int:
-        """Those of the relay that are not over."""
+        """Return the number of live voice sessions of the relay."""
         families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
         return sum(len(family.sessions()) for family in families.values())
 
     @property
     def live_runs(self) -> int:
-        """Turns of the API that are not over."""
+        """Return the number of live runs of the API."""
         return sum(run.ended is None for run in self.api_service.runs._runs.values())
 
     def note_registrations(self) -> None:
-        """What clears the limiter, as the relay's log tells it; a code that a program made for itself does not."""
+        """Record from the log the registrations that clear the rate limiter; a program's code for itself does not."""
         log = self.relay.logs
         if self._registered[0] is not self.relay:
             self._registered = (self.relay, 0, self.sim.now)
@@ -492,14 +493,14 @@ class Deployment:
             self.addresses.forget(since, self.sim.now)
         self._registered = (self.relay, len(log), self.sim.now)
 
-    # --- looking -------------------------------------------------------------------------------------------------
+    # --- checks --------------------------------------------------------------------------------------------------
 
     def check_invariants(self) -> None:
-        """What can be seen from above, at any moment."""
+        """Check the invariants of the whole deployment that hold at any moment."""
         self.supervise()
         self.note_registrations()
         if self._seen == self.sim.events:
-            return  # nothing has moved
+            return  # no event since the last check
         self._seen = self.sim.events
         self._check_store()
         self._check_logs()
@@ -507,7 +508,7 @@ class Deployment:
         self._books.check(self)
 
     def check_history(self) -> None:
-        """Every log again, with every secret that is known in the end."""
+        """Check all logs again, with every secret that is known at the end."""
         if self.phone_service.token:
             self.secrets[self.phone_service.token] = "the reference phone's token"
         self._read.clear()
@@ -515,7 +516,7 @@ class Deployment:
         self._check_event_logs()
 
     def _check_event_logs(self) -> None:
-        """What voice sessions have left on the disk."""
+        """Check the event logs of voice sessions on the disk."""
         disk = self.home.disk
         for path in disk.paths(f"{self.home.state}-relay"):
             if path.endswith(".jsonl"):
@@ -549,7 +550,7 @@ class Deployment:
                     self._check_log_line(process, line)
 
     def is_stored(self, prefix: str) -> bool:
-        """Whether the log does not say that the store failed to take a session."""
+        """Report whether the log has no record that the store refused a session."""
         self._check_logs()
         return prefix not in self.unstored
 
@@ -585,14 +586,14 @@ class Deployment:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
     def _check_unsent(self, end: SimEnd) -> None:
-        """Not too much waits, and not too long. A model waits as long as a reader may, and somewhat more."""
+        """Check number and age of unsent bytes. A model may wait as long as a reader, with a margin."""
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
             return
         most = LIMITS.max_unsent + (MAX_UNREAD if end.local.port == API_PORT else ONE_WRITE)
-        if ours and not model and end.unsent > most:  # a question to a model is a whole chat
+        if ours and not model and end.unsent > most:  # a request to a model holds a whole chat
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait at {end.connection}")
-        moved = end.left + (end.other.left if ours else 0)  # a WebSocket's peer that says something lives
+        moved = end.left + (end.other.left if ours else 0)  # a WebSocket's peer that sends is alive
         known, since = self._unread.get(end, (-1, 0.0))
         if moved != known:
             self._unread[end] = moved, self.sim.now

@@ -1,4 +1,4 @@
-"""A program of a world whose news are heard by people in it."""
+"""Program of a simulation whose `Notify` commands the actors receive."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from svc_proto.facts import Fact
 
 
 class EventTap:
-    """A core whose news are for the program around it, and for who holds the phone: they may hold what no log may."""
+    """Core whose `Notify` commands, which may contain secrets, go to listeners instead of the runtime."""
 
     def __init__(self, core: Core, listeners: list[Callable[[Notify], None]]) -> None:
         self._core = core
         self._listeners = listeners
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """Pass it on, and tell."""
+        """Handle a fact; remove the `Notify` commands, and call the listeners."""
         kept: list[Command] = []
         for command in self._core.handle(fact, now):
             if not isinstance(command, Notify):
@@ -29,5 +29,5 @@ class EventTap:
         return kept
 
     def next_deadline(self) -> float | None:
-        """Its own."""
+        """Return the core's deadline."""
         return self._core.next_deadline()

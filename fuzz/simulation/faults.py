@@ -1,4 +1,4 @@
-"""What breaks in a world: the steps that are faults."""
+"""Faults of a simulation: the steps that inject them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from fuzz.steps import (
 )
 from runtimes.sim.faults import Faults
 
-OFTEN = 0.4  # of all operations, while a disk has a bad time
+OFTEN = 0.4  # share of failed operations while a disk is degraded
 ENDLESS = 1e9  # s
 BAD = (ModelBehavior.REFUSE, ModelBehavior.BREAK, ModelBehavior.HANG, ModelBehavior.NONSENSE)
-DISKS = (("store",), ("file",), ("slow", "late_answer"), ())  # what is slow cannot be called back; the last one stalls
-STALLS = 32.0  # s at least, longer than a body may be silent
+# Slow operations cannot be cancelled; with the last entry the disk stalls.
+DISKS = (("store",), ("file",), ("slow", "late_answer"), ())
+STALLS = 32.0  # s at least, longer than a body may pause
 
 
 class FaultInjector:
-    """The steps that break something; each sees to it that it is mended in time."""
+    """Steps that inject faults; each schedules its end."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world
@@ -58,7 +59,7 @@ class FaultInjector:
         }
         self.deeds: dict[type[Step], Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
         self.deeds[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
-        self.deeds[DropAnswer] = self._reset_connection  # one party is concerned, and has to bear it
+        self.deeds[DropAnswer] = self._reset_connection  # affects one client, which must handle it
 
     def _strike(self, how: Deeds, step: Step) -> None:
         endless = isinstance(step, SetNoise) and step.level > 0

@@ -1,4 +1,4 @@
-"""What must hold in every simulated world, each with the line of the specification that it guards."""
+"""Invariants of every simulation, each with the text of the specification that it checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Invariant(Enum):
-    """A rule. Its value is what the specification says, or what follows from it."""
+    """Rule of the simulation; its value is a text of the specification, or a consequence of it."""
 
     CODE_ONCE = "Limits, pairing code: single-use, valid 10 minutes after registration"
     LIVE_CODE = "Pairing flow: a code counts until it is used up, which a good token beside it, or a block, does not do"
@@ -61,8 +61,8 @@ class Invariant(Enum):
     RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
 
 
-class Violation(AssertionError):  # noqa: N818 - the name says what happened
-    """An invariant does not hold."""
+class Violation(AssertionError):  # noqa: N818 - the name describes the event
+    """Violated invariant, with details."""
 
     def __init__(self, invariant: Invariant, detail: str) -> None:
         super().__init__(f"{invariant.name}: {detail}\n  guards: {invariant.value}")

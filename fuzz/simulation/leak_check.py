@@ -1,6 +1,6 @@
-"""What is left when everybody has gone: nothing that had an owner.
+"""Leak check: after all clients have disconnected, no table has an entry that had an owner.
 
-Whoever adds a table to the core, and keeps something in it when nobody is there, says here why.
+A table of a core that keeps entries without clients must be listed in `KEPT`, with the reason.
 """
 
 from __future__ import annotations
@@ -99,17 +99,17 @@ SOON = 1.0  # s
 
 
 class LeakCheck:
-    """What there was before anybody came, and what there is in the end."""
+    """Sizes of all tables before the first client, and at the end."""
 
     def __init__(self, world: Deployment) -> None:
         self._world = world
         self._before = {name: self._count(name) for name in ("relay", "api")}
 
     def check(self) -> None:
-        """Everybody has gone, the reference phone too."""
+        """Check the tables after all clients have disconnected, the reference phone too."""
         for name in self._before:
             if self._left(name):
-                self._world.sim.run_for(SOON)  # what looks at a file now and then may do so just now
+                self._world.sim.run_for(SOON)  # a periodic read of a file may be in progress
             left = self._left(name)
             if left:
                 violated(Invariant.ACCOUNTING, f"nobody is there, and {name} keeps {left}")
@@ -127,7 +127,7 @@ class LeakCheck:
         return table_sizes(process.core)
 
     def _check_store(self) -> None:
-        """Each record of a session is that of one, or the relay goes on erasing it."""
+        """Check that each stored session exists, or that the relay continues to erase it."""
         world = self._world
         sessions = world.relay_service.sessions
         for token_hash, record in world.home.store.sessions.items():
@@ -138,7 +138,7 @@ class LeakCheck:
                 violated(Invariant.ACCOUNTING, f"{record['token_prefix']} is stored, and is no session")
 
     def _check_uploads(self) -> None:
-        """What counts is what is there, and what is there is somebody's."""
+        """Check that the counted bytes are the stored ones, and that each file has an owner."""
         world, relay = self._world, self._world.relay_service
         kept = uploads_kept(relay)
         if relay.media.uploads._used != kept:

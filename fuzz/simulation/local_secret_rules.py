@@ -1,4 +1,4 @@
-"""What keeps people out in a world: the local secret, where it is asked for, and the end of a session."""
+"""Rules of local secret and session end in a simulation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay.websocket.client_connection import ClientState
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 
-SECRET_SHARE = 0.3  # of all worlds whose relay is never started anew ask programs of its host for the local secret
+SECRET_SHARE = 0.3  # share of scripts without a restart of the relay in which programs must send the local secret
+# In these cases the secret changes, or is not stored.
 RESTARTS = (
     StopProgram,
     KillProgram,
@@ -25,30 +26,30 @@ RESTARTS = (
     RevokeOnFullDisk,
     DegradeDisk,
     FillDisk,
-)  # then it changes, or is not stored
+)
 
-ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an exchange that was answered may still throw the rest of a body away
+ANSWERING = (*UNANSWERED, *RESPONSE_STARTED)  # an answered exchange may still discard the rest of a body
 
 
 def asks_for_secret(script: Script) -> bool:
-    """Whether being on the relay's host is not enough in this world."""
+    """Report whether the relay requires the local secret in this script."""
     lasts = not any(type(step) in RESTARTS for step in script.steps)
     return lasts and Random(f"door {script.seed}").random() < SECRET_SHARE
 
 
 def secret_of(home: SimHost) -> tuple[str, str] | None:
-    """The header field that programs of the relay's user show, who can read its file; None while there is none.
+    """Return the header field with the local secret, as programs of the relay's user send it; None without a secret.
 
-    A relay that could not read whether it has a public route makes one, too.
+    A relay that cannot read whether it has a public route creates a secret, too.
     """
     path = f"{home.state}/{LOCAL_SECRET}"
     return (HEADER.decode(), home.disk.get(path).decode()) if home.disk.exists(path) else None
 
 
 def check_ends(engine: Engine, relay: Relay) -> None:
-    """A relay works for nobody whose session it has ended: no request is under way for him, and no socket open.
+    """Check that the relay has no open request or socket of an ended session.
 
-    Who ends his own session is told so, however long the store takes.
+    A client that ends its own session gets a response, however long the store takes.
     """
     alive = relay.sessions._sessions
     for held, holder in engine.revocables.items():

@@ -1,8 +1,8 @@
-"""Who speaks MCP over Streamable HTTP in a world: a client that counts everything, and believes nothing.
+"""Simulated MCP client over Streamable HTTP, which counts and checks all messages of the server.
 
-The requests of each session are numbered from 1, as those of all others are. What is said about one names it, comes
-once and in its order, also to who was cut off and came back; what was cancelled is not answered; nobody is told of what
-he has not asked to hear of.
+The requests of each session are numbered from 1. Each message about a request names its request, and arrives once and
+in order, also after a reconnect. A cancelled request is not answered. A client receives only notifications that it
+requested.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.support.sim_http import RequestClient, ServerAddress
 
 VERSION = "2025-11-25"
-LATE = 5.0  # s after which what was said before has come
-COMES_BACK = 1.0  # s after which one who was cut off does
-CUTS = 3  # times that one does, for one request
+LATE = 5.0  # s after which earlier messages have arrived
+COMES_BACK = 1.0  # s after which a disconnected client reconnects
+CUTS = 3  # disconnections for one request at most
 Message: TypeAlias = Mapping[str, Any]
 Done: TypeAlias = Callable[[RequestClient], None]
 
 
 @frozen
 class McpEndpoint:
-    """Where it is spoken, from which host, and what is shown there each time."""
+    """MCP address, the client's host, and the credential for each request."""
 
     host: SimHost
     target: ServerAddress
@@ -40,26 +40,26 @@ class McpEndpoint:
 
 @define(eq=False)
 class PendingMcpRequest:
-    """A request, and what was said about it."""
+    """MCP request, and the messages received about it."""
 
     number: int
     method: str
     sent: float
     on_answer: Callable[[Message], None]
-    on_note: Callable[[str], None] | None = None  # what progress says
+    on_note: Callable[[str], None] | None = None  # receives progress messages
     on_question: Callable[[Message], None] | None = None
-    caller: RequestClient | None = None  # who reads now
+    caller: RequestClient | None = None  # the current reader
     answered: float | None = None
-    cancelled: float | None = None  # when it was told that this is known
+    cancelled: float | None = None  # when the server acknowledged the cancellation
     stream: str = ""  # the number of its stream
-    place: int = 0  # the number of the event that it was told last
+    place: int = 0  # number of the last event received
     progress: float = -1.0
     cuts: int = 0
     decoder: EventStreamDecoder = field(factory=EventStreamDecoder)
 
 
 class McpClientSession:
-    """One session."""
+    """MCP session of the client."""
 
     def __init__(self, client: SimMcpClient, identity: str, server: SimProcess) -> None:
         self.client = client
@@ -67,13 +67,13 @@ class McpClientSession:
         self.server = server
         self.asked: dict[int, PendingMcpRequest] = {}
         self.listener: RequestClient | None = None
-        self.ended: float | None = None  # when it was told so
+        self.ended: float | None = None  # when the end was acknowledged
         self.ending = False
         self.used = client.world.sim.now
-        self.subscribed: dict[str, float | None] = {}  # by URI; when it was told that it is not, any more
-        self.watching: dict[str, float] = {}  # when it was told that it is
-        self.updates: list[tuple[float, str]] = []  # that were told
-        self._heard = 0  # the number of the last of them
+        self.subscribed: dict[str, float | None] = {}  # by URI; when the end of the subscription was acknowledged
+        self.watching: dict[str, float] = {}  # when the subscription was acknowledged
+        self.updates: list[tuple[float, str]] = []  # that were received
+        self._heard = 0  # number of the last update
 
     def request(
         self,
@@ -84,7 +84,7 @@ class McpClientSession:
         on_note: Callable[[str], None] | None = None,
         on_question: Callable[[Message], None] | None = None,
     ) -> PendingMcpRequest:
-        """A request; who wants to hear of its progress says so."""
+        """Send a request; `on_note` receives the text of its progress notifications."""
         number = len(self.asked) + 1
         asked = self.asked[number] = PendingMcpRequest(number, method, self._now, on_answer, on_note, on_question)
         told = {**params, "_meta": {"progressToken": number}}
@@ -92,12 +92,12 @@ class McpClientSession:
         return asked
 
     def send(self, message: Message, done: Done = lambda caller: None) -> None:
-        """A note, or an answer."""
+        """Send a notification or a response."""
         self.used = self._now
         self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
 
     def cancel(self, asked: PendingMcpRequest) -> None:
-        """Want no answer any more."""
+        """Cancel a request."""
 
         def done(caller: RequestClient) -> None:
             if caller.status == 202 and asked.cancelled is None:
@@ -107,13 +107,13 @@ class McpClientSession:
         self.send({"method": "notifications/cancelled", "params": params}, done)
 
     def disconnect_request(self, asked: PendingMcpRequest, pause: float) -> None:
-        """The connection of a request is cut; its client comes back for the rest, if there is a way."""
+        """Reset the connection of a request; resume after `pause` seconds, if possible."""
         if asked.caller is not None and not asked.caller.is_closed:
             asked.caller.disconnect(reset=True)
         self.client.world.sim.after(pause, lambda: self._resume(asked))
 
     def listen(self, done: Done = lambda caller: None) -> RequestClient:
-        """Hear what the server says by itself, from where that ended before."""
+        """Open the stream of notifications, after the last event received."""
         self.used = self._now
         decoder = EventStreamDecoder()
 
@@ -128,7 +128,7 @@ class McpClientSession:
         return caller
 
     def subscribe(self, uri: str, *, off: bool = False) -> None:
-        """Want to be told of its changes, or not any more."""
+        """Subscribe to a resource; with `off`, unsubscribe."""
         if off:
             self.watching.pop(uri, None)
         else:
@@ -142,7 +142,7 @@ class McpClientSession:
         self.request(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
 
     def end(self) -> None:
-        """Have had enough."""
+        """End the session, and check that the server refuses its id afterwards."""
         self.ending = True
 
         def done(caller: RequestClient) -> None:
@@ -156,7 +156,7 @@ class McpClientSession:
 
         self.client.send(self, "DELETE", None, done)
 
-    # --- what is said about a request ---
+    # --- messages about a request ---
 
     def _resume(self, asked: PendingMcpRequest) -> None:
         gone = asked.answered is not None or asked.cancelled is not None or self.ending
@@ -209,7 +209,7 @@ class McpClientSession:
         if message.get("method") == "notifications/progress":
             self._on_progress(asked, params)
         elif message.get("method") == "notifications/cancelled":
-            pass  # a question that it has asked
+            pass  # the server cancels its own request
         elif "method" in message:
             if asked.on_question is not None:
                 asked.on_question(message)
@@ -240,7 +240,7 @@ class McpClientSession:
         self.client.world.count("answers by MCP")
         asked.on_answer(message)
 
-    # --- what it says by itself ---
+    # --- notifications ---
 
     def _on_resource_updated(self, event: ServerSentEvent) -> None:
         stream, _, number = event.id.partition("-")
@@ -267,7 +267,7 @@ class McpClientSession:
 
 
 class SimMcpClient:
-    """A program that has sessions at one place. With `elicits` its user can be asked."""
+    """MCP client with sessions at one endpoint. `elicits` adds the capability of elicitation."""
 
     def __init__(self, world: Deployment, place: McpEndpoint, *, elicits: bool = False) -> None:
         self.world = world
@@ -276,7 +276,7 @@ class SimMcpClient:
         self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
     def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
-        """A new session, and what is done in it at once."""
+        """Initialize a session, and pass the session to `then`."""
         about = {
             "protocolVersion": VERSION,
             "capabilities": self._capabilities,
@@ -296,7 +296,7 @@ class SimMcpClient:
         return self.send(None, "POST", message, done)
 
     def try_foreign_session(self, talk: McpClientSession) -> None:
-        """Somebody else knows the number of a session."""
+        """Send a request with the id of another client's session."""
 
         def done(caller: RequestClient) -> None:
             if caller.status in (200, 202, 204):
@@ -313,7 +313,7 @@ class SimMcpClient:
         piece: Callable[[bytes], None] | None = None,
         **more: str,
     ) -> RequestClient:
-        """One request of HTTP."""
+        """Send one HTTP request."""
         place = self.place
         headers = {
             "authorization": f"Bearer {place.bearer()}",
@@ -329,6 +329,6 @@ class SimMcpClient:
 
 
 def is_stream(caller: RequestClient) -> bool:
-    """Whether what it is told comes as events."""
+    """Report whether the response is an event stream."""
     head = caller.head
     return head is not None and (head.headers.get(b"content-type") or b"").startswith(b"text/event-stream")

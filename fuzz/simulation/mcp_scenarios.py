@@ -1,7 +1,7 @@
-"""What those do who speak MCP, in a quarter of the worlds: agents that the owner lets in, and that drive phones; others
-who ask the agent of the API; and that agent, which uses tools of others.
+"""Optional MCP scenarios in a quarter of the scripts.
 
-Each is drawn from a chance of its own, so that all other worlds stay as they are.
+They have OAuth agents, phone drivers, MCP clients of the agent, and tool servers. Each is drawn from a random source of
+its own, so that all other scripts stay as they are.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from fuzz.simulation.script import PAIRED
 from fuzz.simulation.servers.mcp_tool_behavior import BEHAVIORS
 from fuzz.steps import AskAgentByMcp, AuthorizeAgent, DrivePhone, PairDevice, RegisterCode, Step, UseToolServers
 
-MCP_ACTIONS = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # are drawn here alone
-SHARE = 1 / 4  # of all worlds
-MOST = 3  # in one world
-WATCHED = 1 / 16  # of the other worlds
-REFUSED = 6  # `other` of an agent that the owner refuses
-CRASH = 54 * BEHAVIORS.index("crash")  # `other` of a call that ends its server
+MCP_ACTIONS = (AuthorizeAgent, DrivePhone, AskAgentByMcp, UseToolServers)  # only drawn here
+SHARE = 1 / 4  # share of all scripts
+MOST = 3  # scenarios of one script at most
+WATCHED = 1 / 16  # share of the other scripts
+REFUSED = 6  # `choice` of an agent that the owner refuses
+CRASH = 54 * BEHAVIORS.index("crash")  # `choice` of a call that ends its server
 ROOM = 1 << 16
-OVER = 0.6  # of those who drive: the owner takes back what he has allowed
+OVER = 0.6  # share of driven phones whose owner revokes the grant
 
 
 def mcp_scenarios(seed: int, others: list[Step]) -> list[Step]:
-    """Those of a seed."""
+    """Return the steps of MCP scenarios for a seed."""
     rng = Random(f"mcp {seed}")
     if rng.random() >= SHARE:
         return _watched(seed, others)
@@ -36,9 +36,9 @@ def mcp_scenarios(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _watched(seed: int, others: list[Step]) -> list[Step]:
-    """In some of the other worlds somebody wants to hear of a phone's notifications, is cut off, and wants no more.
+    """Return steps of a notification listener that reconnects and unsubscribes, in some of the other scripts.
 
-    Then the owner refuses an agent, and servers of others crash.
+    Then the owner refuses an agent, and tool servers crash.
     """
     rng = Random(f"watched by mcp {seed}")
     if rng.random() >= WATCHED:
@@ -63,7 +63,7 @@ def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, f
 
 
 def _let_in(rng: Random, at: float) -> list[Step]:
-    """Some agents come, and what they were given is renewed, used up, shown again and taken back."""
+    """Return steps of OAuth agents whose tokens are renewed, replaced, reused and revoked."""
     few = [(AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64) + rng.randrange(8), 2.0 * rng.random())]
     few += [
         (AuthorizeAgent, rng.randrange(64), rng.randrange(ROOM), 2.0 * rng.random()) for _ in range(rng.randint(3, 7))
@@ -72,7 +72,7 @@ def _let_in(rng: Random, at: float) -> list[Step]:
 
 
 def _begun(rng: Random, at: float, guest: int) -> list[Step]:
-    """A phone comes, and two agents that are let in."""
+    """Return steps that pair a phone, and authorize two agents."""
     deeds = [
         (RegisterCode, 0, 0),
         (PairDevice, 3 * rng.randrange(16), -1),
@@ -86,7 +86,7 @@ def _begun(rng: Random, at: float, guest: int) -> list[Step]:
 
 
 def _driven(rng: Random, at: float) -> list[Step]:
-    """There is a phone; agents that were let in, and others, drive it, until one of them is let in no more."""
+    """Return steps of a phone that agents drive, until one of the grants may end."""
     guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
     steps = _begun(rng, at, guest)
     drivers = (who, who, who + 1, rng.randrange(64))
@@ -100,14 +100,14 @@ def _driven(rng: Random, at: float) -> list[Step]:
 
 
 def _inquired(rng: Random, at: float) -> list[Step]:
-    """Others ask the API's agent."""
+    """Return calls of the API's agent by MCP clients."""
     chat = rng.randrange(64)
     deeds = [(AskAgentByMcp, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
     return _row(rng, at, deeds, 4.0)
 
 
 def _used(rng: Random, at: float) -> list[Step]:
-    """The agent uses tools of MCP servers."""
+    """Return calls of MCP tools by the agent."""
     deeds = [
         (UseToolServers, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))
     ]

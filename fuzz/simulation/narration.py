@@ -1,6 +1,6 @@
-"""The story of a world in words: what people did, and what each program was told and has ordered.
+"""Narration of a simulation: its steps, and the facts and commands of each program, in words.
 
-What a story shows is shortened, and secrets stand in it by what they are.
+Payloads are shortened, and secrets are replaced by their description.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from svc_proto.commands import Abort, Cancel, CloseWrite, Command, Log, Operatio
 from svc_proto.facts import Accepted, Closed, Done, Fact, Failed, ReadClosed, Received, Sent
 
 SHOWN = 150  # characters of a payload
-READABLE = 0.6  # of a payload's bytes are text, or it is not shown
+READABLE = 0.6  # share of text bytes below which a payload is not shown
 NOT_TEXT = re.compile(r"[^\x20-\x7e]+")
-TOKEN = re.compile(r'(_token": ?")[^"]+')  # what the world does not know yet
+TOKEN = re.compile(r'(_token": ?")[^"]+')  # secrets that the simulation has not recorded yet
 TEXT_FRAME, MASKED = 0x81, 0x80  # RFC 6455 section 5.2
-HOSTS = 4  # devices, as the world has them
+HOSTS = 4  # devices, as in `deployment`
 ATTACKERS = 2
 
 
@@ -44,7 +44,7 @@ def describe_step(step: Step) -> str:
 def narrate(
     records: Iterable[TraceRecord], steps: Iterable[tuple[float, str]], secrets: Mapping[str, str], start: float
 ) -> str:
-    """Both in the order of time, one a line; `start` is when the script began, on the clock of the records."""
+    """Return steps and records in order of time, one a line; `start` is the script's start in the records' time."""
     lines = [(when, 0, "step", text) for when, text in steps]
     hide = re.compile("|".join(map(re.escape, sorted(secrets, key=len, reverse=True))))
     for record in records:
@@ -55,7 +55,7 @@ def narrate(
 
 
 def in_words(what: Fact | Command | str | None) -> str:  # noqa: C901 - one case for each kind
-    """A fact or a command; a word about a process as it is."""
+    """Return a fact, a command, or a process event in words."""
     match what:
         case None:
             text = "time passes"
@@ -97,7 +97,7 @@ def in_words(what: Fact | Command | str | None) -> str:  # noqa: C901 - one case
 
 
 def place_of(error: BaseException) -> str:
-    """Where in the world's own code something broke: the functions on the way, and the line."""
+    """Return where in the simulation's code an error occurred: the calling functions, and the line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/fuzz/" in frame.filename]
     if not frames:
         return ""
@@ -114,7 +114,7 @@ def _payload(data: bytes) -> str:
 
 
 def _unmasked(frame: bytes) -> bytes:
-    """The first frame of a client, in clear."""
+    """Return the first frame of a client, unmasked."""
     start = {126: 4, 127: 10}.get(frame[1] - MASKED, 2)
     mask = frame[start : start + 4]
     return bytes(byte ^ mask[place % 4] for place, byte in enumerate(frame[start + 4 :]))

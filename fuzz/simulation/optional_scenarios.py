@@ -1,6 +1,6 @@
-"""What goes on in a third of the worlds alone: each of these is a few steps that belong together.
+"""Optional scenarios in a third of the scripts: each is a few related steps.
 
-They draw from a chance of their own, so that the other worlds stay as they are when one is added.
+They use a random source of their own, so that a new one leaves the other scripts unchanged.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fuzz.steps import (
     UseMcp,
 )
 
+# These are only drawn here.
 OPTIONAL_ACTIONS = (
     RequestNoteApproval,
     ForkChat,
@@ -34,16 +35,16 @@ OPTIONAL_ACTIONS = (
     UseMcp,
     RevokeOnFullDisk,
     GuessFromDevice,
-)  # are drawn here alone
-SHARE = 1 / 3  # of all worlds
-SUSPECTED = 1 / 16  # of all worlds: a device guesses
-MOST = 3  # of the others in one world
-NEXT = 1.0  # s at most from one step of an episode to the next
-BEHIND = 3  # behind as many of the steps that others have
+)
+SHARE = 1 / 3  # share of all scripts
+SUSPECTED = 1 / 16  # share of all scripts in which a device guesses
+MOST = 3  # other scenarios of one script at most
+NEXT = 1.0  # s at most from one step of a scenario to the next
+BEHIND = 3  # scenarios start after so many other steps
 
 
 def optional_scenarios(seed: int, others: list[Step]) -> list[Step]:
-    """Those of a seed."""
+    """Return the steps of optional scenarios for a seed."""
     return [*_several(seed, others), *_suspected(seed, others)]
 
 
@@ -68,7 +69,7 @@ def _several(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]]) -> list[Step]:
-    """One after another, some time apart."""
+    """Return steps one after another, with pauses."""
     steps: list[Step] = []
     for kind, index, choice, amount in actions:
         steps.append(kind.of(round(at, 3), index, choice, round(amount, 3)))
@@ -77,7 +78,7 @@ def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, f
 
 
 def _noted(rng: Random, at: float) -> list[Step]:
-    """The agent of a chat wants to keep notes, the same ones again and again."""
+    """Return steps that request approvals of the same notes in one chat."""
     chat = rng.randrange(64)
     return _row(
         rng, at, [(RequestNoteApproval, chat, rng.randrange(64), 4.0 * rng.random()) for _ in range(rng.randint(2, 4))]
@@ -114,7 +115,7 @@ def _buried(rng: Random, at: float) -> list[Step]:
 
 
 def _flooded(rng: Random, at: float) -> list[Step]:
-    """Somebody whose shell says a lot does not read for a moment."""
+    """Return steps of a client whose shell prints much, and that stops reading for a moment."""
     who = rng.randrange(64)
     return _row(rng, at, [(TypeInTerminal, who, 3, 0.0), (StopReading, -1, 0, 5.0), (TypeInTerminal, who, 4, 0.0)])
 

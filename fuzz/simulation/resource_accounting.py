@@ -1,7 +1,7 @@
-"""The books of the relay and the API: what each table holds belongs to somebody, and each count is of what is there.
+"""Resource accounting of relay and API: each entry of a table has an owner, and each count is the number of entries.
 
-`check_relay` and `check_api` hold at any moment between two facts. `table_sizes` counts what every table of the core
-holds, whoever made it: when nobody is there any more, nothing may be left that had an owner (see `rest`).
+`check_relay` and `check_api` hold at any moment between two facts. `table_sizes` counts the entries of all tables of
+the core. After all clients have disconnected, none with an owner may be left (see `leak_check`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from svc_proto.relay.websocket.client_connection import ClientConnection, Client
 if TYPE_CHECKING:
     from fuzz.simulation.deployment import Deployment
 
-RECHECK = 3600.0  # s: how late a step of the wall clock may be noticed
-LATE = 5.0  # s after which something that was due has happened
+RECHECK = 3600.0  # s: delay at most until a step of the wall clock is detected
+LATE = 5.0  # s after which a due event has happened
 TABLES = (dict, list, set, deque)
 OURS = "svc_proto."
 
 
 def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
-    """Nothing is overdue, and what refers to something refers to what is there."""
+    """Check that nothing is overdue, and that each reference is to an existing entry."""
     engine = relay.engine
     due = {
         "a command": relay.bridge.next_deadline(),
@@ -63,7 +63,7 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
 
 
 def _check_limits(relay: Relay) -> None:
-    """What a client, a session and a device may have at once."""
+    """Check the limits of each client, session and device."""
     gateways: Counter[str] = Counter()
     for client in relay.clients.values():
         if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
@@ -78,7 +78,7 @@ def _check_limits(relay: Relay) -> None:
 
 
 def uploads_kept(relay: Relay) -> dict[str, int]:
-    """How many bytes of uploads are kept, by whose they are."""
+    """Return the stored bytes of uploads, by owner."""
     kept: Counter[str] = Counter()
     for upload in relay.media.uploads._owned.values():
         kept[upload.owner] += upload.size
@@ -86,7 +86,7 @@ def uploads_kept(relay: Relay) -> dict[str, int]:
 
 
 def check_api(api: Api) -> None:
-    """Each slot is held by a run that is not over, each place in a line taken by one that waits or has it."""
+    """Check that each slot belongs to a live run, and each queue entry to a live run that waits or has its turn."""
     runs = api.runs.registry
     held = [run.id for run in runs._live.values() if run.has_slot]
     if runs._slots != len(held):
@@ -101,7 +101,7 @@ def check_api(api: Api) -> None:
 
 
 def check_windows(engine: Engine) -> None:
-    """Of HTTP/2: what a peer may not send at the moment lies on some stream of the connection, to be taken."""
+    """Check the flow control of HTTP/2: the used part of a connection's window is owed by its streams."""
     for channel in engine._channels.values():
         if isinstance(channel, Http2Channel) and not channel.conn._over:
             window = channel.conn._h2._inbound_flow_control_window_manager
@@ -112,13 +112,13 @@ def check_windows(engine: Engine) -> None:
 
 
 class ResourceAccounting:
-    """Those of a world."""
+    """Accounting checks of one deployment."""
 
     def __init__(self) -> None:
         self._closings = {"relay": ClosingSockets(), "api": ClosingSockets()}
 
     def check(self, world: Deployment) -> None:
-        """All of them, of the programs that are there."""
+        """Check all programs that run."""
         now = world.sim.now
         if world.relay.alive and world.relay.ready:
             relay = world.relay_service
@@ -134,13 +134,13 @@ class ResourceAccounting:
 
 
 class ClosingSockets:
-    """Sockets that we close are gone soon, whatever their peers do, and nothing runs for them meanwhile."""
+    """Check of closing WebSockets: they end in time, whatever their peers do, and no process runs for them."""
 
     def __init__(self) -> None:
         self._since: dict[WebSocketConnection, float] = {}
 
     def check(self, engine: Engine, now: float) -> None:
-        """Look at all of them."""
+        """Check all sockets of an engine."""
         since, self._since = self._since, {}
         for channel in engine._channels.values():
             lanes = channel.lanes.values() if isinstance(channel, Http2Channel) else (channel,)
@@ -156,14 +156,14 @@ class ClosingSockets:
 
 
 def has_processes_of(handler: object) -> bool:
-    """Whether a client that was sent away still has programs of its own."""
+    """Report whether a client connection that has ended still has child processes."""
     if not isinstance(handler, ClientConnection) or handler.state is not ClientState.ENDED:
         return False
     return bool(handler.terminals is not None and handler.terminals.held) or bool(handler.tui and handler.tui.busy)
 
 
 def table_sizes(*roots: object) -> dict[str, int]:
-    """How much each table holds that can be reached from there, by the class and the attribute that has it."""
+    """Return the number of entries of each reachable table, by class and attribute."""
     counts: Counter[str] = Counter()
     seen: dict[int, object] = {}
     left: list[object] = [*roots]

@@ -1,5 +1,4 @@
-"""`python -m fuzz.simulation.run --seeds 10000`: play worlds, and say how to see a failure again, as small as it
-gets."""
+"""`python -m fuzz.simulation.run --seeds 10000`: run simulations, and report how to reproduce a failure, minimized."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.shrink import smaller
 from fuzz.simulation.transition_coverage import format_report, start_counting
 
-GIVEN = 16  # shown of the seeds that fail
-PROGRESS_INTERVAL = 10.0  # s between two lines on how far it is
-BATCH_SIZE = 4  # worlds that a process is given
+GIVEN = 16  # failing seeds that are shown
+PROGRESS_INTERVAL = 10.0  # s between two lines of progress
+BATCH_SIZE = 4  # scripts for one process at a time
 
 EXAMPLES = """
 \b
@@ -43,7 +42,7 @@ Examples:
 
 @define
 class RunSummary:
-    """Of many worlds."""
+    """Statistics of many simulations."""
 
     worlds: int = 0
     seconds: float = 0.0
@@ -52,10 +51,10 @@ class RunSummary:
     faults: dict[str, int] = field(factory=dict)
     counts: dict[str, int] = field(factory=dict)
     rows: dict[str, int] = field(factory=dict)
-    digest: str = ""  # of the digests of all worlds, in their order
+    digest: str = ""  # of all digests, in order
 
     def add(self, report: ScenarioReport) -> None:
-        """Count one more."""
+        """Add the report of one simulation."""
         self.worlds += 1
         self.seconds += report.seconds
         self.events += report.events
@@ -66,7 +65,7 @@ class RunSummary:
                 mine[name] = mine.get(name, 0) + count
 
     def text(self, elapsed: float, failures: int = 0) -> str:
-        """In words."""
+        """Return the statistics as text."""
         rows = (
             ("worlds", f"{self.worlds:,}, and {failures:,} that failed"),
             ("steps", f"{self.steps:,}"),
@@ -81,7 +80,7 @@ class RunSummary:
 
 
 def replay_command(script: Script) -> str:
-    """What to type to see it again."""
+    """Return the command that repeats a script."""
     return " ".join(
         [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--room {room}" for room in script.checks)]
     )
@@ -91,11 +90,10 @@ def replay_command(script: Script) -> str:
 def outcomes(
     seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False, rooms: Sequence[str] = ()
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
-    """Play the worlds of some seeds by several processes; in their order, and the same however many there are.
+    """Run the simulations of some seeds in several processes; outcomes are in order, and independent of their number.
 
-    With `rows` each process counts which rows of tables are walked, with `law` none has a plain lane
-    (`fuzz.reference_parsers`), with
-    `rooms` those are gone through in the end of each.
+    With `rows` each process counts the used rows of transition tables. With `law` no process uses fast paths
+    (`fuzz.reference_parsers`). With `rooms` these checks run at the end of each simulation.
     """
     playing = partial(_play_seed, tuple(rooms))
     if jobs == 1:
@@ -142,7 +140,7 @@ def main(
     rooms: tuple[str, ...],
     trace: bool,
 ) -> None:
-    """Play worlds and check the invariants. Exit code 1 when one does not hold."""
+    """Run simulations and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
     if path is not None or seed is not None:
         _prepare(rows, law)
@@ -175,7 +173,7 @@ def _prepare(rows: bool, law: bool) -> None:
 def _watch(
     coming: Iterator[ScenarioReport | ScenarioFailure], expected: int
 ) -> tuple[RunSummary, list[ScenarioFailure]]:
-    """Add them up as they come; say now and then how far it is."""
+    """Add up the outcomes, and print the progress at intervals."""
     total, failures = RunSummary(), list[ScenarioFailure]()
     began = told = time.monotonic()
     for done, outcome in enumerate(coming, start=1):
@@ -197,7 +195,7 @@ def _print_summary(text: str) -> None:
 
 
 def _explain(failures: list[ScenarioFailure], tries: int, folder: Path) -> None:
-    """Make the first one smaller, save it, tell its end, and say how to see all of them again."""
+    """Minimize the first failure, save it, print its end, and print the commands that repeat all failures."""
     first = failures[0]
     small = smaller(first, tries)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,7 @@
-"""One world from its beginning to its end: a script happens, everything heals, everybody works again and leaves."""
+"""Simulated deployment from start to end.
+
+A script runs, all faults end, all functions are checked, and all clients disconnect.
+"""
 
 from __future__ import annotations
 
@@ -44,22 +47,22 @@ from runtimes.sim.contract import ContractError
 from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import SimulationLimitError
 
-LAST_STEPS, LAST_EVENTS = 15, 30  # that a failure tells of, and of each program
-INVOLVED = 60.0  # s in which a program has had something to do
-CHECK_INTERVAL = 1.0  # s between two looks from above
-SETTLE_TIME = 160.0  # s: a hung socket is found after 50 s, and a phone rests for up to 38 s before it tries again
-WAIT_TIMEOUT = 60.0  # s for anything in the end
-QUIET_TIME = 10  # in one world of so many nothing happens in the end until a session is over
-LATE_END = 5_000.0  # s that it lasts, longer than the relay looks ahead
-GONE = 45.0  # s after which nothing of the phone is left: its socket and what was asked of it
-EMPTY = 100.0  # s after which no connection that nobody uses is left: `idle_timeout` and then some
-VOICES_END = 500.0  # s: one that was lost has 30 s, one that nobody came to 120 s, one with a run 360 s
-RUNS_END = 7200.0  # s: a silent model is given up after 300 s, and turns of one session wait for each other
+LAST_STEPS, LAST_EVENTS = 15, 30  # of the script and of each program, in the report of a failure
+INVOLVED = 60.0  # s in which a program was active
+CHECK_INTERVAL = 1.0  # s between two checks
+SETTLE_TIME = 160.0  # s: a hung socket is found after 50 s, and a phone waits up to 38 s before it reconnects
+WAIT_TIMEOUT = 60.0  # s for each check after the script
+QUIET_TIME = 10  # one script of so many waits for the end of a session
+LATE_END = 5_000.0  # s that this session lasts, longer than the relay schedules ahead
+GONE = 45.0  # s after which no socket or request of the phone is left
+EMPTY = 100.0  # s after which no idle connection is left: `idle_timeout` with a margin
+VOICES_END = 500.0  # s: a lost session lasts 30 s, an unattended one 120 s, one with a run 360 s
+RUNS_END = 7200.0  # s: a silent model call ends after 300 s, and turns of one session wait for each other
 
 
 @frozen
 class ScenarioReport:
-    """What a world went through."""
+    """Statistics of a successful script."""
 
     seed: int
     seconds: float  # virtual
@@ -68,31 +71,31 @@ class ScenarioReport:
     faults: dict[str, int]  # by kind
     counts: dict[str, int]
     digest: str  # of every fact and command of every program
-    rows: Rows = field(factory=dict)  # of tables that were walked, in a process that counts them
-    story: str = ""  # all of it in words, if it was asked for
+    rows: Rows = field(factory=dict)  # table rows that were used, in a process that counts them
+    story: str = ""  # the whole narration, if requested
 
 
 @frozen
 class ScenarioFailure:
-    """A script in which an invariant does not hold, or something worse happened."""
+    """Script that violates an invariant, or ends with an exception."""
 
     script: Script
     invariant: Invariant
     detail: str
     at: float = 0.0  # virtual s since the script began
-    place: str = ""  # which step was the last, and what the world was about
-    story: str = ""  # the last steps in words, and what each program was told and ordered at last
+    place: str = ""  # the last step, and the function in the simulation
+    story: str = ""  # the last steps and the last facts and commands of each program, in words
 
     def __str__(self) -> str:
         return f"{self.invariant.name}: {self.detail}\n  guards: {self.invariant.value}\n  {self.place}"
 
 
 def run_script(script: Script, *, trace: bool = False) -> ScenarioReport | ScenarioFailure:
-    """Let a script happen from the beginning to the end, and say how it went. The same script, the same outcome.
+    """Run a script from start to end, and return its outcome. Equal scripts have equal outcomes.
 
-    With `trace` the story is that of the whole world.
+    With `trace`, the report has the whole narration.
     """
-    drain_counts()  # what a world that failed has left
+    drain_counts()  # counts of a failed script
     game: _ScenarioRunner | None = None
     try:
         game = _ScenarioRunner(script, trace=trace)
@@ -109,7 +112,7 @@ def run_script(script: Script, *, trace: bool = False) -> ScenarioReport | Scena
 
 
 def run_seed(seed: int) -> ScenarioReport | ScenarioFailure:
-    """Play the world of a seed."""
+    """Run the script of a seed."""
     return run_script(generate_script(seed))
 
 
@@ -117,7 +120,7 @@ class _ScenarioRunner:
     def __init__(self, script: Script, *, trace: bool) -> None:
         self.script = script
         self.world = Deployment(script, trace=trace)
-        self._told: list[tuple[float, str]] = []  # the steps so far, and when
+        self._told: list[tuple[float, str]] = []  # the steps so far, and their times
         self._trace = trace
         self.crowd = ActorContext(self.world)
         self.pairing = PairingDevices(self.crowd)
@@ -181,11 +184,11 @@ class _ScenarioRunner:
 
     @property
     def elapsed(self) -> float:
-        """Virtual seconds since the script began."""
+        """Return the virtual seconds since the script began."""
         return self.world.sim.now - self._start
 
     def position(self) -> str:
-        """When it is, and which step was the last."""
+        """Describe the present time, and the last step."""
         steps = f"step {len(self._told)} of {len(self.script.steps)}"
         if not self._told:
             return f"at {self.elapsed:.3f} s, before step 1"
@@ -193,7 +196,7 @@ class _ScenarioRunner:
         return f"at {self.elapsed:.3f} s, {self.world.sim.now - when:.3f} s after {steps} ({text})"
 
     def narrate(self) -> str:
-        """What happened, in words: all of it if that was to be kept, else the end of it."""
+        """Describe what happened: everything with a trace, else the last steps and events."""
         trace, told = self.world.sim.trace, self._told
         if trace.records is not None:
             return narrate(trace.records, told, self.world.secrets, self._start)
@@ -209,7 +212,7 @@ class _ScenarioRunner:
             self.check_invariants()
 
     def check_invariants(self) -> None:
-        """What can be seen from above, at any moment."""
+        """Check all invariants that hold at any moment."""
         self.world.check_invariants()
         self.crowd.check_invariants()
         self.control.check_invariants()
@@ -226,10 +229,10 @@ class _ScenarioRunner:
             sim.run_for(0.1)
             self.world.supervise()
 
-    # --- in the end ----------------------------------------------------------------------------------------------
+    # --- after the script ----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """All faults are over: everybody connects and works, then everybody leaves and nothing is left."""
+        """End all faults, and check that all clients connect and work."""
         world = self.world
         world.heal_all()
         self.mcp.close()
@@ -246,7 +249,7 @@ class _ScenarioRunner:
         self.pass_until(world.sim.now + 5.0)
 
     def wait_for_runs(self) -> None:
-        """Turns whose model has fallen silent end one after another, each after 300 s."""
+        """Wait for all runs: turns with a silent model end one after another, each after 300 s."""
         until = self.world.sim.now + RUNS_END
         while self.world.live_runs:
             if self.world.sim.now > until:
@@ -276,7 +279,7 @@ class _ScenarioRunner:
             self.check_listeners_stay()
 
     def check_listeners_stay(self) -> None:
-        """An agent that does nothing but listen keeps its session of MCP."""
+        """Check that an agent which only listens keeps its MCP session."""
         able = [one for one in self.crowd.sessions if self.agents.is_able(one)]
         if not able:
             return
@@ -290,7 +293,7 @@ class _ScenarioRunner:
             violated(Invariant.RECOVERY, f"who listens by MCP with {session.prefix} was sent away")
 
     def check_voice_works(self, session: SessionModel, family: str, provider: str) -> None:
-        """A device has a text read to it, or talks with the agent."""
+        """Check that a device can have a text read, or use the realtime agent."""
         lines: list[VoiceSessionClient] = []
         self.voices.begin(session, family, provider, lines.append)
         self.wait_until(lambda: bool(lines), WAIT_TIMEOUT, f"no session of {family} can be had")
@@ -300,7 +303,7 @@ class _ScenarioRunner:
             violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
     def expire_by_clock_change(self, seconds: float) -> None:
-        """The clock is set when a socket is open whose session ends by that, which is noticed within an hour."""
+        """Let the session of an open socket expire by a clock step, which the relay detects within an hour."""
         code = self.pairing.register(ttl=seconds / 2)
         self.wait_until(lambda: code.told is not None, WAIT_TIMEOUT, "a code cannot be registered")
         talker = self.pairing.pair(self.world.devices[0], code)
@@ -315,7 +318,7 @@ class _ScenarioRunner:
                 self.check_device_returns(session)
 
     def check_device_returns(self, session: SessionModel) -> None:
-        """A device comes back with its token."""
+        """Check that a device can reconnect with its token."""
         talker = self.pairing.reconnect(session)
         self.wait_until(
             lambda: talker.is_closed or self.is_authenticated(talker), WAIT_TIMEOUT, "a session does not return"
@@ -357,14 +360,15 @@ class _ScenarioRunner:
         if self.agents.talked or self.mcp.talked:
             self.pass_until(world.sim.now + IDLE)
         self.run_checks()
-        for process, most in ((world.relay, 2), (world.api, 0)):  # the reference phone, and the agent's connection
+        # The reference phone, and the agent's connection.
+        for process, most in ((world.relay, 2), (world.api, 0)):
             if process.channel_count > most or process.operations.open_handles:
                 left = f"{process.channel_count} channels, {process.operations.open_handles} files"
                 violated(Invariant.RECOVERY, f"{process.name} keeps {left}")
         if world.home.children:
             violated(Invariant.RECOVERY, f"{len(world.home.children)} shells are left")
         world.check_history()
-        world.close_connections()  # who came after all others had left
+        world.close_connections()  # clients that connected after the others had disconnected
         self._stop(world.phone)
         self.pass_until(world.sim.now + GONE)
         rest.check()
@@ -373,7 +377,7 @@ class _ScenarioRunner:
         world.check_history()
 
     def run_checks(self) -> None:
-        """The house is empty: somebody goes through some of its rooms."""
+        """Run the selected checks, now that no other client is connected."""
         world = self.world
         world.left = False
         for kind in select_checks(self.script):
@@ -389,7 +393,7 @@ class _ScenarioRunner:
             process.stop(10.0)
 
     def check_voice_sessions_end(self) -> None:
-        """Nobody comes back, so every voice session is over after its time, and whatever worked for it is gone."""
+        """Check that all abandoned voice sessions expire, with the processes that served them."""
         until = self.world.sim.now + VOICES_END
         while self.world.voice_sessions:
             if self.world.sim.now > until:

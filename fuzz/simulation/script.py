@@ -1,4 +1,4 @@
-"""The script of one simulated deployment: a list of steps, kept as text."""
+"""Script of one simulated deployment: a list of steps, stored as text."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from attrs import frozen
 
 from fuzz.steps import STEP_KINDS, Fault, Step, slots
 
-PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose answer is lost is used up
+PAIRED = 2.0  # s after which the phone and two devices are paired; a code whose response is lost is used up
 
 
 @frozen
 class Script:
-    """The steps in order of time, the seed of all other chance in the world, and what is gone through in the end."""
+    """Steps in order of time, the seed of all other randomness, and the checks at the end."""
 
     seed: int
     steps: tuple[Step, ...]
-    checks: tuple[str, ...] = ()  # by their names; none: those that the seed draws
+    checks: tuple[str, ...] = ()  # by name; empty: selected by the seed
 
     @property
     def faults(self) -> int:
-        """How many of the steps are faults."""
+        """Return the number of faults among the steps."""
         return sum(isinstance(step, Fault) for step in self.steps)
 
     def to_json(self) -> str:
-        """One line for the seed, and the rooms if there are some, and one for each step."""
+        """Return one line for the seed and the checks, and one for each step."""
         rows = [[step.at, step.name, {name: getattr(step, name) for name in slots(type(step))}] for step in self.steps]
         first = {"seed": self.seed, **({"rooms": self.checks} if self.checks else {})}
         return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Script:
-        """Read what `to_json` wrote. ValueError for anything else."""
+        """Parse the output of `to_json`. Raise ValueError for any other text."""
         first, *rows = text.splitlines()
         steps: list[Step] = []
         for row in rows:

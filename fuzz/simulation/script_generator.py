@@ -1,4 +1,4 @@
-"""The script of a seed: what people do and what breaks, step by step, as its swarm has it."""
+"""Script of a seed: its steps and faults, by its swarm configuration."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ from fuzz.steps import (
     UseGateway,
 )
 
-ALWAYS: tuple[type[Step], ...] = (RegisterCode, PairDevice)  # are in every world
-KINDS: tuple[type[Step], ...] = (  # in the order in which a swarm draws them
+ALWAYS: tuple[type[Step], ...] = (RegisterCode, PairDevice)  # in every script
+# In the order in which a swarm draws the kinds.
+KINDS: tuple[type[Step], ...] = (
     RegisterCode,
     PairDevice,
     ReconnectSession,
@@ -156,18 +157,18 @@ FAULT_WEIGHTS: dict[type[Step], int] = {
     SetWallClock: 1,
     FailUpstream: 3,
 }
-PEACEFUL = 0.3  # of all worlds
-SUDDEN = 0.4  # of all faults
-MOMENTS = (0.01, 0.05, 0.5)  # s at most after what they strike
-NEWEST = (CutConnection, HangConnection, StopReading)  # of what they strike, there may be several: it is the newest
+PEACEFUL = 0.3  # share of scripts without faults
+SUDDEN = 0.4  # share of faults that follow the last step closely
+MOMENTS = (0.01, 0.05, 0.5)  # s at most after that step
+NEWEST = (CutConnection, HangConnection, StopReading)  # faults that then affect the newest connection or client
 STOPPED = (SendChatMessage, StartRun)
-STOPPED_SOON = 0.1  # of those: by somebody who has changed his mind
-TOO_LATE = 640.0  # s after which a code that was registered is shown: it has expired then
+STOPPED_SOON = 0.1  # share of those that are stopped soon
+TOO_LATE = 640.0  # s after which a code is used after its expiry
 LIFETIMES = (0.0, 0.0, 20.0, 60.0, 300.0, 3600.0)  # s that sessions live; 0: never ends, or the default
 
 
 def generate_script(seed: int) -> Script:
-    """The script of a seed. It begins with two devices that pair, since without them nothing can happen."""
+    """Return the script of a seed. It starts with two devices that pair, since all other steps need them."""
     rng, mine = Random(f"script {seed}"), swarm_config(seed, KINDS, ALWAYS)
     peaceful = rng.random() < PEACEFUL
     good, bad = mine.weights(WEIGHTS), mine.weights(FAULT_WEIGHTS)
@@ -187,14 +188,14 @@ def generate_script(seed: int) -> Script:
         deed = rng.choices(list(kinds), list(kinds.values()))[0]
         who, variety, amount = rng.choice(mine.people), rng.choice(mine.varieties), _amount(deed, rng)
         step = deed.of(at, who, variety, amount)
-        if faulty and rng.random() < SUDDEN:  # it strikes what was begun last
+        if faulty and rng.random() < SUDDEN:  # the fault affects the last step
             when = max(PAIRED, round(steps[-1].at + rng.choice(MOMENTS) * rng.random(), 3))
             step = deed.of(when, -1 if deed in NEWEST else who, variety, amount)
         steps.append(step)
         if deed in STOPPED and rng.random() < STOPPED_SOON:
             when = round(at + rng.choice(MOMENTS) * rng.random(), 3)
             steps += [StopRun.of(when)] * rng.choice((1, 1, 2))
-        if deed is RegisterCode:  # a code is made to be used
+        if deed is RegisterCode:  # a registered code is used
             soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE if pace.rests else 1.0))
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
             steps.append(PairDevice.of(round(at + soon, 3), rng.choice(mine.people), code))

@@ -1,7 +1,7 @@
-"""A script that fails, made small: fewer steps, shorter times, smaller numbers, and it still fails.
+"""Minimization of a failing script: fewer steps, shorter times, smaller numbers, with the same failure.
 
-What takes most goes first: everything after the step at which it failed, then all faults that do not matter, then other
-steps by halves, then what is left of the steps themselves. So what remains is there for a reason.
+The largest parts are removed first: all steps after the failure, then irrelevant faults, then other steps by halves. At
+last the remaining steps are simplified.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from fuzz.simulation.scenario_runner import ScenarioFailure, run_script
 from fuzz.simulation.script import Script
 from fuzz.steps import AMOUNT, CHOICE, INDEX, Fault, Step, slots
 
-SECONDS = 120.0  # that it may take
-SHORT = 1.0  # s between two steps, where more is not needed
+SECONDS = 120.0  # time limit
+SHORT = 1.0  # s between two steps, if a longer pause is not needed
 
 Fails: TypeAlias = Callable[[Script], bool]
 Candidates: TypeAlias = Callable[[Script, int], Iterator[Script]]
 
 
 def smaller(failure: ScenarioFailure, tries: int) -> ScenarioFailure:
-    """The same failure of a smaller script, as far as the tries and the time reach."""
+    """Return the same failure with a smaller script, within the limits of tries and time."""
     found = failure
 
     def fails(script: Script) -> bool:
@@ -49,7 +49,7 @@ def shrink(
     until: float = inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> Script:
-    """The smallest script found in so many tries and about so many seconds; it failed at `until`, s from its start."""
+    """Return the smallest script found within the limits; it failed at `until`, s from its start."""
     hunt = _ShrinkBudget(fails, tries, clock() + seconds, clock)
     script = hunt.first(script, [_cut(script, until)])
     for only_faults in (True, False):
@@ -62,7 +62,7 @@ def shrink(
 
 
 class _ShrinkBudget:
-    """What is left of the tries and of the time."""
+    """Remaining tries and time of a minimization."""
 
     def __init__(self, fails: Fails, tries: int, end: float, clock: Callable[[], float]) -> None:
         self._fails = fails
@@ -72,7 +72,7 @@ class _ShrinkBudget:
         self._known: dict[Script, bool] = {}
 
     def first(self, script: Script, candidates: Iterable[Script]) -> Script:
-        """The first candidate that fails too, or the script."""
+        """Return the first candidate that fails too, or the script."""
         for candidate in candidates:
             if candidate == script:
                 continue
@@ -86,13 +86,13 @@ class _ShrinkBudget:
         return script
 
     def exhaust(self, script: Script, candidates: Candidates, how: int) -> Script:
-        """Go on from what was found, until nothing is."""
+        """Repeat with the smaller script, until no candidate fails."""
         while (smaller := self.first(script, candidates(script, how))) is not script:
             script = smaller
         return script
 
     def fewer(self, script: Script, *, only_faults: bool) -> Script:
-        """Leave steps out: halves, quarters, in the end single ones."""
+        """Remove steps: halves, quarters, and at last single ones."""
         size = max(1, len(script.steps) // 2)
         while size:
             script = self.exhaust(script, _without_faults if only_faults else _without, size)
@@ -119,7 +119,7 @@ def _less(script: Script, places: Sequence[int], size: int) -> Iterator[Script]:
 
 
 def _hurried(script: Script) -> Script:
-    """Without long pauses."""
+    """Return the script without long pauses."""
     at, before, steps = 0.0, 0.0, list[Step]()
     for step in script.steps:
         at, before = round(at + min(step.at - before, SHORT), 3), step.at
@@ -128,7 +128,7 @@ def _hurried(script: Script) -> Script:
 
 
 def _calmer(script: Script, place: int) -> Iterator[Script]:
-    """A step without its amount, or with half of it."""
+    """Yield the script with less amount in a step: none, or half."""
     step = script.steps[place]
     for name, now in _numbers(step, AMOUNT):
         for amount in (0.0, float(int(now)), float(int(now / 2))):
@@ -137,7 +137,7 @@ def _calmer(script: Script, place: int) -> Iterator[Script]:
 
 
 def _sooner(script: Script, place: int) -> Iterator[Script]:
-    """A step, and those after it, sooner after the one before it."""
+    """Yield the script with a shorter pause before a step."""
     steps = script.steps
     pause = steps[place].at - (steps[place - 1].at if place else 0.0)
     for less in (pause - SHORT, pause / 2):
@@ -147,7 +147,7 @@ def _sooner(script: Script, place: int) -> Iterator[Script]:
 
 
 def _plainer(script: Script, place: int) -> Iterator[Script]:
-    """A step with the numbers 0 and 1, or with halves."""
+    """Yield the script with smaller numbers in a step: 0, 1, or half."""
     step = script.steps[place]
     for name, now in [*_numbers(step, INDEX), *_numbers(step, CHOICE)]:
         for number in (0, 1, now // 2):

@@ -1,8 +1,8 @@
-"""What is peculiar to one world: some kinds of events are left out of it and others overdone, by its seed.
+"""Swarm configuration of one script: some kinds of steps are left out and others overdone, by its seed.
 
-After "Swarm testing" (Groce et al., ISSTA 2012): where everything happens in every test, what one kind of event undoes
-can never pile up. A queue that is emptied now and then never fills. So one world has no restarts, another has half of
-its people reconnect all the time, one is an afternoon of calm, and one a storm of half a minute.
+After "Swarm testing" (Groce et al., ISSTA 2012): if every test has all kinds of events, the effects that one kind
+undoes never accumulate. A queue that is emptied now and then never fills. So one script has no restarts, another has
+half of its clients reconnect all the time. One lasts an afternoon with few faults, one half a minute with many.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from attrs import frozen
 
 Kind = TypeVar("Kind")
 
-PLAIN = 0.3  # of all worlds: nothing is left out, and nothing overdone
-LEFT_OUT = (0.15, 0.35, 0.6)  # of all kinds, in the other worlds
+PLAIN = 0.3  # share of all scripts without a swarm configuration
+LEFT_OUT = (0.15, 0.35, 0.6)  # share of the kinds, in the other scripts
 OVERDONE = 3  # kinds at most
-TIMES = (4, 4, 12)  # that an overdone kind is as frequent as it was
-FEW = 0.4  # of all worlds: a few people do everything
-SAME = 0.3  # of all worlds: the kinds of events have few varieties
-NUMBERS = 64  # that people are named by
-KEPT_APART = (1, 2, 3)  # numbers that a few people go by; of one there is one chat, one session and one socket
+TIMES = (4, 4, 12)  # the usual frequency of an overdone kind
+FEW = 0.4  # share of scripts with few clients
+SAME = 0.3  # share of scripts with few variants of each kind
+NUMBERS = 64  # numbers of clients
+KEPT_APART = (1, 2, 3)  # number of clients, if few; one client has one chat, one session and one socket
 
 
 @frozen
 class Pace:
-    """How many steps there are, how long it is from each to the next (s at most), and what share of them are faults.
+    """Number of steps, pauses between them (s at most), and share of faults.
 
-    `rests` is the share of long pauses, over the limits of codes, blocks and sessions.
+    `rests` is the share of long pauses, beyond the limits of codes, blocks and sessions.
     """
 
     fewest: int
@@ -47,26 +47,26 @@ PACES = (ORDINARY, ORDINARY, ORDINARY, SLOW_PACE, HEAVY_FAULTS)
 
 @frozen
 class SwarmConfig(Generic[Kind]):
-    """One world's."""
+    """Swarm configuration of one script."""
 
     pace: Pace
     left_out: tuple[Kind, ...]
-    overdone: Mapping[Kind, int]  # and how many times
+    overdone: Mapping[Kind, int]  # with their factor
     people: tuple[int, ...]
     varieties: tuple[int, ...]
 
     def weights(self, ordinary: Mapping[Kind, int]) -> dict[Kind, int]:
-        """How frequent the kinds are that happen at all: all of them, if none would be left."""
+        """Return the weights of the kinds that occur; all of them, if none would be left."""
         mine = {kind: w * self.overdone.get(kind, 1) for kind, w in ordinary.items() if kind not in self.left_out}
         return mine or dict(ordinary)
 
     def has(self, kind: Kind) -> bool:
-        """Whether it happens."""
+        """Report whether a kind occurs."""
         return kind not in self.left_out
 
 
 def swarm_config(seed: int, kinds: Iterable[Kind], always: Iterable[Kind]) -> SwarmConfig[Kind]:
-    """Of a seed. What is in `always` is never left out."""
+    """Return the swarm configuration of a seed; kinds in `always` are never left out."""
     rng = Random(f"swarm {seed}")
     everything, needed = range(NUMBERS), dict.fromkeys(always)
     if rng.random() < PLAIN:

@@ -1,8 +1,8 @@
-"""Which rows of the product's `(state, trigger) -> state` tables were walked, and which never.
+"""Coverage of the product's `(state, trigger) -> state` tables: rows that were used, and rows that never were.
 
-`start_counting` puts a dict that counts into the place of every table of the core, in every module that holds it. So
-the product knows nothing of it and pays nothing, and a process that does not watch is as it was. What the fuzzers' own
-clients walk, in the tables of `wire`, counts too: it is the same code.
+`start_counting` replaces each table of the core by a counting dict, in every module that has it. So the product has no
+code for this, and processes without counting are unchanged. Transitions of the fuzzers' own clients, in the tables of
+`wire`, count too, since they share the code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _walked: Counter[str] = Counter()
 
 
 class _CountingTable(dict[tuple[Enum, Enum], Any]):
-    """A table that counts which of its rows are looked up."""
+    """Table that counts the lookups of its rows."""
 
     def __init__(self, name: str, rows: Mapping[tuple[Enum, Enum], Any]) -> None:
         super().__init__(rows)
@@ -37,7 +37,7 @@ class _CountingTable(dict[tuple[Enum, Enum], Any]):
 
 
 def start_counting() -> None:
-    """Count from now on, in this process. Once is enough, and there is no way back."""
+    """Count from now on, in this process, for good."""
     for name, table, holders in _tables():
         if not isinstance(table, _CountingTable):
             watched = _CountingTable(name, table)
@@ -46,24 +46,24 @@ def start_counting() -> None:
 
 
 def drain_counts() -> dict[str, int]:
-    """What was walked since this was asked last; nothing in a process that does not watch."""
+    """Return the counts since the last call; empty in a process that does not count."""
     rows = dict(sorted(_walked.items()))
     _walked.clear()
     return rows
 
 
 def all_rows() -> tuple[str, ...]:
-    """Every row of every table of the core."""
+    """Return every row of every table of the core."""
     return tuple(_row(name, key) for name, table, _ in _tables() for key in table)
 
 
 def untaken(walked: Rows) -> tuple[str, ...]:
-    """The others."""
+    """Return the rows that were never used."""
     return tuple(row for row in all_rows() if not walked.get(row))
 
 
 def format_report(walked: Rows) -> str:
-    """In words: a line for each table, and under it the rows that were never walked."""
+    """Return a report: a line for each table, followed by its unused rows."""
     missing = dict.fromkeys(untaken(walked))
     lines = [f"rows walked: {len(all_rows()) - len(missing)} of {len(all_rows())}"]
     for name, table, _ in _tables():
@@ -79,14 +79,14 @@ def _row(name: str, key: tuple[Enum, Enum]) -> str:
 
 
 def _tables() -> Iterator[tuple[str, Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]]:
-    """Each table of the core: the name it has where it was made, the table, and who holds it by which name."""
+    """Yield each table of the core: its name in the defining module, the table, and its holders with their names."""
     found: dict[int, tuple[Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]] = {}
     for name in _modules():
         for attribute, value in vars(sys.modules[name]).items():
             if isinstance(value, dict) and value and all(map(_is_key, value)):
                 found.setdefault(id(value), (value, []))[1].append((sys.modules[name], attribute))
     for table, holders in found.values():
-        # The module that made a table is the one that made its states.
+        # The defining module of a table is the one that defines its states.
         state, _ = next(iter(table))
         module, attribute = next((each for each in holders if each[0].__name__ == type(state).__module__), holders[0])
         yield f"{module.__name__.removeprefix('svc_proto.')}.{attribute}", table, holders

@@ -1,7 +1,7 @@
-"""What is fuzzed, and the oracles. Each target takes bytes and raises when an oracle does not hold.
+"""Fuzz targets and their oracles: each target takes bytes, and raises when an oracle fails.
 
-Common to all: only declared exceptions leave a parser, the chunking of the input makes no difference, and what was
-understood and is written again is understood as the same.
+Common oracles are that a parser raises only declared exceptions, and that the chunking of the input does not matter.
+Parsed events that are serialized again are parsed equally.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What targets share: pieces of the input, the same however it is cut, requests that are said again."""
+"""Common parts of fuzz targets: splitting of the input, chunking invariance, and a second round trip of requests."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ T = TypeVar("T")
 
 
 def split_input(data: bytes) -> list[bytes]:
-    """The input in pieces, the same ones each time."""
+    """Split the input into pieces, equally each time."""
     return split_randomly(data, Random(len(data)))
 
 
 def check_chunking_invariance(hear: Callable[[list[bytes]], T], data: bytes) -> T:
-    """What is heard of the input, whole and in pieces."""
+    """Return the result of the input, and check that the split input has the same result."""
     whole = hear([data])
     assert hear(split_input(data)) == whole, "chunking changed what is heard"
     return whole
 
 
 class Replies:
-    """What a server says to what it hears: requests are answered, WebSockets accepted and echoed."""
+    """Server that answers requests, and accepts and echoes WebSockets."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._sockets: dict[StreamId, None] = {}
 
     def respond(self, event: Event) -> None:
-        """Say it."""
+        """Respond to an event."""
         connection, stream = self._connection, event.stream
         if connection.must_close:
             return
@@ -66,9 +66,9 @@ class Replies:
 
 
 def round_trip_request(events: Sequence[Event], client: Connection, server: Connection) -> None:
-    """Say the first request that was heard once more: our server hears the same from our client as from whoever it was.
+    """Send the first received request again with our client: our server must receive the same.
 
-    A client may refuse to say what others do; what it says goes through.
+    A client may refuse to send what other clients send; the rest must pass.
     """
     requests = [event for event in events if isinstance(event, RequestHead | RequestData | RequestEnd)]
     head = next((event for event in requests if isinstance(event, RequestHead) and not event.websocket), None)
@@ -84,7 +84,7 @@ def round_trip_request(events: Sequence[Event], client: Connection, server: Conn
 
 
 def _comparable_events(events: Sequence[Event]) -> list[object]:
-    """Without what a connection may word in its own way: the version, the framing of a body, the number of a stream."""
+    """Return events without the parts that connections may choose: version, body framing, stream number."""
     said: list[object] = []
     for event in events:
         match event:

@@ -1,4 +1,4 @@
-"""Whole cores: a relay that is sent bytes, and scripts of anything that may happen to a relay or an API."""
+"""Fuzz targets of whole cores: a relay that receives bytes, and scripts of any facts for a relay or an API."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PEER = Address("127.0.0.1", 40_000)
 
 
 def relay(data: bytes) -> None:
-    """A relay that is sent bytes: never an exception, never a command after `Exit`, the same for any chunking."""
+    """Check a relay that receives bytes: no exception, no command after `Exit`, no influence of the chunking."""
     check_chunking_invariance(_relay, data)
 
 
 def core(data: bytes) -> None:
-    """A script of deeds, see `fuzz.cores`: the rules of its driver hold."""
+    """Check a script of actions (`fuzz.cores`) with the rules of its driver."""
     run_core_script(data)
 
 
@@ -31,18 +31,18 @@ def _relay(pieces: list[bytes]) -> list[object]:
     engine = Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=bytes, log_level=Level.ERROR)
     said = _answered(engine, engine.handle(Started(), NOW))
     orders = engine.handle(Accepted(CH, PEER, PEER), NOW)
-    for piece in filter(None, pieces):  # what is received is never empty
+    for piece in filter(None, pieces):  # a `Received` fact is never empty
         orders += engine.handle(Received(CH, piece), NOW)
-    said += _answered(engine, orders)  # only now, or the pieces would decide what comes before an answer
+    said += _answered(engine, orders)  # answered last, so that the chunking does not influence the order
     assert not any(isinstance(command, Log | Exit) for command in said), f"a bug was logged: {said}"
     sent = b"".join(command.data for command in said if isinstance(command, Send))
-    # How often reading pauses does depend on the chunking.
+    # The number of reading pauses depends on the chunking.
     quiet = (Send, Operation, PauseReading, ResumeReading)
     return [sent, *(type(command).__name__ for command in said if not isinstance(command, quiet))]
 
 
 def _answered(engine: Engine, commands: list[Command]) -> list[Command]:
-    """Carry out operations at once: the store is empty and there are no files."""
+    """Answer operations at once: the store is empty and there are no files."""
     said: list[Command] = []
     while commands:
         said += commands

@@ -1,7 +1,7 @@
-"""A lane and its law, and whatever is done to both: nobody can tell which of the two is in charge.
+"""Comparison of a fast path with its reference implementation under equal calls.
 
-Both are fed the same pieces, asked for events equally often and told to say the same. What comes of it is compared
-after each step: events, errors with their texts, properties, and the bytes that are to be sent.
+Both get the same pieces, the same number of calls for events, and the same events to send. After each step the results
+are compared: events, errors with texts, properties, and bytes to send.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ Lane = TypeVar("Lane", bound=Connection)
 
 
 class LocalMisuseError(Exception):
-    """We have said what h11 does not allow: no program goes on after that."""
+    """Our side has sent an event that h11 does not allow; no program continues after that."""
 
 
 class DifferentialPair(Generic[Law, Lane]):
-    """The law and the lane."""
+    """A reference implementation and its fast path."""
 
     properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "buffered_bytes", "has_partial_head")
 
     def __init__(self, law: Law, lane: Lane, stream: int = 1) -> None:
         self.law = law
         self.lane = lane
-        self.stream = stream  # of what is under way
+        self.stream = stream  # the current stream
 
     def feed(self, data: bytes) -> None:
-        """Bytes come."""
+        """Pass received bytes to both."""
         self.compare(lambda end: end.receive_data(data))
 
     def end(self) -> None:
-        """The peer says no more."""
+        """Signal the end of the peer's data."""
         self.compare(lambda end: end.receive_eof())
 
     def next_events(self, n: int = 1) -> Event | None:
-        """Ask for some events; the last one."""
+        """Take up to `n` events, and return the last one."""
         event = None
         for _ in range(n):
             event = self.compare(lambda end: end.next_event())
@@ -49,40 +49,40 @@ class DifferentialPair(Generic[Law, Lane]):
         return event if isinstance(event, Event) else None
 
     def on_event(self, event: Event) -> None:
-        """Both have told it."""
+        """Handle an event that both have returned."""
 
     def send_events(self, *events: Event) -> None:
-        """Say events, one by one, up to the first that may not be said."""
+        """Send events, one by one, up to the first that is not allowed."""
         problem = self.compare(lambda end: send_events(end, events))
         if isinstance(problem, str) and problem.startswith("HTTP/1.1 does not allow"):
             raise LocalMisuseError
 
     def flush(self) -> bytes:
-        """What is to be sent."""
+        """Return the bytes to send."""
         said = self.compare(lambda end: end.data_to_send())
         assert isinstance(said, bytes)
         return said
 
     def lift_limits(self) -> None:
-        """The peer is known."""
+        """Lift the limits of an unauthenticated peer."""
         self.compare(lambda end: end.lift_limits(StreamId(self.stream)))
 
     def compare(self, what: Callable[[Connection], object]) -> object:
-        """What comes of it."""
+        """Call both, and return the common result."""
         law, lane = _outcome(what, self.law), _outcome(what, self.lane)
         assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
         self.check()
         return law
 
     def check(self) -> None:
-        """Their properties are the same."""
+        """Check that their properties are equal."""
         for name in self.properties:
             law, lane = getattr(self.law, name), getattr(self.lane, name)
             assert lane == law, f"{name}: the lane: {lane!r}, the law: {law!r}"
 
 
 def send_events(end: Connection, events: Sequence[Event]) -> str | None:
-    """Say events up to the first that may not be said; why not."""
+    """Send events up to the first that is not allowed; return the reason."""
     try:
         for event in events:
             end.send(event)

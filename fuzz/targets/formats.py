@@ -1,4 +1,4 @@
-"""Formats inside messages: forms, event streams, envelopes and JSON, pairing invites; and what Redis speaks."""
+"""Fuzz targets of formats: forms, event streams, envelopes and JSON, pairing invites, and the Redis protocol."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ SECRET = b"a key of sixteen bytes or more"
 
 
 def multipart(data: bytes) -> None:
-    """A form whose boundary is `b`."""
+    """Check a form whose boundary is `b`."""
     parts, problem = check_chunking_invariance(lambda pieces: _parts(pieces, "b"), data)
     if problem:
         return
     try:
         body = encode_multipart(parts, BOUNDARY)
-    except LocalProtocolError:  # a content type that is not printable
+    except LocalProtocolError:  # a content type with unprintable characters
         return
     assert _parts([body], BOUNDARY) == (parts, ""), "the parts do not come back"
 
 
 def sse(data: bytes) -> None:
-    """An event stream."""
+    """Check an event stream."""
     events, _ = check_chunking_invariance(_events, data)
     for event in events:
-        if "\x00" in event.event:  # the field is read, but not written
+        if "\x00" in event.event:  # the field is parsed, but never written
             continue
         again = encode_event(event.data, event=event.event, id=event.id, retry=event.retry)
         assert _events([again]) == ([event], ""), "an event does not come back"
 
 
 def envelope(data: bytes) -> None:
-    """Messages and JSON."""
+    """Check envelopes and JSON."""
     text = data.decode("utf-8", "replace")
     message = parse_envelope(text)
     if message is not None:
@@ -60,7 +60,7 @@ def envelope(data: bytes) -> None:
 
 
 def resp(data: bytes) -> None:
-    """Answers and messages of Redis, or the commands of its clients."""
+    """Check replies and messages of Redis, or the commands of its clients."""
     values, problem = _values(split_input(data))
     slow = _values([data[at : at + 1] for at in range(len(data))])
     assert repr(slow) == repr((values, problem)), "chunking changed the values"
@@ -70,7 +70,7 @@ def resp(data: bytes) -> None:
 
 
 def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
-    """Each is fed byte by byte: with an error all is lost that came in the same go."""
+    """Return the values, fed byte by byte: an error discards all values of one call."""
     reader, values = RespReader(), list[object]()
     try:
         for piece in pieces:
@@ -84,7 +84,7 @@ def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
 
 
 def qr(data: bytes) -> None:
-    """A pasted invite."""
+    """Check a pasted invite."""
     try:
         payload = parse_invite(data.decode("utf-8", "replace"))
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""HTTP/1.1: a server, a client that has asked, and the strict reader of chunked bodies beside h11."""
+"""Fuzz targets of HTTP/1.1: a server, a client after its request, and the strict chunked parser against h11."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def http1(data: bytes) -> None:
-    """A server connection: requests are answered, WebSockets accepted and echoed."""
+    """Check a server connection, which answers requests, and accepts and echoes WebSockets."""
     heard = check_chunking_invariance(_serve, data).heard
     client = Http1Connection(Role.CLIENT, entropy=bytes)
     round_trip_request([event for event in heard if event.stream == ONE], client, _server())
 
 
 def answer(data: bytes) -> None:
-    """A client connection that has asked with a GET: what answers it."""
+    """Check a client connection after a GET, with any response."""
     check_chunking_invariance(_listen, data)
 
 
 def chunks(data: bytes) -> None:
-    """A body in chunks: the strict reader sees the body that h11 sees, or refuses."""
+    """Check that the strict chunked parser reads the body that h11 reads, or refuses it."""
     found = check_chunking_invariance(_serve, CHUNKED + data)
     if found.status is None:
         body = b"".join(event.data for event in found.heard if isinstance(event, RequestData) and event.stream == ONE)
@@ -43,7 +43,7 @@ def _serve(pieces: list[bytes]) -> ConnectionOutcome:
 
 
 def _listen(pieces: list[bytes]) -> ConnectionOutcome:
-    """What answers the request. What follows answers nothing, and is noticed when it comes: how it is cut matters."""
+    """Parse the response. Later bytes belong to no response, and their detection depends on the chunking."""
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
     send_events(connection, RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
     found = outcome(connection, pieces, eof=True)

@@ -1,4 +1,4 @@
-"""The plain lane of a client's HTTP/1.1 and the law, h11: as the target `lane`, for calls and their answers."""
+"""Fuzz target of HTTP/1.1 clients: the fast path against h11, for requests and their responses."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ ODD_TARGETS = ("*", "a", "http://h/", "/ a", "/\u00e9", "/\ud800", "")
 
 
 def http1_client_fast_path(data: bytes) -> None:
-    """Bytes from a server; where they are cut, and what was asked, follows from the bytes."""
+    """Compare bytes of a server; the bytes determine where they are split, and the request."""
     compare_calls(data, Random(crc32(data)))
 
 
 def compare_calls(data: bytes, rng: Random) -> int:
-    """Play one script to both; 1 if the lane had the call to itself."""
+    """Run one script on both; return 1 if the fast path handled the call alone."""
     both = ClientPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
@@ -98,7 +98,7 @@ def _play(both: ClientPair, data: bytes, rng: Random) -> None:
 
 
 def _asked(rng: Random) -> list[Event]:
-    """What a client says: nearly always all of a plain request."""
+    """Return the events of a client: nearly always a plain request."""
     odd = rng.random() < 0.15
     fields = rng.choice(ODD if odd and rng.random() < 0.6 else PLAIN)
     method = rng.choice(ODD_METHODS if odd and rng.random() < 0.3 else METHODS)
@@ -129,7 +129,7 @@ def _odd() -> tuple[Event, ...]:
 
 
 class ClientPair(DifferentialPair[Http1Connection, FastPathClientConnection]):
-    """The law and the lane of a call."""
+    """h11 and the fast path of one client connection."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         law = Http1Connection(Role.CLIENT, limits=limits, entropy=bytes)

@@ -1,4 +1,4 @@
-"""The plain lane of HTTP/1.1 and the law, h11, on the same bytes (`fuzz.targets.differential`)."""
+"""Fuzz target of HTTP/1.1 servers: the fast path against h11 on equal bytes (`fuzz.targets.differential`)."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
 
 
 def http1_server_fast_path(data: bytes) -> None:
-    """Bytes from a peer; where they are cut, and what is said to them, follows from the bytes."""
+    """Compare bytes of a client; the bytes determine where they are split, and the events sent."""
     compare(data, Random(crc32(data)))
 
 
 def compare(data: bytes, rng: Random) -> int:
-    """Play one script to both; how many messages the lane had all to itself."""
+    """Run one script on both; return the number of messages that the fast path handled alone."""
     both = ServerPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
@@ -106,7 +106,7 @@ def _play(both: ServerPair, data: bytes, rng: Random) -> None:
 
 
 def _pieces(data: bytes, rng: Random) -> list[bytes]:
-    """Cut where requests seem to begin, which is how most clients send them, or anywhere."""
+    """Split at likely starts of requests, as most clients send them, or anywhere."""
     kind = rng.random()
     if kind < 0.7:
         return [piece for piece in _BEGINNING.split(data) if piece]
@@ -160,20 +160,20 @@ def _sayings(stream: StreamId) -> tuple[tuple[Event, ...], ...]:
 
 
 class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
-    """The law and the lane of a server."""
+    """h11 and the fast path of one server connection."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
         super().__init__(law, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
-        self.alone = 0  # messages that the lane read and answered by itself
+        self.alone = 0  # messages that the fast path received and answered alone
 
     def on_event(self, event: Event) -> None:
-        """What is said next is about this request."""
+        """Select the stream of the next responses."""
         if isinstance(event, RequestHead):
             self.stream = event.stream
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
-        """Bytes come, and the lane is asked for a whole request. Whether it gave one."""
+        """Receive bytes by the fast path; return whether the fast path parsed them as one whole request."""
         taken = self.lane.receive_simple_request(data)
         if taken is None:
             self.feed(data)
@@ -193,7 +193,7 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         return True
 
     def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
-        """Say a whole response, the lane if it can at once. Whether it could."""
+        """Send a whole response; return whether the fast path accepted it."""
         bodiless = status in BODILESS
         size = () if bodiless else ((b"content-length", b"%d" % len(body)),)
         events: list[Event] = [ResponseHead(stream, status, Headers(((b"date", DATE), *fields, *size)))]

@@ -1,4 +1,4 @@
-"""HTTP/2: the frames behind the preface as a server reads them, and what answers a client."""
+"""Fuzz targets of HTTP/2: a server's input after the preface, and the responses to a client."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ HOST = Headers(((b"host", b"a"),))
 
 
 def http2(data: bytes) -> None:
-    """A server connection: requests are answered, WebSockets accepted and echoed."""
+    """Check a server connection, which answers requests, and accepts and echoes WebSockets."""
     heard = check_chunking_invariance(_serve, PREFACE + data).heard
     server = _server()
     round_trip_request([_as_first(event) for event in _first_request(heard)], _settled_client(server), server)
 
 
 def answer2(data: bytes) -> None:
-    """A client connection that has asked with a GET, a POST and for a WebSocket: what answers it."""
+    """Check a client connection after a GET, a POST and a WebSocket request, with any responses."""
     check_chunking_invariance(_listen, data)
 
 
@@ -86,7 +86,7 @@ def _as_first(event: Event) -> Event:
 
 
 def _settled_client(server: Http2Connection) -> Http2Connection:
-    """A client that has heard the server's settings."""
+    """Return a client that has received the server's settings."""
     client = Http2Connection(Role.CLIENT, entropy=bytes)
     for _ in range(2):
         server.receive_data(client.data_to_send())

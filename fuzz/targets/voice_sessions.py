@@ -1,14 +1,14 @@
-"""The sockets of voice sessions: whatever clients say, in whatever order sockets come and go, and time passes.
+"""Fuzz target of voice sessions: any messages, any order of sockets, and any passage of time.
 
-The first byte of an input chooses the family: output, lab or agent. Then each line is a deed:
+The first byte of an input chooses the kind of session: output, lab or agent. Then each line is an action:
 
-    ~1      the socket that owns the session is lost, with the code that the digit names
-    +       another socket comes, and speaks from now on
-    -       the first socket that is still there speaks from now on
-    |  and  /    the one that speaks stops reading, and reads again
-    .2      time passes, as much as the digit names
+    ~1      the socket that owns the session is lost, with the code selected by the digit
+    +       another socket connects, and becomes the speaker
+    -       the first open socket becomes the speaker
+    |  and  /    the speaker stops reading, and reads again
+    .2      time passes, as selected by the digit
     ?       the disk fails from now on
-    else    it says this; `{token}` stands for the resume token
+    else    the speaker sends this line; `{token}` stands for the resume token
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TIMES = (0.0, 0.3, 5.0, 29.9, 31.0, 61.0, 121.0, 400.0)  # s
 CODES = (1000, 1001, 1008, 1009, 1011, 1013, 4000, 4003, 4008, 4009)
 MAX_ACTIONS = 200
 MAX_SOCKETS = 40
-FOR_EVER = 10_000.0  # s: longer than anything of a session may last
+FOR_EVER = 10_000.0  # s: longer than any part of a session
 
 
 def voice(data: bytes) -> None:
-    """No bug, ids that rise, replays that are as they were, known close codes, and in the end nothing is left."""
+    """Check for bugs, rising ids, equal replays, known close codes, and complete cleanup."""
     game = _VoiceScript(ORDER[(data or b"0")[0] % len(ORDER)])
     for line in data[1:].split(b"\n")[:MAX_ACTIONS]:
         game.run_line(line.decode("utf-8", "replace"))
@@ -41,12 +41,12 @@ def voice(data: bytes) -> None:
 
 
 class _FuzzVoiceClient(VoiceTestClient):
-    """One that hears at once, and is never spoken to when it is gone."""
+    """Client that handles each event at once, and must get none after its end."""
 
     def __init__(self, game: _VoiceScript, handler: WebSocketHandler) -> None:
         self._game = game
         self.gone = False
-        self.last = 0  # the last id that was no replay
+        self.last = 0  # the last id, without replays
         super().__init__(game, handler)
 
     def send_text(self, text: str) -> bool:
@@ -71,7 +71,7 @@ class _VoiceScript(VoiceHarness):
     def __init__(self, family: str) -> None:
         super().__init__()
         self.numbered = family in NUMBERED
-        self.known: dict[int, str] = {}  # what was told with which id
+        self.known: dict[int, str] = {}  # events by id
         self.clients: list[_FuzzVoiceClient] = []
         self.speaker: _FuzzVoiceClient | None = None
         self.family = VOICE_SESSION_MANAGERS[family](self.voice)
@@ -79,7 +79,7 @@ class _VoiceScript(VoiceHarness):
         self.token = str(self.answer.get("resume_token", "none"))
         self.connect_client()
 
-    # --- deeds ---
+    # --- actions ---
 
     def run_line(self, line: str) -> None:
         speaker = self.speaker
@@ -135,7 +135,7 @@ class _VoiceScript(VoiceHarness):
         self.speaker = self.clients[0] if self.clients else None
 
     def sweep(self) -> None:
-        """Sockets that were closed answer the close frame."""
+        """Close the sockets that the server has closed."""
         for client in [client for client in self.clients if client.gone]:
             self.disconnect(client, 1000)
         if self.speaker not in self.clients:
@@ -149,7 +149,7 @@ class _VoiceScript(VoiceHarness):
             return
         number = event["event_id"]
         if event.pop("replayed", False):
-            before = self.known.get(number)  # None: it was said while nobody listened
+            before = self.known.get(number)  # sent while no client was connected
             assert before is None or json.loads(before) == event, "a replay that is not as it was"
             text = json.dumps(event)
         else:
@@ -158,7 +158,7 @@ class _VoiceScript(VoiceHarness):
         self.known.setdefault(number, text)
 
     def end(self) -> None:
-        """Everybody goes, and time passes."""
+        """Disconnect all clients, and wait until all timers are over."""
         self.refuse = ()
         for client in list(self.clients):
             self.disconnect(client, 1006)

@@ -1,4 +1,4 @@
-"""WebSocket frames after the handshake, as either end reads them; the first byte says which, and what was agreed."""
+"""Fuzz target of WebSocket frames after the handshake; the first byte selects the reading side and the options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLIENT, DEFLATE, ALONE, SMALL = 1, 2, 4, 8  # bits of the first byte
 
 
 def websocket(data: bytes) -> None:
-    """Frames from a peer; every message that was understood is sent, and understood, again."""
+    """Parse frames of a peer; send and parse every valid message again."""
     if not data:
         return
     bits, frames = data[0], data[1:]
@@ -32,7 +32,7 @@ def websocket(data: bytes) -> None:
 
 
 def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None = None) -> WebSocket:
-    """A socket of that end, with what was agreed."""
+    """Build the WebSocket of a side, with the selected options."""
     deflate = DeflateParameters(
         server_no_context_takeover=bool(bits & ALONE),
         client_no_context_takeover=bool(bits & ALONE),
@@ -50,7 +50,7 @@ def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None =
 
 
 def _receive_and_echo(bits: int, pieces: list[bytes]) -> tuple[ConnectionOutcome, str]:
-    """What is heard, each message said back at once, and how it stands in the end."""
+    """Return the received events, with each message echoed at once, and the state at the end."""
     socket = make_socket(bits)
 
     def echo(event: Event) -> None:

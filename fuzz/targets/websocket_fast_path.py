@@ -1,6 +1,6 @@
-"""WebSocket frames as the plain lane and as wsproto, the law, read them (`fuzz.targets.differential`).
+"""Fuzz target of WebSocket frames: the fast path against wsproto (`fuzz.targets.differential`).
 
-The first byte says which end reads, and what was agreed (`fuzz.targets.websocket`).
+The first byte selects the reading side and the negotiated options (`fuzz.targets.websocket`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from svc_proto.wire.websocket import WebSocket
 
 LIMITS = Limits(max_message=64 * 1024 + 10)
 STREAM = StreamId(1)
-STRANGER = 300  # bytes of a message of one that nobody knows
+STRANGER = 300  # bytes of a message on an unauthenticated connection
 UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
 
 
 def websocket_fast_path(data: bytes) -> None:
-    """Frames from a peer; where they are cut, and what is said to them, follows from the bytes."""
+    """Compare frames of a peer; the bytes determine where they are split, and the events sent."""
     if data:
         compare_frames(data[0], [data[1:]], Random(crc32(data)))
 
 
 def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
-    """Play one script to both; how many messages were heard. The pieces are cut further now and then."""
+    """Run one script on both, with further splits; return the number of messages received."""
     both = WebSocketPair(bits)
     if rng.random() < 0.4:
         pieces = split_randomly(b"".join(pieces), rng)
@@ -69,7 +69,7 @@ SAYINGS: tuple[Event, ...] = (
 
 
 class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
-    """The law and the lane of a WebSocket."""
+    """wsproto and the fast path of one WebSocket."""
 
     properties = ("buffered_bytes", "state")
 
@@ -81,7 +81,7 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
         self.messages = 0
 
     def hear_texts(self, data: bytes) -> None:
-        """Bytes come, and the lane is asked for the plain texts that they begin with: the law's next events."""
+        """Receive bytes by the fast path for texts, whose results must be the next events of wsproto."""
         texts, more = self.lane.receive_texts(data)
         self.law.receive_data(data)
         heard = [self.law.next_event() for _ in texts]
@@ -91,9 +91,9 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
         self.messages += len(texts)
 
     def on_event(self, event: Event) -> None:
-        """A message is counted."""
+        """Count a message."""
         self.messages += isinstance(event, TextMessage | BinaryMessage)
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Release both after the end of the connection."""
         self.compare(lambda socket: socket.release())

@@ -1,4 +1,4 @@
-"""The option by which every program takes the name of its loop. No loop is loaded for help and completion."""
+"""The option `--runtime` of every program. Help and completion load no loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def runtime_option(command: Command) -> Command:
-    """`--runtime`."""
+    """Add the option `--runtime` to a command."""
     return click.option(
         "--runtime",
         metavar="NAME",
@@ -32,8 +32,11 @@ def runtime_option(command: Command) -> Command:
 
 
 def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    """The name; a wrong one is told of before anything is opened. The default is not loaded for that: the group of a
-    subcommand comes here before the subcommand's `--help` is seen."""
+    """Return the name of a loop, or report a wrong one before anything is opened.
+
+    The default is not loaded for this check, because the group of a subcommand is parsed before the subcommand's
+    `--help`.
+    """
     if not ctx.resilient_parsing:
         try:
             (require_package if name == DEFAULT else find_runtime)(name)

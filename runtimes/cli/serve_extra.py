@@ -1,4 +1,4 @@
-"""What the programs need beside the core: the extra `serve`. Where it is missing one line says so, not a traceback."""
+"""Check for the extra `serve`, which the programs need beside the core."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ __all__ = ["require_serve_extra"]
 
 
 def require_serve_extra() -> None:
-    """Called by packages of programs as they are loaded. Raises `SystemExit` where the core alone is installed."""
+    """Exit with one line of text where only the core is installed. Packages of programs call this when loaded."""
     try:
-        import click as _  # noqa: F401, PLC0415, RUF100 - all programs do, in a moment
+        import click as _  # noqa: F401, PLC0415, RUF100 - all programs import it next
     except ModuleNotFoundError:
         said = "the core of svc-relay is installed, but not its programs: pip install 'svc-relay[serve]'"
         raise SystemExit(said) from None

@@ -1,4 +1,4 @@
-"""A QR on a terminal, if it fits: one that has wrapped or scrolled away is of no use to a camera."""
+"""QR on a terminal, if it fits: a camera cannot read one that has wrapped or scrolled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["draw_qr"]
 
 
 def draw_qr(text: str, *, below: int) -> str | None:
-    """Draw it on standard output, a terminal, with room for so many lines below. What it says, if it does not fit."""
+    """Draw a QR on standard output with `below` lines left for other text; return a message if it does not fit."""
     import segno  # noqa: PLC0415, RUF100 - only where a QR is drawn
 
     code = segno.make(text, error="l", micro=False)

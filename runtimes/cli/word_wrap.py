@@ -1,4 +1,4 @@
-"""Lines on a terminal, broken between words: a terminal by itself breaks within them."""
+"""Wrapping of lines between words, as a terminal itself breaks within words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["wrap_line"]
 
 
 def wrap_line(line: str) -> str:
-    """The line as standard output takes it: its own indent in each part, and what has no blanks stays whole (URLs)."""
+    """Return a line wrapped for standard output, with its indent in each part; words such as URLs stay whole."""
     if not sys.stdout.isatty():
         return line
     width = os.get_terminal_size(sys.stdout.fileno()).columns

@@ -1,9 +1,10 @@
-"""Backups of a service home: one archive of all that lasts, made while servers run, and the way back.
+"""Backups of a service home: an archive of all durable files, made while servers run, and its restore.
 
-An archive is a gzipped tar: the files of the home under `home/`, the database as it was at one instant as `svc.db`, and
-last `backup.json` with the SHA-256 of each, so whatever was cut short or changed is told from what is whole. Neither
-way does anything halfway: an archive gets its name once it is on the disk, and a home is replaced once all of an
-archive was read and found right. What stood there before is kept beside it.
+An archive is a gzipped tar. It holds the files of the home under `home/`, the database as of one instant as `svc.db`,
+and last `backup.json` with the SHA-256 of each. A truncated or changed archive is therefore detected.
+
+Both directions are atomic. An archive gets its name once it is on the disk, and a home is replaced once a whole archive
+was read and verified. The replaced files are kept beside the new ones.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ FORMAT = 1
 MANIFEST_NAME = "backup.json"
 DATABASE = "svc.db"
 HOME = "home/"
-KEPT = "before-restore-"  # a folder of a home, with what a restore has replaced
+KEPT = "before-restore-"  # a folder of a home with the files that a restore has replaced
 STAGED = ".restore-"
 SIDE_FILES = ("-wal", "-shm", "-journal")
 LARGEST_ABOUT = 64 * 1024 * 1024  # bytes
@@ -53,23 +54,23 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BackupError(Exception):
-    """It was not done, and nothing has changed; the text says why, in one line."""
+    """Nothing was done or changed; the text is the reason, in one line."""
 
 
 @frozen
 class BackupSummary:
-    """What is in an archive; `kept` is where a restore has put what was there before."""
+    """Contents of an archive; `kept` is the folder to which a restore has moved the replaced files."""
 
     version: str
     made: float  # epoch seconds
     files: dict[str, str] = field(factory=dict)  # SHA-256 by name
-    size: int = 0  # bytes of them
-    links: tuple[str, ...] = ()  # what was passed over: links, sockets and the like
+    size: int = 0  # total bytes of the files
+    links: tuple[str, ...] = ()  # skipped paths: links, sockets and the like
     kept: str = ""
 
 
 def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> BackupSummary:
-    """Write the archive `target`, mode 0600. `database` is an SQLite file, wherever it is. Raises `BackupError`."""
+    """Write the archive `target`, mode 0600. `database` is an SQLite file at any path. Raises `BackupError`."""
     if target.exists() and not replace:
         raise BackupError(f"{target} is there already")
     if not home.is_dir():
@@ -83,9 +84,10 @@ def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = 
 
 
 def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> BackupSummary:
-    """Make `home` what it was, and with it the SQLite file that files in a folder like it name. Raises `BackupError`.
+    """Restore `home`, and the SQLite file that `database_of` returns for the restored home. Raises `BackupError`.
 
-    Refused while servers run on the home, and, unless `replace`, where it or the database holds something.
+    A restore is refused while servers run on the home. Without `replace` it is also refused where the home or the
+    database exists.
     """
     with _explained(archive), ExitStack() as undo:
         ensure_private_folder(home)
@@ -135,7 +137,7 @@ def _fill(
         try:
             digests[name] = _add(archive, name, path)
         except FileNotFoundError:
-            continue  # it has gone meanwhile
+            continue  # deleted meanwhile
         except _NoFileError:
             links.append(str(path))
             continue
@@ -149,11 +151,14 @@ def _fill(
 
 
 class _NoFileError(Exception):
-    """A link, a socket, a device."""
+    """The path is not a regular file: a link, a socket or a device."""
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
-    """One file as it is now, and its SHA-256. Ours are replaced whole, or grow: what is open keeps what it had."""
+    """Add a file with its present contents, and return its SHA-256.
+
+    Files of a home are replaced as a whole or grow, so an open file keeps the bytes that it had.
+    """
     if path.is_symlink() or not path.is_file():
         raise _NoFileError
     fd = os.open(path, _OPEN)
@@ -194,12 +199,12 @@ class _Hashing:
 
 
 def _copy_database(path: Path, to: Path) -> None:
-    """Copy the database as it is at one instant, whoever writes meanwhile."""
+    """Copy the database as of one instant, even while other processes write."""
     to.touch(0o600, exist_ok=False)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(to)) as target:
         source.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, without a journal beside it
 
 
 def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
@@ -214,7 +219,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 
 def _lasts(entry: Path) -> bool:
-    """Whether a part of a home is kept: neither who runs, nor logs, nor what a restore has put aside."""
+    """Report whether a backup includes an entry of a home: not locks of running servers, logs or earlier restores."""
     return entry.name not in (FOLDER, LOG_FOLDER) and not entry.name.startswith((KEPT, STAGED))
 
 
@@ -226,7 +231,7 @@ def _with_side_files(database: Path) -> list[Path]:
 
 
 def _unpack(archive: Path, staged: Path) -> BackupSummary:
-    """All files of an archive in a folder, compared with what it says about itself."""
+    """Extract all files of an archive into a folder and verify them against its manifest."""
     digests, about = dict[str, str](), None
     with tarfile.open(archive, "r:gz") as members:
         for member in members:
@@ -256,7 +261,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _move_all(moves: list[tuple[Path, Path]]) -> None:
-    """All of them or none."""
+    """Perform all moves, or none."""
     with ExitStack() as undo:
         for path, to in moves:
             shutil.move(path, to)
@@ -306,5 +311,6 @@ def _explained(archive: Path) -> Iterator[None]:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         if error.filename is not None and Path(error.filename).name.startswith(f".{archive.name}."):
-            raise BackupError(f"{archive} cannot be written: {why}") from None  # the name is that until it is whole
+            # the temporary name, which the archive has until it is complete
+            raise BackupError(f"{archive} cannot be written: {why}") from None
         raise BackupError(why if error.filename is None else f"{why} ({error.filename})") from None

@@ -1,7 +1,7 @@
-"""Files of the host: reading by handle, uploads into the spool folder.
+"""File operations for a core: reading by handle, and uploads into the spool folder.
 
-A file is opened first and judged afterwards by the real path of what was opened, so that no rename or link in between
-can change the answer. Handles are counted: a file is closed when it is released and no thread is reading it.
+A file is opened first and then checked by the real path of the opened file, so no rename or link in between can change
+the result. A file is closed when its handle is released and no thread reads it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from svc_proto.facts import FailureKind, OperationId
 
 __all__ = ["READ_LIMIT", "FileService", "OpenHandle"]
 
-READ_LIMIT = 64 * 1024 * 1024  # bytes of one `ReadFile`: answered by TOO_LARGE
+READ_LIMIT = 64 * 1024 * 1024  # bytes of one `ReadFile`; more is answered with TOO_LARGE
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # O_NONBLOCK: a FIFO must not hang the thread
 _SUFFIX = re.compile(r"[A-Za-z0-9._-]{0,64}")
 
 
 class OpenHandle:
-    """An open file and how many are using it."""
+    """An open file with a count of its users."""
 
     __slots__ = ("_closed", "_users", "fd")
 
@@ -52,16 +52,16 @@ class OpenHandle:
         self._closed = False
 
     def acquire(self) -> None:
-        """A thread or a transfer begins to use it."""
+        """Add a user: a thread or a transfer."""
         self._users += 1
 
     def release_use(self) -> None:
-        """One user of the open file fewer; the last one closes it."""
+        """Remove a user; the last one closes a released file."""
         self._users -= 1
         self._close_unused()
 
     def release(self) -> None:
-        """Close it as soon as nobody uses it."""
+        """Close the file as soon as it has no users."""
         self._closed = True
         self._close_unused()
 
@@ -73,7 +73,7 @@ class OpenHandle:
 
 @define
 class _Blob:
-    """An upload on its way; written by one thread at a time."""
+    """An upload in progress; one thread at a time writes it."""
 
     fd: int
     path: str
@@ -88,7 +88,7 @@ class _Blob:
 
 
 class FileService:
-    """The service for reading files and for uploads."""
+    """Service for reading files and for uploads."""
 
     def __init__(self, pump: Pump, *, readers: ThreadPool, writer: ThreadPool, spool: Path | None) -> None:
         self._pump = pump
@@ -112,11 +112,11 @@ class FileService:
         )
 
     def handle(self, number: int) -> OpenHandle | None:
-        """The open file of that number."""
+        """Return the open file with this number, or None."""
         return self._open.get(number)
 
     def close_all(self) -> None:
-        """Close every file and delete unfinished uploads. Threads that are at one finish first."""
+        """Close every file and delete unfinished uploads. Threads that use one finish first."""
         for handle in self._open.values():
             handle.release()
         self._open.clear()
@@ -176,7 +176,7 @@ class FileService:
         self._pump.work(command.op, self._writer, lambda: _append(blob, command.data))
 
     def _finish(self, command: FinishBlob) -> None:
-        """Until it is answered, `DiscardBlob` still deletes the file; so does giving it up."""
+        """Sync and close an upload. Until the answer, `DiscardBlob` or a cancellation still deletes the file."""
         blob = self._blobs.get(command.handle)
         if blob is None or blob.ended:
             self._unknown(command.op)
@@ -193,7 +193,7 @@ class FileService:
             return path
 
         def after() -> None:
-            if command.op not in self._pump.operations:  # given up
+            if command.op not in self._pump.operations:  # cancelled
                 self._discard(DiscardBlob(command.handle))
 
         self._pump.work(command.op, self._writer, work, keep=keep, after=after)
@@ -219,7 +219,7 @@ class FileService:
 
 
 def _nothing(result: Any, error: BaseException | None) -> None:
-    """Nobody waits for this."""
+    """Ignore the outcome: no operation waits for it."""
 
 
 def _open(path: str) -> tuple[int, OpenedFile]:
@@ -234,7 +234,7 @@ def _open(path: str) -> tuple[int, OpenedFile]:
 
 
 def _real_path(fd: int, path: str) -> str:
-    """Where an open file really is."""
+    """Return the real path of an open file."""
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     try:
@@ -276,7 +276,7 @@ def _append(blob: _Blob, data: bytes) -> int:
 
 
 def _delete_upload(spool: Path, name: str) -> None:
-    """Delete a regular file that really is in the spool folder: no folder on the way is a link to elsewhere."""
+    """Delete a regular file directly in the spool folder; the resolved parent must be that folder."""
     path = Path(name)
     if path.is_absolute() and path.parent.resolve() == spool.resolve() and stat.S_ISREG(path.lstat().st_mode):
         path.unlink()

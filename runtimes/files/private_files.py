@@ -1,4 +1,4 @@
-"""Folders and files for nobody but us."""
+"""Folders and files that only their owner may read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["make_private_folder", "ensure_private_folder", "sync_folder", "creat
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder, and those above it that are missing, mode 0700."""
+    """Create a folder and its missing parents, mode 0700."""
     for missing in [folder for folder in reversed([path, *path.parents]) if not folder.is_dir()]:
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def ensure_private_folder(path: Path) -> Path:
-    """Make a folder, and those above it that are missing, mode 0700; one of ours that is open to others is closed."""
+    """Create a folder and its missing parents, mode 0700; remove the access of others from an own folder."""
     make_private_folder(path)
     status = path.stat()
     if status.st_mode & 0o077 and status.st_uid == os.geteuid():
@@ -28,7 +28,7 @@ def ensure_private_folder(path: Path) -> Path:
 
 
 def sync_folder(path: Path) -> None:
-    """Which names it has is on the disk afterwards."""
+    """Write the entries of a folder to the disk."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -38,7 +38,7 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
-    """Make a file where none is; what is written to it is on the disk afterwards."""
+    """Create a new file; its contents are on the disk after the context."""
     with open(path, "xb", opener=partial(os.open, mode=mode)) as file:
         yield file
         file.flush()
@@ -47,7 +47,7 @@ def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def temporary_name(path: Path) -> Iterator[Path]:
-    """The name of a file beside this one, to take its place; what still has it in the end is deleted."""
+    """Yield an unused name beside a file, for its replacement; a file that still has the name afterwards is deleted."""
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
         yield temporary

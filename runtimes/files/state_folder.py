@@ -1,7 +1,7 @@
-"""The state folder: small files and secrets, private, replaced atomically; and rooms, folders beside it, by full name.
+"""Files and secrets of the state folder, private and replaced atomically; also in other folders, by absolute path.
 
-A file is written under another name in the same folder, synced, renamed, and the folder synced, so after a crash
-there is either the old text or the new one.
+A file is written under another name in the same folder, synced and renamed, and the folder is synced. After a crash
+there is therefore either the old text or the new one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from svc_proto.facts import FailureKind, OperationId
 
 __all__ = ["FILE_LIMIT", "SECRET_MIN", "StateFolder", "StateService"]
 
-FILE_LIMIT = 16 * 1024 * 1024  # bytes of one file of the state folder: answered by TOO_LARGE
-SECRET_MIN = 16  # bytes: a shorter secret is replaced
-# A link is not followed, and a FIFO without a reader is refused: neither is a file that we have made.
+FILE_LIMIT = 16 * 1024 * 1024  # bytes of one file of the state folder; more is answered with TOO_LARGE
+SECRET_MIN = 16  # bytes; a shorter secret is replaced
+# A link is not followed, and a FIFO without a reader is refused: this program makes neither.
 _APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _RACES = 3  # attempts to create a file that another process may create or remove at the same time
 
 
 class StateService:
-    """The service for what concerns the state folder, one thing after the other on one thread."""
+    """Service for operations on the state folder, performed one after the other on one thread."""
 
     def __init__(self, pump: Pump, *, writer: ThreadPool, folder: Path | None, rooms: Sequence[Path] = ()) -> None:
         self._pump = pump
@@ -95,14 +95,14 @@ class StateService:
 
 
 class StateFolder:
-    """Files by plain names, relative to the root or absolute and in a room. All calls block; `OSError`, `HostError`."""
+    """Files by plain name, or by absolute path in `rooms`. All calls block; they raise `OSError`, `HostError`."""
 
     def __init__(self, root: Path, rooms: Sequence[Path] = ()) -> None:
         self._root = root
         self._rooms = tuple(str(room) for room in rooms)
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         with open(self._path(name), "rb") as file:
             data = file.read(FILE_LIMIT + 1)
         if len(data) > FILE_LIMIT:
@@ -110,7 +110,7 @@ class StateFolder:
         return data
 
     def write(self, name: str, data: bytes, *, follow: bool = False) -> str:
-        """Replace a file, or with `follow` the one that a link in its place stands for; its absolute path."""
+        """Replace a file, or with `follow` the target of a link in its place; return its absolute path."""
         path = self._path(name)
         if follow and path.is_symlink():
             path = Path(os.path.realpath(path))
@@ -120,7 +120,7 @@ class StateFolder:
         return str(path.absolute())
 
     def append(self, name: str, data: bytes, head: bytes = b"") -> int:
-        """Write at the end of a file, all or nothing, then `head` over its beginning; its size."""
+        """Append to a file, all or nothing, then write `head` over its beginning; return its size."""
         path = self._path(name)
         self._make_folder(path)
         fd = os.open(path, _APPEND_FLAGS, 0o600)
@@ -129,7 +129,7 @@ class StateFolder:
             try:
                 _write_all(fd, data, size)
             except OSError:
-                os.ftruncate(fd, size)  # half a line would spoil the next one
+                os.ftruncate(fd, size)  # half a line would corrupt the next one
                 raise
             _write_all(fd, head, 0)
             return size + len(data)
@@ -137,9 +137,9 @@ class StateFolder:
             os.close(fd)
 
     def sweep(self, name: str, before: float, prefix: str = "") -> int:
-        """Delete the regular files of a folder, not of those in it, last changed before an epoch second; how many.
+        """Delete regular files of a folder (not of subfolders) older than an epoch second; return how many.
 
-        Only those whose names begin with `prefix`.
+        Only files whose names begin with `prefix` are deleted.
         """
         deleted = 0
         try:
@@ -150,14 +150,14 @@ class StateFolder:
             for entry in entries:
                 if not entry.name.startswith(prefix):
                     continue
-                with contextlib.suppress(FileNotFoundError):  # somebody was faster
+                with contextlib.suppress(FileNotFoundError):  # deleted by another process
                     if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
                         os.unlink(entry.path)
                         deleted += 1
         return deleted
 
     def ensure_secret(self, name: str, fresh: bytes) -> bytes:
-        """What the file holds; `fresh` if there is none or too little. Of two processes that do this, one wins."""
+        """Return the secret in a file, or store `fresh` if it is missing or too short. Of two processes one wins."""
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")
         path = self._path(name)
@@ -173,7 +173,7 @@ class StateFolder:
                 return fresh
             with self._temporary(path, fresh) as temporary:
                 try:
-                    os.link(temporary, path)  # unlike a rename it never replaces another's
+                    os.link(temporary, path)  # unlike a rename, a link never replaces another process's file
                 except FileExistsError:
                     continue
             sync_folder(path.parent)
@@ -194,11 +194,11 @@ class StateFolder:
         return root.joinpath(*parts)
 
     def _make_folder(self, path: Path) -> None:
-        """The folder of a file that is to be written."""
+        """Create the folder of a file that is to be written."""
         if path.is_relative_to(self._root):
             ensure_private_folder(self._root)
             ensure_private_folder(path.parent)
-        else:  # somebody else's folder perhaps: what is missing is made private, what is there stays as it is
+        else:  # the folder may belong to another program: only missing folders are created
             make_private_folder(path.parent)
 
     @contextlib.contextmanager

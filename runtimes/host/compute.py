@@ -1,6 +1,6 @@
-"""Blocking host work by name: what a core can order with `Compute`.
+"""Blocking host work by name: the functions that a core can order with `Compute`.
 
-A function gets the arguments of the command and returns plain values; what it raises becomes a `Failure`.
+A function receives the arguments of the command and returns plain values. An exception becomes a `Failure`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
     "find_program",
 ]
 
-YAML_NODES = 100_000  # values in one document, aliases counted each time: INVALID
-FOLDERS = 1_000  # names that `list_folders` gives at the most
-YAML_DEPTH = 64  # levels of one document: INVALID
+YAML_NODES = 100_000  # values in one document, aliases counted each time; more is INVALID
+FOLDERS = 1_000  # greatest number of names that `list_folders` returns
+YAML_DEPTH = 64  # levels of one document; more is INVALID
 _NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*#[^\n]*\n)*( *)(?:(- )|[^\s#-])", re.MULTILINE)
 MAX_LINE = 1 << 20  # characters: lines of an edited document are not folded
 
@@ -63,8 +63,8 @@ class ComputeService:
 
 
 def load_yaml(text: str) -> dict[str, object]:
-    """A YAML document whose top is a mapping (or empty) as plain JSON types; dates become ISO text."""
-    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted: start-up is a user's time
+    """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     try:
         loaded = yaml.safe_load(text)
@@ -81,9 +81,9 @@ def load_yaml(text: str) -> dict[str, object]:
 
 
 def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
-    """A YAML document with members set, nested mappings member by member; its comments and its order stay."""
-    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - the same
+    """Set members of a YAML document, nested mappings member by member; comments and order stay."""
+    from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first needed
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - loaded when first needed
 
     wanted = load_yaml(text)
     _merge(wanted, changes, str)
@@ -107,13 +107,13 @@ def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
     except (YAMLError, ValueError, RecursionError) as error:
         raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited") from error
     edited = out.getvalue()
-    if load_yaml(edited) != wanted:  # the editor speaks YAML 1.2, the reader 1.1
+    if load_yaml(edited) != wanted:  # the editor implements YAML 1.2, the reader 1.1
         raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited")
     return edited
 
 
 def lan_address() -> str:
-    """This host's address on its network, as its default route has it; 127.0.0.1 when there is none."""
+    """Return this host's address on the interface of its default route; 127.0.0.1 without such a route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(("192.0.2.1", 9))  # RFC 5737 TEST-NET-1; connecting a datagram socket sends nothing
@@ -124,17 +124,17 @@ def lan_address() -> str:
 
 
 def find_program(name: str) -> str | None:
-    """The path of a program by its name, as this process's PATH has it."""
+    """Return the path of a program found by name on this process's PATH, or None."""
     return shutil.which(name)
 
 
 def is_executable(path: str) -> bool:
-    """Whether a path leads to a file that may be run."""
+    """Report whether a path is a file that may be executed."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def list_folders(path: str) -> tuple[str, ...]:
-    """The names of the folders in a folder, sorted, the first `FOLDERS` of them; none when there is no such folder."""
+    """Return the sorted names of the folders in a folder, at most `FOLDERS`; empty when the folder does not exist."""
     try:
         with os.scandir(os.path.expanduser(path)) as entries:
             return tuple(sorted(entry.name for entry in entries if entry.is_dir())[:FOLDERS])
@@ -143,20 +143,20 @@ def list_folders(path: str) -> tuple[str, ...]:
 
 
 def real_paths(*paths: str) -> tuple[str, ...]:
-    """Where paths really lead: links are followed as far as there is something, what is not there is taken by name."""
+    """Resolve symbolic links in each path; components that do not exist are kept by name."""
     return tuple(map(os.path.realpath, paths))
 
 
 def release_memory() -> None:
-    """Give the system what this process has freed, where the allocator has a call for it (glibc)."""
+    """Return freed memory of this process to the system, where the allocator has a call for that (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def qr_rows(text: str) -> list[str]:
-    """A text as a QR code without its margin: a row of 0 and 1 (dark) for each line of modules."""
-    import segno  # noqa: PLC0415, RUF100 - loaded when first wanted
+    """Return a text as a QR code without margin: one row of 0 and 1 (dark) for each line of modules."""
+    import segno  # noqa: PLC0415, RUF100 - loaded when first needed
 
     try:
         code = segno.make(text, error="l", micro=False)
@@ -192,9 +192,9 @@ def _merge(target: MutableMapping[str, Any], changes: Mapping[str, object], scal
 
 
 def _scalar(text: str) -> object:
-    """Text as an editor writes it: in quotes if a reader of YAML 1.1 could take it for something else."""
-    import yaml  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - the same
+    """Return text as the editor should write it: quoted if a YAML 1.1 reader could parse another value."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString  # noqa: PLC0415, RUF100 - loaded when first needed
 
     try:
         plain = yaml.safe_load(text) == text
@@ -204,7 +204,7 @@ def _scalar(text: str) -> object:
 
 
 class _Plain:
-    """Turns loaded YAML into JSON types, within limits that aliases cannot get around."""
+    """Converter of loaded YAML into JSON types; the limits on nodes and depth count each alias again."""
 
     def __init__(self) -> None:
         self._nodes = 0

@@ -1,4 +1,4 @@
-"""The end of a process, once its loop is over."""
+"""Exit of a process after its loop has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["exit_process"]
 
 
 def exit_process(code: int) -> NoReturn:
-    """End the process. From here on Ctrl-C ends it at once: the interpreter would show where it was in its own end."""
+    """Exit the process; a later Ctrl-C ends it at once, without a traceback from the interpreter's shutdown."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)

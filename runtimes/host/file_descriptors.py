@@ -1,4 +1,4 @@
-"""How many file descriptors this process may have."""
+"""Limits on the file descriptors of this process."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["limits_per_server", "raise_descriptor_limit"]
 
-MAX_DESCRIPTORS = 65_536  # more than any server here has use for, and what a fork copies
+MAX_DESCRIPTORS = 65_536  # more than any server here uses; also limits how many a fork copies
 
 
 def limits_per_server(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
-    """The limits of one of so many servers in this process."""
+    """Return the limits of one server when `servers` of them share this process."""
     return limits.shared(descriptors=raise_descriptor_limit(), servers=servers)
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit to the hard one, as far as there is use for it; how many there may be from now on."""
+    """Raise the soft limit towards the hard one, at most to `MAX_DESCRIPTORS`; return the resulting limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""One process's cores on one loop: their pumps, listeners, threads, signals and the one timer."""
+"""Host of one process's cores on one loop: pumps, listeners, threads, signals and the single timer."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ READERS = 4  # threads that read files
 RESOLVERS = 4  # threads that resolve names
 COMPUTERS = 4  # threads for `Compute`
 SPAWNERS = 2  # threads that start child processes
-MAX_SLEEP = 86_400.0  # s after which a core whose deadline is further off is asked again
-SHUTDOWN_TIMEOUT = 5.0  # s at the end for writes to the disk and the store that are under way
-AT_HAND = 0.5  # s, for what readers have open: what a disk does at once, but not what hangs
+MAX_SLEEP = 86_400.0  # s; a core with a later deadline is called again after this time
+SHUTDOWN_TIMEOUT = 5.0  # s to wait at exit for disk and store writes in progress
+AT_HAND = 0.5  # s to wait at exit for file reads: enough for a healthy disk, not for a read that hangs
 
 
-_moment = partial(tuple.__new__, Moment)  # asked for before each fact: what `Moment` does, without a call of Python
+_moment = partial(tuple.__new__, Moment)  # Called before each fact: builds a `Moment` without a Python-level call.
 
 
 def current_moment() -> Moment:
-    """The clocks of this host."""
+    """Return the current time of this host's clocks."""
     return _moment((time.monotonic(), time.time()))
 
 
 @fast_frozen(kw_only=True)
 class Services:
-    """What one core's commands are carried out with. Whatever is None answers `UNSUPPORTED`."""
+    """The services that perform one core's commands; a command whose service is None is answered `UNSUPPORTED`."""
 
     state: Path | None = None  # the folder of ReadConfig, WriteConfig, EnsureSecret
-    extra_state_folders: Sequence[Path] = ()  # other folders that they may name, absolutely
+    extra_state_folders: Sequence[Path] = ()  # other folders that these commands may name by absolute path
     spool: Path | None = None  # the folder of uploads
     store: Store | None = None
     compute: Mapping[str, Callable[..., object]] = field(factory=lambda: COMPUTE_FUNCTIONS)
@@ -72,27 +72,27 @@ class Services:
 
 @fast_frozen(kw_only=True)
 class Program:
-    """A core with what it listens on and works with. The callbacks are called on the loop's thread."""
+    """A core with its listeners and services. The callbacks are called on the loop's thread."""
 
     core: Core
     listeners: Sequence[Listener] = ()
-    reserved: Sequence[Listener] = ()  # bound for its children, who listen there
-    stdio: bool = False  # its standard input and output are a channel, accepted from `stdio`
+    reserved: Sequence[Listener] = ()  # bound here and used by child processes, which accept on them
+    stdio: bool = False  # standard input and output are accepted as a channel from `stdio`
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
     on_exit: Callable[[Exit], None] | None = None
     on_notify: Callable[[Notify], None] = lambda news: None
-    claim: HomeClaim | None = None  # on a home, released by whoever claimed it
-    patience: float = 0.0  # s that its stop may take if that is more than others are given
+    claim: HomeClaim | None = None  # claim on a service home; the code that made the claim releases it
+    patience: float = 0.0  # s that stopping may take, where that exceeds the host's grace
 
     @property
     def all_listeners(self) -> list[Listener]:
-        """All that it, or its children, accept on."""
+        """All listeners of the program and of its child processes."""
         return [*self.listeners, *self.reserved]
 
 
 class Host:
-    """All of it. Made inside the running loop by an adapter, which calls `start`, `on_timer` and `close`."""
+    """All cores of a process. An adapter builds it in the running loop and calls `start`, `on_timer`, `close`."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Host:
     # --- for the adapter -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: every core hears `Started`."""
+        """Start watching and give `Started` to every core."""
         self._handle.on_stop = self.stop
         self._handle.on_reload = self.reload
         self.loop.watch_read(self._waker)
@@ -134,14 +134,14 @@ class Host:
         self._finish_if_done()
 
     def on_timer(self) -> None:
-        """The time given by `wake_at` has come."""
+        """Call the pumps, because the time set with `set_wake_time` has been reached."""
         self.armed = math.inf
         mono = self.clock().mono
         for tenant in self._tenants:
             tenant.pump.tick(mono)
 
     def close(self) -> None:
-        """End threads and close what is left. The loop watches nothing any more after this."""
+        """End threads and close open channels. The loop watches nothing afterwards."""
         self._waker.unwatch_signals()
         for tenant in self._tenants:
             tenant.abandon()
@@ -152,33 +152,33 @@ class Host:
         self._readers.close(AT_HAND)
         for workers in (self._resolvers, self._computers):
             workers.close(0.0)
-        self._waker.drain()  # results that came too late are undone
+        self._waker.drain()  # results that arrived too late are undone
         self._reaper.close()
         self.loop.close(self._waker)
         self._handle.on_stop = self._handle.on_reload = None
 
     @property
     def exit_codes(self) -> tuple[Exit, ...]:
-        """What each core ended with, in the order of the programs."""
+        """The `Exit` of each core, in the order of the programs."""
         return tuple(tenant.pump.outcome or Exit(1, "the loop ended first") for tenant in self._tenants)
 
     # --- for pumps -----------------------------------------------------------------------------------------------
 
     def arm(self, when: float) -> None:
-        """See that `on_timer` is called by `when`; a later one than is ordered already needs nothing."""
+        """Have `on_timer` called by `when`; does nothing if an earlier call is scheduled already."""
         if when < self.armed:
-            when = min(when, time.monotonic() + MAX_SLEEP)  # epoll takes no more than 24 days
+            when = min(when, time.monotonic() + MAX_SLEEP)  # epoll takes timeouts of at most 24 days
             self.armed = when
             self.loop.set_wake_time(when)
 
     def ready(self, pump: Pump) -> None:
-        """A core has loaded what it needs: accept for it."""
+        """Start accepting for a core that has loaded its state."""
         for tenant in self._tenants:
             if tenant.pump is pump:
                 tenant.ready()
 
     def exited(self, pump: Pump) -> None:
-        """A core's work is over. If it failed the others stop too: half a service would look like a whole one."""
+        """Close an exited core. If it failed, stop the others: a part of a service must not look like the whole."""
         for tenant in self._tenants:
             if tenant.pump is pump:
                 tenant.exited()
@@ -187,29 +187,29 @@ class Host:
         self._waker.post(self._finish_if_done)
 
     def stop(self, grace: float | None = None) -> None:
-        """Accept no more and ask every core to finish."""
+        """Stop accepting and give `Stopping` to every core."""
         for tenant in self._tenants:
             tenant.stop(self._grace if grace is None else grace)
 
     def reload(self) -> None:
-        """Tell every core that what may change while it runs is to be read again."""
+        """Give `Reloading` to every core: certificates and other reloadable files are read again."""
         for tenant in self._tenants:
             tenant.pump.feed(Reloading())
 
     def workers(self) -> tuple[ThreadPool, ThreadPool, ThreadPool, ThreadPool]:
-        """Readers, writer, resolvers, computers."""
+        """Return the pools of readers, writer, resolvers and computers."""
         return self._readers, self._writer, self._resolvers, self._computers
 
     def children(self, pump: Pump) -> ChildService:
-        """The service for child processes."""
+        """Return a service for child processes for this pump."""
         return ChildService(pump, self._spawners, self._reaper, self._waker.post)
 
     def stdio(self, pump: Pump) -> StdioListener:
-        """Standard input and output."""
+        """Return a listener for standard input and output."""
         return StdioListener(pump, self._waker.post)
 
     def store_worker(self, store: Store | None) -> StoreWorker:
-        """The one thread of a store, which several cores may share."""
+        """Return the single worker thread of a store; several cores may share one store."""
         return self._store_workers.setdefault(id(store), StoreWorker(self._waker.post))
 
     def _finish_if_done(self) -> None:
@@ -218,7 +218,7 @@ class Host:
 
 
 class _HostedProgram:
-    """One program at home in the host."""
+    """A program with its pump, services and acceptors."""
 
     def __init__(self, host: Host, program: Program) -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""Log records of a core on the standard library's loggers: filtered before they are formatted, one line each.
+"""Log records of a core on the standard library's loggers: filtered before formatting, one line each.
 
 Text: `2026-01-31T12:00:00.000Z INFO svc.relay pairing.registered ttl=600 name="My phone"`.
 JSON: the same as one object.
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[!#-<>-~]+")  # printable ASCII without space, quote and e
 
 
 class LogMessage:
-    """An event and its fields; becomes text only if a handler wants it."""
+    """An event and its fields; formatted only when a handler needs the text."""
 
     __slots__ = ("event", "fields")
 
@@ -36,29 +36,29 @@ class LogMessage:
 
 
 class ForeignLogLine(str):
-    """A record of another process, as it stands in its log."""
+    """A log line of another process, written unchanged."""
 
     __slots__ = ()
 
 
 class LogWriter:
-    """Writes `Log` commands to one logger."""
+    """Writer of `Log` commands to one logger."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
 
     def write(self, command: Log) -> None:
-        """Log it, if its level is wanted."""
+        """Log the command if its level is enabled."""
         if self.logger.isEnabledFor(command.level):
             self.logger.log(command.level, LogMessage(command.event, command.fields))
 
     def log(self, level: int, event: str, **fields: object) -> None:
-        """Log something of the runtime's own."""
+        """Log an event of the runtime itself."""
         if self.logger.isEnabledFor(level):
             self.logger.log(level, LogMessage(event, fields))
 
     def bug(self, event: str, error: BaseException) -> None:
-        """Log an exception that should not have been, with its traceback."""
+        """Log an unexpected exception with its traceback."""
         self.logger.error(LogMessage(event, {"error": type(error).__name__}), exc_info=error)
 
 
@@ -66,7 +66,7 @@ class TextFormatter(logging.Formatter):
     """ISO time in UTC, level, logger, event, `key=value` pairs; values with odd characters are quoted as in JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; a traceback follows on lines of its own."""
+        """Format a record as one line; a traceback follows on lines of its own."""
         if isinstance(record.msg, ForeignLogLine):
             return record.msg
         line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
@@ -74,10 +74,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object on a line: `time`, `level`, `logger`, `event`, and the fields beside them."""
+    """Formatter to one JSON object on a line: `time`, `level`, `logger`, `event`, and the fields beside them."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, the traceback inside as `traceback`."""
+        """Format a record as one line; a traceback is in the member `traceback`."""
         if isinstance(record.msg, ForeignLogLine):
             return record.msg
         message = record.msg
@@ -94,7 +94,7 @@ class JsonFormatter(logging.Formatter):
 def setup_logging(
     level: int | str, *, as_json: bool = False, stream: TextIO | None = None, name: str = "svc"
 ) -> logging.Logger:
-    """Give the logger `name` one handler to `stream` (standard error) and a level; returns the logger."""
+    """Set one handler to `stream` (standard error if None) and a level on the logger `name`; return the logger."""
     logger = logging.getLogger(name)
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
@@ -105,7 +105,7 @@ def setup_logging(
 
 
 def relay_log_line(logger: logging.Logger, line: str) -> None:
-    """Write what another process has logged, whatever its level is: that one has looked at it."""
+    """Write another process's log line regardless of its level, because that process has filtered already."""
     logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, ForeignLogLine(line), (), None))
 
 

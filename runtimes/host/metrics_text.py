@@ -1,4 +1,4 @@
-"""What a core has counted as OpenMetrics text, by way of prometheus-client, with what only the host knows."""
+"""OpenMetrics text of a core's metrics, rendered by prometheus-client, with the metrics of the process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ EDGES = (*map(str, HISTOGRAM_BOUNDS), "+Inf")
 
 
 def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
-    """The text, with memory, processor time and descriptors of this process where the system tells of them (Linux)."""
-    from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first wanted
-    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - the same
+    """Return the metrics as text; on Linux with memory, processor time and descriptors of this process."""
+    from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first needed
+    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - loaded when first needed
 
     registry = CollectorRegistry(auto_describe=False)
     if of_process:
@@ -30,7 +30,7 @@ def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -
 
 
 class _ValueCollector:
-    """A collector of values that are there already."""
+    """prometheus-client collector for metrics with known values."""
 
     def __init__(self, families: Iterable[MetricFamily]) -> None:
         self._families = families
@@ -40,7 +40,7 @@ class _ValueCollector:
 
 
 def _metric(family: MetricFamily) -> Metric:
-    from prometheus_client.core import (  # noqa: PLC0415, RUF100 - the same
+    from prometheus_client.core import (  # noqa: PLC0415, RUF100 - loaded when first needed
         CounterMetricFamily,
         GaugeMetricFamily,
         HistogramMetricFamily,

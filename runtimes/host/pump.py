@@ -1,8 +1,8 @@
-"""Drives one core: a fact goes in, its commands are carried out in order, then the next fact goes in.
+"""Pump of one core: gives it a fact, performs its commands in order, then gives it the next fact.
 
-Synchronous, and the same on every loop. Facts that arise while commands are carried out wait in a queue, so the core
-is never re-entered. What has an answer of its own (files, store, connecting) is done by the services, each of which
-brings a table from command type to handler.
+Synchronous, and the same on every loop. Facts that arise while commands are performed wait in a queue, so the core is
+never re-entered. Services perform the operations (files, store, connecting); each adds a table from command type to
+handler.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ from svc_proto.facts import ChannelId, Closed, Done, Fact, Failed, Failure, Fail
 
 __all__ = ["BUG_EXIT", "Core", "OpenChannel", "PumpHost", "Pump"]
 
-COALESCE_DELAY = 0.1  # s behind which a `Sent` is told at the latest, before anything else is
-MAX_LOW_PRIORITY_BYTES = 16 * 1024  # bytes of a channel from which on it is told at once
+COALESCE_DELAY = 0.1  # s; a late `Sent` is reported after this time, before any other fact
+MAX_LOW_PRIORITY_BYTES = 16 * 1024  # unreported bytes of a channel from which on `Sent` is reported at once
 BUG_EXIT = 70  # EX_SOFTWARE of sysexits.h: the core or the runtime has a bug
 
 Handler = Callable[[Any], None]
 
 
 class OpenChannel(Protocol):
-    """An open channel, as the pump commands it."""
+    """An open channel as the pump uses it."""
 
     ch: ChannelId
-    unreported: int  # bytes that have left for the kernel and that no `Sent` has told of yet
+    unreported: int  # bytes that the kernel has accepted and no `Sent` has reported
 
     def send(self, data: bytes) -> None:
-        """Write after what was sent before."""
+        """Write `data` after the bytes of earlier sends."""
 
     def close_write(self) -> None:
-        """Send a FIN after that."""
+        """Send a FIN after the bytes that are queued."""
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Close it and tell the core."""
+        """Close the channel and report `Closed` to the core."""
 
     def abandon(self) -> None:
-        """Close it and tell nobody."""
+        """Close the channel without a report."""
 
 
 class PumpHost(Protocol):
-    """What a pump asks of the host that it lives in."""
+    """The part of a host that a pump uses."""
 
     loop: Loop
     clock: Callable[[], Moment]
@@ -78,14 +78,14 @@ class PumpHost(Protocol):
         """Have the pumps' `tick` called by `when`, monotonic seconds."""
 
     def ready(self, pump: Pump) -> None:
-        """The core wants connections."""
+        """Start accepting: the core has issued `Ready`."""
 
     def exited(self, pump: Pump) -> None:
-        """The core has ended."""
+        """Close this pump's program: the core has exited."""
 
 
 class Pump:
-    """One core, its channels and its operations."""
+    """A core with its channels and operations."""
 
     def __init__(self, core: Core, owner: PumpHost, log: LogWriter) -> None:
         self.core = core
@@ -93,16 +93,16 @@ class Pump:
         self.loop = owner.loop
         self.log = log
         self.channels: dict[ChannelId, OpenChannel] = {}
-        self.operations: dict[OperationId, Callable[[], None]] = {}  # what gives each of them up
-        self.chores = Timers()  # the runtime's own: TLS handshakes, rest after descriptors ran out
+        self.operations: dict[OperationId, Callable[[], None]] = {}  # cancels each operation
+        self.chores = Timers()  # timers of the runtime: TLS handshakes, the pause after descriptors ran out
         self.outcome: Exit | None = None
-        self.mono = 0.0  # when the core was last given something, monotonic s
+        self.mono = 0.0  # when the core last received a fact, monotonic s
         self._facts: deque[Fact | None] = deque()
         self._busy = False
-        self._sent: list[OpenChannel] = []  # to be told of when nothing else is to be told
-        self._late: dict[OpenChannel, None] = {}  # to be told of some time
+        self._sent: list[OpenChannel] = []  # channels to report when no other fact waits
+        self._late: dict[OpenChannel, None] = {}  # low-priority channels, to report within `COALESCE_DELAY`
         self._late_since = 0.0
-        self._patient = False  # what leaves now may be told of late
+        self._patient = False  # bytes accepted now may be reported late
         self._now = owner.clock()
         self._accepted = ChannelId(0)
         self._handlers: dict[type, Handler] = {
@@ -117,13 +117,13 @@ class Pump:
         }
 
     def serve(self, handlers: Mapping[type, Handler]) -> None:
-        """Let a service carry out these types of command."""
+        """Register the handlers of a service by type of command."""
         self._handlers.update(handlers)
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def feed(self, fact: Fact | None) -> None:
-        """Give the core a fact and carry out what it orders, until it orders nothing more."""
+        """Give the core a fact and perform its commands, until it returns none."""
         if self.outcome is not None:
             return
         if self._busy:
@@ -131,10 +131,11 @@ class Pump:
             return
         self._busy = True
         try:
-            now = self.owner.clock()  # one instant for what happens without a wait in between
+            now = self.owner.clock()  # one instant for everything that happens without a wait in between
             if self._late and now.mono - self._late_since >= COALESCE_DELAY:
                 self._facts += [self._report(channel) for channel in [*self._late]]
-                self._carry_out(self._facts.popleft(), self._now)  # they had left by then: no timer is to be due before
+                # at the earlier instant: these bytes left then, so no timer may fire first
+                self._carry_out(self._facts.popleft(), self._now)
             self._now, self.mono = now, now.mono
             self._carry_out(fact, now)
         except Exception as error:  # noqa: BLE001, RUF100 - the core catches its own: a bug, so end loudly
@@ -143,18 +144,18 @@ class Pump:
         finally:
             self._busy = False
         when = self.core.next_deadline()
-        if when is not None and when < self.owner.armed:  # as it is for each chore: whoever sets one sees to that
+        if when is not None and when < self.owner.armed:  # The code that sets a chore arms the loop itself.
             self.owner.arm(when)
 
     def next_deadline(self) -> float | None:
-        """When `tick` is due (monotonic seconds): the core's deadline, or an earlier chore of the runtime."""
+        """Return when `tick` is due (monotonic s): the core's deadline or an earlier chore; None after the exit."""
         if self.outcome is not None:
             return None
         when, chore = self.core.next_deadline(), self.chores.first
         return when if chore == inf or (when is not None and when <= chore) else chore
 
     def tick(self, mono: float) -> None:
-        """Time has passed: do the chores that are due, and tell the core if it asked to be told."""
+        """Run the chores that are due, and call the core if its deadline has passed."""
         while (timer := self.chores.pop_due(mono)) is not None:
             timer.fire()
         if self.outcome is not None:
@@ -167,13 +168,13 @@ class Pump:
             self.owner.arm(when)
 
     def chore_added(self) -> None:
-        """A chore was set outside of `feed`: see that the loop wakes for it."""
+        """Arm the loop for a chore that was set outside of `feed`."""
         chore = self.chores.next()
         if chore is not None:
             self.owner.arm(chore)
 
     def sent(self, channel: OpenChannel, n: int) -> None:
-        """`n` bytes of a channel have left; told to the core once per drain, or later if that will do."""
+        """Count `n` bytes that the kernel accepted, and report them: once per drain, or later if low priority."""
         channel.unreported += n
         if self._patient and channel.unreported < MAX_LOW_PRIORITY_BYTES:
             if not self._late:
@@ -185,7 +186,7 @@ class Pump:
             self._sent.append(channel)
 
     def closed(self, channel: OpenChannel, reason: str, exit_status: int | None = None) -> None:
-        """A channel is gone: its last facts. `exit_status` is that of the child behind it."""
+        """Report the last facts of a closed channel. `exit_status` is that of its child process, if any."""
         if self.channels.pop(channel.ch, None) is None:
             return
         if channel.unreported:
@@ -193,32 +194,32 @@ class Pump:
         self.feed(Closed(channel.ch, reason, exit_status))
 
     def next_accepted(self) -> ChannelId:
-        """A new number for a channel that a peer opened: even."""
+        """Return a new, even number for a channel that a peer opened."""
         self._accepted = ChannelId(self._accepted + 2)
         return self._accepted
 
     # --- operations ----------------------------------------------------------------------------------------------
 
     def begin(self, op: OperationId, give_up: Callable[[], None]) -> None:
-        """An operation is under way; `exit_with_error` stops the work when it is cancelled."""
+        """Register an operation in progress; `give_up` stops its work when it is cancelled."""
         if op in self.operations:
             raise ValueError(f"operation {op} is under way already")
         self.operations[op] = give_up
 
     def answer(self, op: OperationId, result: object) -> bool:
-        """Tell the result, unless the operation has had its answer: then False."""
+        """Report the result of an operation; return False if it was answered before."""
         if self.operations.pop(op, None) is None:
             return False
         self.feed(Done(op, result))
         return True
 
     def fail(self, op: OperationId, failure: Failure) -> None:
-        """Tell the failure, unless the operation has had its answer."""
+        """Report the failure of an operation, unless it was answered before."""
         if self.operations.pop(op, None) is not None:
             self.feed(Failed(op, failure))
 
     def refuse(self, op: OperationId, kind: FailureKind, detail: str) -> None:
-        """Answer an operation that cannot even begin."""
+        """Fail an operation that cannot begin."""
         self.feed(Failed(op, Failure(kind, detail)))
 
     def work(
@@ -231,10 +232,10 @@ class Pump:
         release: Callable[[Any], None] | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        """Do an operation on a thread.
+        """Perform an operation on a thread.
 
-        `keep` turns the thread's result into the answer; `release` undoes a result that comes too late to be told;
-        `after` runs on the loop's thread when the thread is done, whatever came of it.
+        `keep` turns the thread's result into the answer. `release` undoes a result that comes too late to be reported.
+        `after` runs on the loop's thread when the thread is done, even after a failure.
         """
 
         def done(result: object, error: BaseException | None) -> None:
@@ -260,7 +261,7 @@ class Pump:
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def abandon_all(self) -> None:
-        """Close what is left, telling nobody."""
+        """Cancel the open operations and close the channels without a report."""
         for give_up in list(self.operations.values()):
             give_up()
         self.operations.clear()
@@ -274,9 +275,9 @@ class Pump:
         facts, sent, handle, channels = self._facts, self._sent, self.core.handle, self.channels
         while self.outcome is None:
             for command in handle(fact, now):
-                if type(command) is Send:  # as most are
+                if type(command) is Send:  # the usual case, handled without the table
                     channel = channels.get(command.ch)
-                    if channel is not None:  # else it is gone, and the core is about to hear of it
+                    if channel is not None:  # otherwise closed: `Closed` is queued for the core
                         self._patient = command.low_priority
                         channel.send(command.data)
                         self._patient = False
@@ -291,7 +292,7 @@ class Pump:
         facts.clear()
 
     def _report(self, channel: OpenChannel) -> Sent:
-        """What of a channel has left and was not told of."""
+        """Return `Sent` for the unreported bytes of a channel, and reset the count."""
         self._late.pop(channel, None)
         if channel in self._sent:
             self._sent.remove(channel)

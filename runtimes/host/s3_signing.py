@@ -1,4 +1,4 @@
-"""Requests to a store that is compatible with S3 are signed here, by a library, which reads the clock."""
+"""Signing of requests to an S3-compatible store, by a library that reads the clock itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["sign_s3_request"]
 
 
 def sign_s3_request(bucket: S3Bucket, method: str, url: str, digest: str) -> dict[str, str]:
-    """The fields that sign a request whose body has this SHA-256 (AWS Signature Version 4), `host` among them."""
+    """Return the header fields that sign a request whose body has this SHA-256 (AWS Signature Version 4).
+
+    `host` is among them. Raises `HostError` if the library is not installed.
+    """
     try:
         from aws_request_signer import AwsRequestSigner  # noqa: PLC0415, RUF100 - an extra
     except ImportError:

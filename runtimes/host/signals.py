@@ -1,7 +1,7 @@
-"""SIGINT, SIGTERM and SIGHUP, from before a loop begins until after it has ended.
+"""Handling of SIGINT, SIGTERM and SIGHUP, from before a loop begins until after it has ended.
 
-A loop that is interrupted while it begins or ends raises whatever it was about to say, or hangs; so Python's own
-handlers, which would interrupt it, come back when it is over.
+A loop that is interrupted while it begins or ends raises an unrelated error or hangs. Therefore Python's own handlers,
+which would interrupt it, are restored only after its end.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ STANDARD = (0, 1, 2)  # descriptors
 
 
 class Signals:
-    """A context, on the main thread: SIGINT and SIGTERM stop what the handle stops, the second one ends the process.
+    """A context for the main thread: the first SIGINT or SIGTERM stops the handle, the second ends the process.
 
-    SIGHUP is left as it was unless there is something to reload. Then it means that, except when it says what its
-    name says: that the terminal we were started from has gone.
+    SIGHUP is handled only if there is something to reload. It reloads, except when a terminal on a standard descriptor
+    has hung up: then it stops.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -37,7 +37,7 @@ class Signals:
         self._seen = False
 
     def __enter__(self) -> None:
-        """Take the signals over."""
+        """Install the handlers."""
         for signum in self.SIGNALS:
             self._before.append((signum, signal.signal(signum, self._on_signal)))
         if self._reloads:
@@ -46,19 +46,19 @@ class Signals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give them back."""
+        """Restore the earlier handlers."""
         for signum, handler in self._before:
             signal.signal(signum, handler)
         self._before.clear()
 
     def _on_hangup(self, signum: int, frame: FrameType | None) -> None:
-        gone = any(not os.isatty(fd) for fd in self._terminals)  # a terminal that has hung up is none any more
+        gone = any(not os.isatty(fd) for fd in self._terminals)  # a terminal that has hung up is no terminal any more
         (self._handle.stop if gone else self._handle.reload)()
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
         if self._seen:
             for call in self._handle.waker.last_words:
-                with suppress(Exception):  # nothing holds the process back
+                with suppress(Exception):  # an error here must not keep the process alive
                     call()
             self._die(128 + signum)  # the shell's convention for death by a signal
         self._seen = True

@@ -1,7 +1,7 @@
-"""Threads for work that blocks: bounded in number, started when needed, daemons so that none can hold up the exit.
+"""Threads for blocking work: limited in number, started when needed, daemons so that none delays the exit.
 
-The standard executor joins its threads at interpreter exit, so a name look-up that hangs would hang the process.
-The queue itself has no limit: a core bounds how many operations it has under way.
+The standard executor joins its threads at interpreter exit, so a name look-up that hangs would hang the process. The
+queue itself has no limit: a core limits how many operations it has in progress.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DoneCallback = Callable[[Any, BaseException | None], None]
 
 
 class ThreadCall:
-    """One call for a thread, and whom to tell on the loop's thread."""
+    """A call for a thread, and the callback that gets its outcome on the loop's thread."""
 
     __slots__ = ("_done", "_error", "_result", "_withdrawn", "work")
 
@@ -31,38 +31,38 @@ class ThreadCall:
         self._withdrawn = False
 
     def withdraw(self) -> None:
-        """Do not begin, if it has not begun; `done` is called all the same."""
+        """Skip the call if it has not begun; `done` is called all the same."""
         self._withdrawn = True
 
     def begin(self) -> bool:
-        """Whether the work is to be done."""
+        """Report whether the work is to be done."""
         if self._withdrawn:
             self._error = InterruptedError("withdrawn")
         return not self._withdrawn
 
     def run(self) -> None:
-        """Do the work, on a worker."""
+        """Do the work, on a worker thread."""
         if not self.begin():
             return
         try:
             self._result = self.work()
-        except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive whatever the work raises
+        except BaseException as error:  # noqa: BLE001, RUF100 - a worker must survive any exception
             self._error = error
 
     def set_result(self, result: object) -> None:
-        """It was done together with others; an exception: it was not."""
+        """Set the result of a call that was done together with others; an exception is its failure."""
         if isinstance(result, BaseException):
             self._error = result
         else:
             self._result = result
 
     def finish(self) -> None:
-        """Tell the outcome, on the loop's thread."""
+        """Call `done` with the outcome, on the loop's thread."""
         self._done(self._result, self._error)
 
 
 class ThreadPool:
-    """Up to `limit` threads; with a limit of one, the work is done in the order it came."""
+    """Up to `limit` threads; with a limit of one, calls run in the order of submission."""
 
     def __init__(self, name: str, limit: int, post: Callable[[Callable[[], None]], None]) -> None:
         self._name = name
@@ -85,13 +85,13 @@ class ThreadPool:
             self._start_thread()
         if self._threads:
             self._queue.put(job)
-        else:  # the host has no thread left for us
+        else:  # the host can start no thread
             job.set_result(RuntimeError("no thread"))
             self._post(job.finish)
         return job
 
     def close(self, patience: float) -> None:
-        """Finish what is queued and end the threads, waiting at most `patience` seconds for them."""
+        """Finish the queued calls and end the threads, waiting at most `patience` seconds for them."""
         for _ in self._threads:
             self._queue.put(None)
         deadline = time.monotonic() + patience
@@ -101,7 +101,7 @@ class ThreadPool:
     def _start_thread(self) -> None:
         name = f"{self._name}-{len(self._threads)}"
         thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        with contextlib.suppress(RuntimeError):  # the host is out of threads: those there are go on
+        with contextlib.suppress(RuntimeError):  # the host is out of threads: the existing ones continue
             thread.start()
             self._threads.append(thread)
 
@@ -111,15 +111,15 @@ class ThreadPool:
                 self._post(done.finish)
 
     def _carry_out(self, job: ThreadCall) -> Sequence[ThreadCall]:
-        """Do a job, on a worker, and others with it; which were done."""
+        """Run a call on a worker, possibly together with others; return all that are done."""
         job.run()
         return (job,)
 
     def _waiting(self, most: int) -> Iterator[ThreadCall]:
-        """Take up to so many jobs that wait already."""
+        """Yield up to `most` calls that are queued already."""
         with contextlib.suppress(Empty):
             for _ in range(most):
                 if (job := self._queue.get_nowait()) is None:
-                    self._queue.put(None)  # the end, which is for `_serve`
+                    self._queue.put(None)  # the end mark, which `_serve` needs
                     return
                 yield job

@@ -1,1 +1,1 @@
-"""The event loops: asyncio, uvloop, Trio, Curio, our own."""
+"""The event loops: asyncio, uvloop, Trio, Curio and the package's own."""

@@ -1,7 +1,7 @@
-"""asyncio and uvloop, by way of anyio.
+"""asyncio and uvloop through anyio.
 
-asyncio waits in a selector that it is given, and there `SharedLoop` does what is ours. uvloop calls back when a file
-descriptor is ready: that is `CallbackLoop`.
+asyncio waits in a selector given to it, in which `SharedLoop` does this package's work. uvloop calls back when a
+descriptor is ready, which is the `CallbackLoop`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ts = TypeVarTuple("Ts")
 
 
 def run_asyncio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
+    """Implement `runtimes.run.Runtime` on asyncio."""
     selector = SharedSelector()
 
     def make(tasks: anyio.abc.TaskGroup) -> SharedLoop:
@@ -40,7 +40,7 @@ def run_asyncio(programs: Sequence[Program], *, handle: HostHandle, grace: float
 
 
 def run_uvloop(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
+    """Implement `runtimes.run.Runtime` on uvloop."""
     options = {"use_uvloop": True}
     return anyio.run(_main, programs, CallbackLoop, handle, grace, signals, backend="asyncio", backend_options=options)
 
@@ -67,7 +67,7 @@ async def _main(
 
 
 class NotifyingLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop that has something to do as soon as it is asked for something while it waits."""
+    """An asyncio loop that marks its selector when a callback is scheduled, so that a wait in the selector ends."""
 
     def __init__(self, selector: SharedSelector) -> None:
         self._waits_in = selector
@@ -76,20 +76,20 @@ class NotifyingLoop(asyncio.SelectorEventLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """See `asyncio`."""
+        """Implement `asyncio.AbstractEventLoop.call_soon`."""
         self._waits_in.asked = True
         return super().call_soon(callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """See `asyncio`."""
+        """Implement `asyncio.AbstractEventLoop.call_at`."""
         self._waits_in.asked = True
         return super().call_at(when, callback, *args, context=context)
 
 
 class CallbackLoop:
-    """The orders of `runtimes.loops.loop.Loop` on a running loop of uvloop."""
+    """Implementation of `runtimes.loops.loop.Loop` on a running loop of uvloop."""
 
     host: Host
     tells_once = True
@@ -102,7 +102,7 @@ class CallbackLoop:
         self._timer: asyncio.TimerHandle | None = None
 
     async def serve(self) -> None:
-        """Wait until `finish`; raises what escaped from a callback, which is a bug."""
+        """Wait until `finish`; raise an exception that escaped from a callback, which is a bug."""
         await self._finished.wait()
         if self._timer is not None:
             self._timer.cancel()
@@ -110,54 +110,54 @@ class CallbackLoop:
             raise self._bug
 
     def end(self) -> None:
-        """Nothing is to be disposed of."""
+        """Do nothing: this loop owns no resources."""
 
     def watch_read(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.watch_read`."""
         if not source.want_read:
             source.want_read = True
             self._loop.add_reader(source.sock.fileno(), source.on_readable)
 
     def unwatch_read(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.unwatch_read`."""
         if source.want_read:
             source.want_read = False
             self._loop.remove_reader(source.sock.fileno())
 
     def watch_write(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.watch_write`."""
         if not source.want_write:
             source.want_write = True
             self._loop.add_writer(source.sock.fileno(), source.on_writable)
 
     def unwatch_write(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.unwatch_write`."""
         if source.want_write:
             source.want_write = False
             self._loop.remove_writer(source.sock.fileno())
 
     def call_soon(self, source: Source) -> None:
-        """See `Loop`. To have the kernel asked would be two orders to it, and it says yes nearly always."""
+        """Implement `Loop.call_soon` without polling: a socket is nearly always writable, a poll costs two calls."""
         self._loop.call_soon(self._write, source)
 
     def close(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.close`."""
         self.unwatch_read(source)
         self.unwatch_write(source)
         source.sock.close()
 
     def set_wake_time(self, when: float) -> None:
-        """See `Loop`."""
+        """Implement `Loop.set_wake_time`."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(max(0.0, when - time.monotonic()), self.host.on_timer)
 
     def finish(self) -> None:
-        """See `Loop`."""
+        """Implement `Loop.finish`."""
         self._finished.set()
 
     def _write(self, source: Source) -> None:
-        if source.sock.fileno() >= 0:  # nobody has closed it meanwhile
+        if source.sock.fileno() >= 0:  # not closed since
             source.on_writable()
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

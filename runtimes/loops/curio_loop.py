@@ -1,4 +1,4 @@
-"""curio, which waits in a selector that it is given: there `SharedLoop` does what is ours (decision 172)."""
+"""curio, which waits in a selector given to it, in which `SharedLoop` does this package's work (decision 172)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["run"]
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
+    """Implement `runtimes.run.Runtime` on curio."""
     selector = SharedSelector()
     outcomes: tuple[Exit, ...] = curio.run(_main, selector, programs, handle, grace, signals, selector=selector)
     return outcomes

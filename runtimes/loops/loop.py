@@ -1,7 +1,8 @@
-"""What differs between event loops: eight synchronous orders, and a descriptor with what to do when it is ready.
+"""Interface of the event loops: eight synchronous methods, and descriptors with callbacks.
 
-Everything else in this package is the same code on every loop. An adapter calls `on_readable` and `on_writable` of the
-sources it watches, `on_timer` of the host, and nothing more: no deadline, no protocol rule, no retry of its own.
+All other code of this package is the same on every loop. An adapter calls `on_readable` and `on_writable` of the
+sources that it watches, `on_timer` of the host, and nothing more. It has no deadline, protocol rule or retry of its
+own.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ __all__ = ["Descriptor", "Loop", "OneWaySource", "Pollable", "Source"]
 
 
 class Pollable(Protocol):
-    """What a loop can wait for: a socket, or a `Descriptor`."""
+    """An object that a loop can wait for: a socket, or a `Descriptor`."""
 
     def fileno(self) -> int:
-        """The descriptor; -1 when it is closed."""
+        """Return the descriptor; -1 when closed."""
 
     def close(self) -> None:
-        """Close it; fine when it is closed."""
+        """Close the descriptor; does nothing when closed."""
 
 
 class Descriptor:
-    """A file descriptor (a pipe, a terminal, a pidfd) in the manner of a socket; -1 is a closed one."""
+    """A file descriptor (a pipe, a terminal, a pidfd) with the methods of a socket; -1 when closed."""
 
     __slots__ = ("_fd",)
 
@@ -32,20 +33,20 @@ class Descriptor:
         self._fd = fd
 
     def fileno(self) -> int:
-        """See `Pollable`."""
+        """Implement `Pollable.fileno`."""
         return self._fd
 
     def close(self) -> None:
-        """See `Pollable`."""
+        """Implement `Pollable.close`."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
 
 
 class Source:
-    """A non-blocking descriptor and what to do when it is ready.
+    """A non-blocking descriptor and its callbacks.
 
-    The `want_*` flags say what is watched now; they and the `*_task` slots are the adapter's to write.
+    The `want_*` flags state what is watched now. Only the adapter writes the flags and the `*_task` slots.
     """
 
     __slots__ = ("closing", "read_task", "sock", "want_read", "want_write", "write_task")
@@ -59,14 +60,14 @@ class Source:
         self.closing = False
 
     def on_readable(self) -> None:
-        """Data, a connection or an end is there to be read."""
+        """Read data, accept a connection or handle the end of input: the descriptor is readable."""
 
     def on_writable(self) -> None:
-        """The kernel takes bytes again, or a connection attempt has ended."""
+        """Write, or finish a connection attempt: the descriptor is writable."""
 
 
 class OneWaySource(Source):
-    """A descriptor of one direction, of which `ready` is told whenever it is."""
+    """A descriptor of one direction; `ready` is called whenever it is readable or writable."""
 
     __slots__ = ("_ready",)
 
@@ -75,39 +76,41 @@ class OneWaySource(Source):
         self._ready = ready
 
     def on_readable(self) -> None:
-        """See `Source`."""
+        """Implement `Source.on_readable`."""
         self._ready()
 
     on_writable = on_readable
 
 
 class Loop(Protocol):
-    """The orders of the synchronous part; all may be given from inside a callback, and all are idempotent."""
+    """The methods that the synchronous part calls. All may be called inside a callback, and all are idempotent."""
 
     tells_once: bool
-    """A reset that comes while data is unread is told together with that data and not again: read on until there is
-    nothing more. libuv is like that, and so uvloop."""
+    """Whether a reset that arrives while data is unread is reported only once, together with that data.
+
+    Then the channel must read on until there is nothing more. libuv, and therefore uvloop, behaves like this.
+    """
 
     def watch_read(self, source: Source) -> None:
-        """Call `source.on_readable()` whenever it is readable, until `unwatch_read`."""
+        """Call `source.on_readable()` whenever the source is readable, until `unwatch_read`."""
 
     def unwatch_read(self, source: Source) -> None:
         """Stop calling `source.on_readable()`."""
 
     def watch_write(self, source: Source) -> None:
-        """Call `source.on_writable()` whenever it is writable, until `unwatch_write`."""
+        """Call `source.on_writable()` whenever the source is writable, until `unwatch_write`."""
 
     def unwatch_write(self, source: Source) -> None:
         """Stop calling `source.on_writable()`."""
 
     def call_soon(self, source: Source) -> None:
-        """Call `source.on_writable()` once the loop has done what is ready now; it may be watched for that."""
+        """Call `source.on_writable()` after the callbacks that are ready now; the loop may poll for it instead."""
 
     def close(self, source: Source) -> None:
-        """Watch it no more and close its descriptor."""
+        """Stop watching the source and close its descriptor."""
 
     def set_wake_time(self, when: float) -> None:
-        """Call the host's `on_timer()` at `when` (monotonic seconds), in place of the time ordered before."""
+        """Call the host's `on_timer()` at `when` (monotonic seconds), replacing the earlier time."""
 
     def finish(self) -> None:
-        """Leave the loop: every core has exited."""
+        """End the loop: every core has exited."""

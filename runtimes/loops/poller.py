@@ -1,6 +1,6 @@
-"""Waiting for descriptors: epoll as it is, and the standard library's selector where there is none.
+"""Polling of descriptors: `select.epoll`, or the standard library's selector on systems without epoll.
 
-What that selector does around epoll takes twice the processor time of the question itself, and each event pays for it.
+The selector's work around epoll takes twice the processor time of the poll itself, for each event.
 """
 
 from __future__ import annotations
@@ -12,66 +12,66 @@ from typing import Protocol
 
 __all__ = ["READ", "WRITE", "Poller", "SelectorPoller", "new_poller"]
 
-READ, WRITE = 1, 4  # EPOLLIN, EPOLLOUT; an error or a hang-up has neither, and is news for both
+READ, WRITE = 1, 4  # EPOLLIN, EPOLLOUT; an error or hang-up has neither bit and counts for both
 
 
 class Poller(Protocol):
-    """What `select.epoll` is."""
+    """The methods of `select.epoll` that are used here."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
-        """Watch a descriptor."""
+        """Start watching a descriptor."""
 
     def modify(self, fd: int, eventmask: int, /) -> None:
-        """Watch it for something else."""
+        """Change the events that are watched."""
 
     def unregister(self, fd: int, /) -> None:
-        """Watch it no more."""
+        """Stop watching a descriptor."""
 
     def poll(self, timeout: float | None = None, maxevents: int = -1) -> list[tuple[int, int]]:
-        """Wait that many seconds at most, and for ever without; which descriptors have what."""
+        """Wait at most `timeout` seconds (without limit if None); return descriptors with their events."""
 
     def fileno(self) -> int:
-        """A descriptor that is readable as soon as one of these has something."""
+        """Return a descriptor that is readable as soon as a watched one has an event."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the poller."""
 
 
 class SelectorPoller:
-    """The same by the standard library's selector."""
+    """Implementation of `Poller` with the standard library's selector."""
 
     def __init__(self) -> None:
         self._selector = DefaultSelector()
 
     def register(self, fd: int, eventmask: int, /) -> None:
-        """See `Poller`."""
+        """Implement `Poller.register`."""
         self._selector.register(fd, _events(eventmask))
 
     def modify(self, fd: int, eventmask: int, /) -> None:
-        """See `Poller`."""
+        """Implement `Poller.modify`."""
         self._selector.modify(fd, _events(eventmask))
 
     def unregister(self, fd: int, /) -> None:
-        """See `Poller`."""
+        """Implement `Poller.unregister`."""
         self._selector.unregister(fd)
 
     def poll(self, timeout: float | None = None, maxevents: int = -1) -> list[tuple[int, int]]:
-        """See `Poller`."""
+        """Implement `Poller.poll`."""
         ready = self._selector.select(timeout)
         return [(key.fd, _mask(events)) for key, events in ready]
 
     def fileno(self) -> int:
-        """See `Poller`."""
+        """Implement `Poller.fileno`."""
         number: int = getattr(self._selector, "fileno")()  # noqa: B009, RUF100 - kqueue's has one
         return number
 
     def close(self) -> None:
-        """See `Poller`."""
+        """Implement `Poller.close`."""
         self._selector.close()
 
 
 def new_poller() -> Poller:
-    """What this system has."""
+    """Return the best poller of this system."""
     return select.epoll() if sys.platform == "linux" else SelectorPoller()
 
 

@@ -1,4 +1,4 @@
-"""Our own loop, in the place where another one waits: in the selector that it is given."""
+"""A loop that runs inside the selector of another loop, while that one waits."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["SharedSelector", "SharedLoop"]
 
 
 class EventLike(Protocol):
-    """An event of the other loop."""
+    """An event of the outer loop."""
 
     def set(self) -> object:
-        """It has happened."""
+        """Set the event."""
 
     async def wait(self) -> object:
-        """Until it has."""
+        """Wait until the event is set."""
 
 
 class SharedSelector(DefaultSelector):
-    """What another loop waits in: there `ours` does what is ours, until the other has something to do."""
+    """Selector of the outer loop; a wait in it runs the loop `ours` until the outer loop has work."""
 
     ours: SharedLoop | None = None
-    asked = False  # it has
+    asked = False  # the outer loop has work
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        """What is theirs; see `selectors`."""
+        """Implement `selectors.BaseSelector.select`: run `ours`, then return the outer loop's ready descriptors."""
         if self.ours is None:
             return super().select(timeout)
         self.asked = timeout is not None
@@ -37,9 +37,9 @@ class SharedSelector(DefaultSelector):
 
 
 class SharedLoop(ThreadsLoop):
-    """What `ThreadsLoop` is, while another loop waits, whose own selector is one more source of ours.
+    """A `ThreadsLoop` that runs while the outer loop waits; the outer loop's selector is one of its sources.
 
-    `over` is an event of that loop, which may be set outside of its tasks.
+    `over` is an event of the outer loop that may be set outside of its tasks.
     """
 
     def __init__(self, theirs: SharedSelector, over: EventLike) -> None:
@@ -51,39 +51,39 @@ class SharedLoop(ThreadsLoop):
         theirs.ours = self
 
     async def serve(self) -> None:
-        """Until `finish`; raises what escaped from a callback, which is a bug."""
+        """Wait until `finish`; raise an exception that escaped from a callback, which is a bug."""
         await self._over.wait()
         if self._bug is not None:
             raise self._bug
 
     def end(self) -> None:
-        """Dispose of what is ours."""
+        """Detach from the outer selector and close the poller."""
         self._theirs.ours = None
         super().end()
 
     def finish(self) -> None:
-        """See `Loop`."""
+        """Implement `Loop.finish`."""
         super().finish()
         self._over.set()
 
     def wait(self, longest: float | None) -> None:
-        """Do what is ours for that many seconds at most, until the other loop has something to do."""
+        """Run this loop until the outer one has work, for at most `longest` seconds (no limit if None)."""
         theirs = self._theirs
         try:
             self.run_once(0.0 if self._soon else longest)
             while not theirs.asked:
                 self.run_once()
-        except Exception as error:  # noqa: BLE001, RUF100 - kept for `serve` to raise
+        except Exception as error:  # noqa: BLE001, RUF100 - raised by `serve`
             self._bug = error
             self._over.set()
 
 
 class _OuterSelectorSource(Source):
-    """Their selector in ours."""
+    """The outer loop's selector as a source of this loop."""
 
     sock: SharedSelector
     __slots__ = ()
 
     def on_readable(self) -> None:
-        """One of their own descriptors is ready."""
+        """Mark that a descriptor of the outer loop is ready."""
         self.sock.asked = True

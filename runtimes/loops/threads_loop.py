@@ -1,4 +1,4 @@
-"""threads: epoll for sockets, or what there is in its place, and the host's worker threads for the rest.
+"""A loop of the package's own: epoll (or the system's selector) for sockets, worker threads for blocking work.
 
 It is also the pattern for other event loops (docs/howto/run-on-your-own-loop.md); it needs only the core's packages.
 """
@@ -17,11 +17,11 @@ from svc_proto.commands import Exit
 
 __all__ = ["ThreadsLoop", "run"]
 
-MAX_EVENTS = 64  # descriptors that one question of the kernel tells of
+MAX_EVENTS = 64  # most descriptors that one poll returns
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
+    """Implement `runtimes.run.Runtime` on this loop."""
     loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     try:
@@ -34,7 +34,7 @@ def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signal
 
 
 class ThreadsLoop:
-    """The orders of `runtimes.loops.loop.Loop`: what is watched, one time to wake, and whether it is over."""
+    """Implementation of `Loop`: the watched sources, one time to wake, and whether it has finished."""
 
     host: Host
     tells_once = False
@@ -42,19 +42,19 @@ class ThreadsLoop:
     def __init__(self) -> None:
         self.polling = new_poller()
         self.finished = False
-        self._sources: dict[int, Source] = {}  # what is watched, by descriptor
-        self._gone: set[int] = set()  # what is not watched any more, since the kernel was last asked
+        self._sources: dict[int, Source] = {}  # watched sources by descriptor
+        self._gone: set[int] = set()  # descriptors unwatched since the last poll
         self._wake = math.inf
         self._soon: list[Source] = []
 
     def run(self) -> None:
-        """Wait and call, until `finish`."""
+        """Poll and call the callbacks, until `finish`."""
         self.run_once(0.0)
         while not self.finished:
             self.run_once()
 
     def run_once(self, longest: float | None = None) -> None:
-        """Wait until something is ready or due, that many seconds at most, then call for all of it."""
+        """Poll for at most `longest` seconds, then call the callbacks of all that is ready or due."""
         if self._wake < math.inf:
             left = self._wake - time.monotonic()
             if longest is None or left < longest:
@@ -62,9 +62,9 @@ class ThreadsLoop:
         sources, gone = self._sources, self._gone
         gone.clear()
         for fd, events in self.polling.poll(longest, MAX_EVENTS):
-            if (
-                fd in gone
-            ):  # since a callback before this one; its number may be another's by now, who is told next time
+            # Unwatched by an earlier callback. The number may belong to a new source by now, which the next poll
+            # reports.
+            if fd in gone:
                 continue
             source = sources[fd]
             if events & ~WRITE and source.want_read:
@@ -77,49 +77,49 @@ class ThreadsLoop:
         while self._soon:
             soon, self._soon = self._soon, []
             for source in soon:
-                if source.sock.fileno() >= 0:  # nobody has closed it meanwhile
+                if source.sock.fileno() >= 0:  # not closed since
                     source.on_writable()
 
     def end(self) -> None:
-        """Dispose of what it is made of."""
+        """Close the poller."""
         self.polling.close()
 
     def watch_read(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.watch_read`."""
         self._watch(source, read=True, write=source.want_write)
 
     def unwatch_read(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.unwatch_read`."""
         self._watch(source, read=False, write=source.want_write)
 
     def watch_write(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.watch_write`."""
         self._watch(source, read=source.want_read, write=True)
 
     def unwatch_write(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.unwatch_write`."""
         self._watch(source, read=source.want_read, write=False)
 
     def call_soon(self, source: Source) -> None:
-        """See `Loop`. The kernel, which says yes nearly always, is not asked."""
+        """Implement `Loop.call_soon` without a poll for writability, as a socket nearly always is."""
         self._soon.append(source)
 
     def close(self, source: Source) -> None:
-        """See `Loop`."""
+        """Implement `Loop.close`."""
         self._watch(source, read=False, write=False)
         source.sock.close()
 
     def set_wake_time(self, when: float) -> None:
-        """See `Loop`."""
+        """Implement `Loop.set_wake_time`."""
         self._wake = when
 
     def finish(self) -> None:
-        """See `Loop`."""
+        """Implement `Loop.finish`."""
         self.finished = True
 
     def _watch(self, source: Source, *, read: bool, write: bool) -> None:
         if source.want_read is read and source.want_write is write:
-            return  # each joined write asks for what is so already
+            return  # each joined write requests the present state again
         before = source.want_read or source.want_write
         source.want_read, source.want_write = read, write
         events, fd = READ * read | WRITE * write, source.sock.fileno()

@@ -1,4 +1,4 @@
-"""trio: a guest of our own loop, which has its turns whenever it has something to do (decision 172)."""
+"""trio in guest mode on the package's own loop, which runs it whenever it has work (decision 172)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["run"]
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """See `runtimes.run.Runtime`."""
+    """Implement `runtimes.run.Runtime` with trio as the guest."""
     loop = ThreadsLoop()
     loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     over, ended = trio.Event(), list["Outcome[None]"]()

@@ -1,4 +1,4 @@
-"""The door into the loop from threads and signal handlers: a queue of calls and a socket pair to tell of them."""
+"""Calls into the loop from threads and signal handlers: a queue of calls and a socket pair that wakes the loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Call = Callable[[], object]
 
 
 class Waker(Source):
-    """Calls posted from anywhere, made on the loop's thread in the order of posting."""
+    """Calls posted from any thread, made on the loop's thread in the order of posting."""
 
     sock: socket.socket
     __slots__ = ("_calls", "_is_wakeup_fd", "_poked", "last_words", "poke_sock")
@@ -28,17 +28,17 @@ class Waker(Source):
         self._calls: deque[Call] = deque()
         self._poked = False
         self._is_wakeup_fd = False
-        self.last_words: list[Call] = []  # made before a second signal ends the process: they must be short
+        self.last_words: list[Call] = []  # made before a second signal ends the process; they must be short
 
     def post(self, call: Call) -> None:
-        """Have `call` made on the loop's thread, soon. Safe in threads and in signal handlers."""
+        """Schedule `call` on the loop's thread. Safe in threads and in signal handlers."""
         self._calls.append(call)
         if not self._poked:  # cleared before the queue is emptied, so no call is left behind
             self._poked = True
             try:
                 self.poke_sock.send(b"\0")
             except OSError:
-                return  # full: it wakes anyway; closed: nobody is left to call
+                return  # full: the loop wakes anyway; closed: the loop has ended
 
     def on_readable(self) -> None:
         """Make the calls that were posted."""
@@ -58,7 +58,7 @@ class Waker(Source):
         """Have signals wake the loop, which runs on this, the main thread.
 
         Python runs signal handlers on the main thread between two instructions, so a loop that sleeps in the kernel
-        must be woken for a signal that another thread took. uvloop and trio see to that themselves.
+        must be woken for a signal that another thread took. uvloop and trio do that themselves.
         """
         previous = signal.set_wakeup_fd(self.poke_sock.fileno(), warn_on_full_buffer=False)
         self._is_wakeup_fd = previous == -1
@@ -66,19 +66,19 @@ class Waker(Source):
             signal.set_wakeup_fd(previous)  # the loop has its own
 
     def unwatch_signals(self) -> None:
-        """Have signals wake this loop no more."""
+        """Stop waking this loop for signals."""
         if self._is_wakeup_fd:
             signal.set_wakeup_fd(-1)
             self._is_wakeup_fd = False
 
     def dispose(self) -> None:
-        """Close both ends; the loop has let go of the source."""
+        """Close both ends; the loop does not watch the source any more."""
         self.sock.close()
         self.poke_sock.close()
 
 
 class HostHandle:
-    """Stops a running host from another thread, or has it reload; make one, give it to `run`, keep it."""
+    """Handle that stops or reloads a running host from another thread: create one and pass it to `run`."""
 
     def __init__(self) -> None:
         self.waker = Waker()
@@ -86,11 +86,11 @@ class HostHandle:
         self.on_reload: Call | None = None
 
     def stop(self, grace: float | None = None) -> None:
-        """Ask every core to finish within `grace` seconds (the host's own when None). Safe from any thread."""
+        """Give `Stopping` to every core, with `grace` s to finish (None: the host's own). Safe from any thread."""
         self.waker.post(lambda: self._stop(grace))
 
     def reload(self) -> None:
-        """Have every core read its certificates again, as SIGHUP does. Safe from any thread."""
+        """Have every core reload its certificates, as SIGHUP does. Safe from any thread."""
         self.waker.post(lambda: self.on_reload() if self.on_reload is not None else None)
 
     def _stop(self, grace: float | None) -> None:

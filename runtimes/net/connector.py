@@ -1,8 +1,8 @@
-"""Opening channels: resolve the name on a thread, try its addresses, shake hands over TLS if asked.
+"""Outgoing connections: name resolution on a thread, attempts at each address, TLS handshake if ordered.
 
-A second address is tried when the first has failed, or has not answered for a moment (RFC 8305 section 5); the first
-connection that stands wins. How long all of it may take is the core's to say, by `Cancel`. A host that begins with a
-slash is the path of a Unix socket on this host; its port says nothing.
+A second address is tried when the first has failed or has not answered within `ATTEMPT_DELAY` (RFC 8305 section 5). The
+first established connection is used. The core limits the total time, by `Cancel`. A host that begins with a slash is
+the path of a Unix socket; its port is ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from svc_proto.facts import Address, Failure, FailureKind
 
 __all__ = ["ConnectService", "Resolver"]
 
-ATTEMPT_DELAY = 0.25  # s, RFC 8305 section 8: from one attempt to the next beside it
+ATTEMPT_DELAY = 0.25  # s between the starts of two parallel attempts, RFC 8305 section 8
 
 Found = list[tuple[Any, ...]]
-Resolver = Callable[[str, int], Found]  # as `socket.getaddrinfo` answers
+Resolver = Callable[[str, int], Found]  # same results as `socket.getaddrinfo`
 
 
 def resolve_host(host: str, port: int) -> Found:
-    """The addresses of a name, best first. Blocks."""
+    """Return the addresses of a name, best first. Blocks."""
     return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
@@ -68,7 +68,7 @@ class ConnectService:
             connecting.found([(socket.AF_UNIX, socket.SOCK_STREAM, 0, "", host)], None)
             return
         if ":" in host or host.replace(".", "").isdigit():
-            try:  # an address in figures needs no thread
+            try:  # a numeric address needs no thread
                 found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
             except (OSError, ValueError):
                 found = []
@@ -83,7 +83,7 @@ class ConnectService:
 
 
 class _Connecting:
-    """One `Connect` on its way."""
+    """State of one `Connect` in progress."""
 
     def __init__(self, pump: Pump, command: Connect, trust: Callable[[], ssl.SSLContext | PinnedTrust]) -> None:
         self._pump = pump
@@ -98,14 +98,14 @@ class _Connecting:
         self._over = False
 
     def give_up(self) -> None:
-        """Cancelled, or the process exits."""
+        """Stop, because the operation is cancelled or the process exits."""
         self._over = True
         self._drop_attempts()
         if self._shaking is not None:
             self._shaking.abandon()
 
     def found(self, addresses: Found | None, error: BaseException | None) -> None:
-        """The name has been resolved."""
+        """Start the attempts at the resolved addresses."""
         if self._over:
             return
         if error is not None:
@@ -114,7 +114,7 @@ class _Connecting:
         self._next()
 
     def _next(self) -> None:
-        """Start an attempt at the next address that can be tried at all."""
+        """Start an attempt at the next address for which a socket can be created."""
         while self._addresses and not self._over:
             family, kind, proto, _, address = self._addresses.popleft()
             try:
@@ -132,7 +132,7 @@ class _Connecting:
             self._fail(self._last)
 
     def ended(self, attempt: _Attempt, error: int) -> None:
-        """An attempt has come to its end; `error` is zero when it stands."""
+        """Handle the end of an attempt; `error` is zero when it is connected."""
         self._attempts.remove(attempt)
         if error:
             self._pump.loop.close(attempt)
@@ -174,7 +174,7 @@ class _Connecting:
         channel.open()
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
-        """The TLS handshake is done. A key that was pinned is compared before a byte of ours leaves."""
+        """Open the channel after the TLS handshake; a pinned key is compared before any byte is sent."""
         command, pins = self._command, self._pins
         if pins is not None and not pins.accepts(command.host, command.port, channel.peer_certificate()):
             channel.abandon()
@@ -183,7 +183,7 @@ class _Connecting:
         self._open(channel, alpn)
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:
-        """The TLS handshake has failed."""
+        """Fail the operation, because the TLS handshake has failed."""
         self._fail(failure)
 
     def _context(self, trust: ssl.SSLContext | PinnedTrust) -> ssl.SSLContext:
@@ -212,7 +212,7 @@ class _Connecting:
 
 
 class _Attempt(Source):
-    """One socket on its way to one address."""
+    """A socket that connects to one address."""
 
     sock: socket.socket
     __slots__ = ("_connecting",)
@@ -222,7 +222,7 @@ class _Attempt(Source):
         self._connecting = connecting
 
     def begin(self, pump: Pump, address: tuple[Any, ...]) -> None:
-        """Begin to connect to this address."""
+        """Start connecting to this address."""
         self.sock.setblocking(False)
         try:
             error = self.sock.connect_ex(address)
@@ -234,5 +234,5 @@ class _Attempt(Source):
             self._connecting.ended(self, error)
 
     def on_writable(self) -> None:
-        """The attempt has ended, well or not."""
+        """Report the end of the attempt, successful or not."""
         self._connecting.ended(self, self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))

@@ -1,4 +1,4 @@
-"""A stretch of an open file on its way to a socket, read or sent by a worker so that a slow disk stops nobody."""
+"""A range of an open file that is sent to a socket by a worker, so that a slow disk does not block the loop."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from svc_proto.facts import Failure, FailureKind, OperationId
 
 __all__ = ["FileBody"]
 
-STEP = 1024 * 1024  # bytes given to one call of sendfile
-CHUNK_SIZE = 256 * 1024  # bytes read at once where the kernel cannot send the file itself (TLS)
+STEP = 1024 * 1024  # most bytes of one call of sendfile
+CHUNK_SIZE = 256 * 1024  # bytes of one read where the kernel cannot send the file itself (TLS)
 
 StepCallback = Callable[[int, BaseException | None], None]
 
 
 class FileBody:
-    """One `SendFile` operation. Holds the file's handle until it is over and no worker is at it."""
+    """State of one `SendFile` operation. Keeps the file's handle open until it is over and no worker uses it."""
 
     def __init__(
         self, pump: Pump, workers: ThreadPool, op: OperationId, source: OpenHandle, offset: int, n: int
@@ -34,39 +34,40 @@ class FileBody:
         self._total = n
         self.left = n
         self.over = False
-        self.chunk = b""  # what `step_read` brought
+        self.chunk = b""  # result of `step_read`
         source.acquire()
 
     def advance(self, n: int) -> None:
-        """`n` bytes are on their way."""
+        """Count `n` bytes as sent."""
         self._offset += n
         self.left -= n
 
     def answer(self) -> None:
-        """The last byte has left."""
+        """Answer the operation: the last byte was sent."""
         self.finish()
         self._pump.answer(self._op, self._total)
 
     def fail(self, error: BaseException) -> None:
-        """The file or the socket failed."""
+        """Fail the operation with an error of the file or socket."""
         self.finish()
         self._pump.fail(self._op, failure_of(error))
 
     def fail_closed(self) -> None:
-        """The channel is gone."""
+        """Fail the operation, because the channel has closed."""
         self.finish()
         self._pump.fail(self._op, Failure(FailureKind.CANCELLED, "the channel closed"))
 
     def finish(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         if not self.over:
             self.over = True
             self._source.release_use()
 
     def step_sendfile(self, sock: socket.socket, done: StepCallback) -> None:
-        """Have the kernel send the next part: `done(0, None)` when the socket takes no more now.
+        """Have the kernel send the next part; `done(0, None)` means that the socket takes no more now.
 
-        The worker uses a duplicate of the socket, so that closing the channel meanwhile cannot hand it another's.
+        The worker uses a duplicate of the socket. Otherwise, after the channel closes, its descriptor could belong to
+        another socket.
         """
         try:
             out = os.dup(sock.fileno())

@@ -1,4 +1,4 @@
-"""Bound sockets, made before any loop runs, and accepting from them."""
+"""Listening sockets, bound before any loop runs, and accepting from them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ __all__ = [
     "set_socket_options",
 ]
 
-BACKLOG = 2048  # connections the kernel keeps for us; it clips this to net.core.somaxconn
+BACKLOG = 2048  # connections queued in the kernel; Linux limits this to net.core.somaxconn
 MAX_PORT = 65535  # TCP
-MAX_ACCEPTS_PER_CALL = 64  # connections taken in one wake-up, so that a flood does not starve open channels
-UNSENT_LOW_WATER = 128 * 1024  # bytes that wait in the kernel before it takes more
+MAX_ACCEPTS_PER_CALL = 64  # connections accepted in one wake-up, so that a flood does not starve open channels
+UNSENT_LOW_WATER = 128 * 1024  # unsent bytes in the kernel above which a socket is not writable
 RETRY_DELAY = 0.1  # s without accepting after descriptors ran out
-LOG_INTERVAL = 60.0  # s for which one warning of that will do
+LOG_INTERVAL = 60.0  # s between two warnings about that
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _MAPPED = "::ffff:"
 
 
 class BindError(Exception):
-    """An address cannot be listened on; the text names it and why."""
+    """An address cannot be listened on; the text names the address and the reason."""
 
 
 @fast_frozen
 class Listener:
-    """A bound, listening socket and the TLS it speaks, if any; `ReloadTls` replaces that of a `ServerContext`."""
+    """A bound, listening socket and its TLS context, if any; `ReloadTls` replaces a `ServerContext`."""
 
     sock: socket.socket
     address: Address
@@ -58,7 +58,8 @@ def bind(
 ) -> Listener:
     """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`.
 
-    `shared`: beside other processes of ours. Without `listen` the address is only held for those.
+    With `shared`, other processes of the same service may listen on it too. Without `listen`, the address is only
+    reserved for them.
     """
     if not 0 <= port <= MAX_PORT:  # the resolver would take it modulo 65536
         raise BindError(f"cannot listen on {host}:{port}: no such port")
@@ -78,7 +79,7 @@ def bind(
 
 
 def adopt_listener(sock: socket.socket, *, tls: ssl.SSLContext | None = None) -> Listener:
-    """A socket that somebody else has bound and has listening. Raises `BindError` if it does not."""
+    """Return a listener for a TCP socket that listens already. Raises `BindError`, and closes the socket, otherwise."""
     try:
         if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) or sock.family not in (
             socket.AF_INET,
@@ -93,9 +94,10 @@ def adopt_listener(sock: socket.socket, *, tls: ssl.SSLContext | None = None) ->
 
 
 def set_socket_options(sock: socket.socket) -> None:
-    """Small writes leave at once, and the kernel takes large ones as the peer does, not megabytes ahead of it.
+    """Disable Nagle's algorithm, and limit unsent bytes in the kernel to `UNSENT_LOW_WATER`.
 
-    It takes nothing more for minutes, else, while somebody slow reads those megabytes, and that looks like no progress.
+    Otherwise the kernel buffers megabytes, then takes nothing for minutes while a slow peer reads them. That would look
+    like a lack of progress.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
@@ -103,7 +105,7 @@ def set_socket_options(sock: socket.socket) -> None:
 
 
 def plain_address(name: tuple[object, ...]) -> Address:
-    """A socket name as an address; an IPv4 peer on a dual-stack socket gets its IPv4 address back."""
+    """Return a socket name as an address; an IPv4-mapped IPv6 address becomes an IPv4 address."""
     host = str(name[0])
     if host.startswith(_MAPPED) and "." in host:
         host = host[len(_MAPPED) :]
@@ -128,7 +130,7 @@ def _bound(sock: socket.socket, address: tuple[Any, ...], *, shared: bool, liste
 
 
 class Acceptor(Source):
-    """Takes connections from one listener and gives them to a core."""
+    """Source that accepts connections of one listener and reports them to a core."""
 
     sock: socket.socket
     __slots__ = ("_closed", "_openings", "_pump", "_rest", "_warn_at", "tls")
@@ -136,19 +138,19 @@ class Acceptor(Source):
     def __init__(self, pump: Pump, listener: Listener) -> None:
         super().__init__(listener.sock)
         self._pump = pump
-        self.tls = listener.tls  # of connections that are accepted from now on
+        self.tls = listener.tls  # for connections accepted from now on
         self._closed = False
         self._openings: deque[_Handshake] = deque()
         self._rest = pump.chores.timer(self.start)
-        self._warn_at = 0.0  # not before that
+        self._warn_at = 0.0  # earliest time of the next warning, monotonic s
 
     def start(self) -> None:
-        """Accept from now on."""
+        """Start accepting."""
         if not self._closed:
             self._pump.loop.watch_read(self)
 
     def close(self) -> None:
-        """Accept no more: the port is free for others."""
+        """Stop accepting and free the port."""
         if self._closed:
             return
         self._closed = True
@@ -158,7 +160,7 @@ class Acceptor(Source):
         self._pump.loop.close(self)
 
     def abandon(self) -> None:
-        """Close, with the handshakes that are under way."""
+        """Close the listener and the handshakes in progress."""
         self.close()
         for opening in list(self._openings):
             opening.channel.abandon()
@@ -166,7 +168,7 @@ class Acceptor(Source):
         self._openings.clear()
 
     def on_readable(self) -> None:
-        """Take some of the connections that wait."""
+        """Accept some of the queued connections."""
         for _ in range(MAX_ACCEPTS_PER_CALL):
             if self._closed:
                 return
@@ -178,7 +180,7 @@ class Acceptor(Source):
                 if error.errno in _EXHAUSTED:
                     self._exhausted(error)
                     return
-                continue  # the peer left before it was let in
+                continue  # the peer closed before it was accepted
             self._admit(sock, peer)
 
     def _admit(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
@@ -204,7 +206,7 @@ class Acceptor(Source):
         channel.start()
 
     def on_handshake_done(self, opening: _Handshake) -> None:
-        """A handshake has ended."""
+        """Remove a handshake that has ended."""
         if opening in self._openings:
             self._openings.remove(opening)
 
@@ -212,7 +214,7 @@ class Acceptor(Source):
         pump = self._pump
         mono = pump.owner.clock().mono
         pump.loop.unwatch_read(self)
-        if mono >= self._warn_at:  # ten tries a second, for as long as it lasts
+        if mono >= self._warn_at:  # retried ten times a second while the shortage lasts
             self._warn_at = mono + LOG_INTERVAL
             pump.log.log(logging.WARNING, "accept.exhausted", why=short_reason(error))
         self._rest.set(mono + RETRY_DELAY)
@@ -220,7 +222,7 @@ class Acceptor(Source):
 
 
 class _Handshake:
-    """An accepted connection of which the core does not know yet."""
+    """An accepted connection that is not reported to the core yet."""
 
     def __init__(
         self,

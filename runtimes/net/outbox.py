@@ -1,4 +1,4 @@
-"""Bytes that a descriptor has not taken yet: in order, bounded, written as soon as it takes them."""
+"""Bytes that a descriptor has not taken yet: in order, limited, written as soon as the kernel takes them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 __all__ = ["OUTBOX_LIMIT", "Outbox"]
 
-OUTBOX_LIMIT = 64 * 1024 * 1024  # unsent bytes at which a channel is dropped: far above what a core lets pile up
+OUTBOX_LIMIT = 64 * 1024 * 1024  # unsent bytes above which a channel is closed: far more than a core lets accumulate
 
 
 class Outbox:
-    """`write` hands bytes to the kernel, tells how many it took, and may lead to `close` before it returns."""
+    """Queue of unsent bytes. `write` passes bytes to the kernel, returns how many it took, and may call `close`."""
 
     __slots__ = ("_closed", "_items", "_size", "_write")
 
@@ -22,11 +22,11 @@ class Outbox:
         self._closed = False
 
     def __bool__(self) -> bool:
-        """Whether something waits."""
+        """Report whether bytes are queued."""
         return bool(self._items)
 
     def send(self, data: bytes) -> bool:
-        """Write now unless something waits already, keep the rest. False: it would be over the limit."""
+        """Write `data` unless bytes are queued, and queue the rest. Return False if the queue exceeds the limit."""
         n = 0 if self._items else self._write(data)
         if self._closed or n == len(data):
             return True
@@ -37,7 +37,7 @@ class Outbox:
         return True
 
     def flush(self) -> bool:
-        """Write what waits, until the kernel has had enough. True: nothing is left, and it is open."""
+        """Write queued bytes until the kernel takes no more. Return True if all are written and the queue is open."""
         while self._items:
             item = self._items[0]
             n = self._write(item)
@@ -51,6 +51,6 @@ class Outbox:
         return not self._closed
 
     def close(self) -> None:
-        """Forget what waits, and keep nothing any more."""
+        """Discard the queued bytes."""
         self._closed = True
         self._items.clear()

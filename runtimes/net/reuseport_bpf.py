@@ -1,8 +1,8 @@
-"""Which of several processes that listen on one address gets a connection: the same one for each address it comes from.
+"""Steering of connections to one of several listening processes by source address, with SO_REUSEPORT.
 
-A client's connections belong together (a voice socket and its session, say), so they must not be spread at random.
-The kernel asks a small program (classic BPF) for the place of the listener in the order in which they began to listen.
-Where there is none at that place, since a process has died, it chooses by address and port as it would by itself.
+The connections of one client belong together (a voice socket and its session, for example), so all go to one process. A
+classic BPF program in the kernel computes the listener's index, in the order in which they began to listen. Where no
+listener has that index, because a process has died, the kernel chooses by address and port.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["attach_source_steering"]
 ATTACH = 51  # SO_ATTACH_REUSEPORT_CBPF, asm-generic/socket.h
 NETWORK = 0x1_0000_0000 - 0x10_0000  # SKF_NET_OFF, linux/filter.h: offsets from the network header
 IPV4_SOURCE, IPV6_SOURCE = NETWORK + 12, NETWORK + 8  # RFC 791 section 3.1, RFC 8200 section 3
-SPREAD = 0x9E37_79B1  # a prime near 2^32 / golden ratio: neighbours are spread, too
+SPREAD = 0x9E37_79B1  # a prime near 2^32 / golden ratio, which spreads neighbouring addresses
 BYTE, WORD, JUMP_IF, JUMP = 0x30, 0x20, 0x15, 0x05  # opcodes, linux/bpf_common.h: LD B ABS, LD W ABS, JEQ K, JA
 RIGHT, TIMES, MODULO, XOR, TO_X, ANSWER = 0x74, 0x24, 0x94, 0xAC, 0x07, 0x16  # RSH K, MUL K, MOD K, XOR X, TAX, RET A
 
 
 def attach_source_steering(sock: socket.socket, processes: int) -> bool:
-    """Have the connections to a shared, listening socket go by their source; False where the system cannot.
+    """Steer the connections to a shared listening socket by source; return False where the system cannot.
 
-    Of IPv6 the first half counts: the rest of it changes with the day (RFC 8981).
+    Only the first half of an IPv6 address is used: the rest changes daily (RFC 8981).
     """
     if sys.platform != "linux":
         return False

@@ -1,7 +1,7 @@
 """Standard input and output of this process as one channel, accepted from the address `stdio`.
 
-Pipes and terminals are waited for like sockets. What the kernel cannot wait for, a file or the null device, is never
-busy: it is read piece by piece between other work.
+Pipes and terminals are polled like sockets. Descriptors that the kernel cannot poll (a file, the null device) never
+block: they are read piece by piece between other work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread
 
 
 class StdioListener:
-    """In the manner of an acceptor, of one channel. The descriptors stay open, and as blocking as they were."""
+    """Acceptor of one channel. The descriptors stay open, and their blocking mode is restored."""
 
     def __init__(self, pump: Pump, post: Post, *, fds: tuple[int, int] = (0, 1)) -> None:
         self._pump = pump
@@ -33,7 +33,7 @@ class StdioListener:
         self._closed = False
 
     def start(self) -> None:
-        """Accept it."""
+        """Accept the channel."""
         if self._closed:
             return
         self._closed = True
@@ -44,11 +44,11 @@ class StdioListener:
         channel.start()
 
     def close(self) -> None:
-        """Accept nothing any more."""
+        """Stop accepting."""
         self._closed = True
 
     def abandon(self) -> None:
-        """Accept nothing any more; a channel that is there already is the pump's to drop."""
+        """Stop accepting; the pump closes the channel if it is open."""
         self.close()
 
 
@@ -69,7 +69,7 @@ class _StdioChannel:
         self._gone = False
 
     def start(self) -> None:
-        """Read, unless told otherwise."""
+        """Start reading, unless paused, ended or closed."""
         if self._paused or self._ended or self._gone:
             return
         if self._waitable:
@@ -79,33 +79,33 @@ class _StdioChannel:
             self._post(self._read_on)
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._paused = True
         self.pump.loop.unwatch_read(self._input)
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._paused = False
         self.start()
 
     def send(self, data: bytes) -> None:
-        """Write after what was sent before."""
+        """Write `data` after the bytes of earlier sends."""
         if not self._outbox.send(data):
             self.end(f"over {OUTBOX_LIMIT} unsent bytes")
         elif self._outbox:
             self.pump.loop.watch_write(self._output)
 
     def close_write(self) -> None:
-        """Standard output has no end but that of the process."""
+        """Do nothing: standard output ends only with the process."""
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Let go of both and tell the core."""
+        """Close both descriptors and report `Closed` to the core."""
         if not self._gone:
             self.abandon()
             self.pump.closed(self, reason)
 
     def abandon(self) -> None:
-        """Let go of both and tell nobody."""
+        """Close both descriptors without a report."""
         if self._gone:
             return
         self._gone = True
@@ -152,7 +152,7 @@ class _StdioChannel:
 
 
 def _waitable(fd: int) -> bool:
-    """Whether the kernel can tell when it is ready; then it does not block from here on."""
+    """Report whether the kernel can poll a descriptor; such a descriptor becomes non-blocking."""
     mode = os.fstat(fd).st_mode
     waitable = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
     if waitable:

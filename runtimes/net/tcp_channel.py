@@ -1,9 +1,8 @@
-"""One open socket: bytes in as facts, a bounded outbox, files sent past the core, half closing.
+"""Channel of one TCP socket: received bytes as facts, a limited outbox, files sent past the core, half-closing.
 
-`Send` is written at once when nothing waits before it; what the kernel does not take waits in the outbox until the
-socket is writable. So does a small one that comes right behind another: frames for one phone that many callers cause
-in the same turn of the loop leave in one write, at its end. `Closed` comes when both sides have said that they are
-done, or when the connection breaks.
+A `Send` is written at once if the outbox is empty; the rest waits in the outbox until the socket is writable. A small
+`Send` right after another waits too. Frames that many callers cause for one phone in one iteration of the loop
+therefore leave in one write. `Closed` is reported when both directions have ended, or when the connection breaks.
 """
 
 from __future__ import annotations
@@ -24,11 +23,9 @@ from svc_proto.facts import ChannelId, ReadClosed, Received
 
 __all__ = ["READ_SIZE", "TcpChannel"]
 
-READ_SIZE = 64 * 1024  # bytes asked for in one read
-COALESCE_DELAY = (
-    0.0003  # s behind a write in which a further one waits for what else the loop has to do: callers at work
-)
-COALESCE_SIZE = 16 * 1024  # bytes that are worth joining
+READ_SIZE = 64 * 1024  # most bytes of one read
+COALESCE_DELAY = 0.0003  # s after a write in which a further small one waits until the end of the loop's iteration
+COALESCE_SIZE = 16 * 1024  # largest `Send`, in bytes, that is joined with others
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for zero seconds: close() sends RST
 
 Item: TypeAlias = bytes | memoryview | FileBody
@@ -64,21 +61,21 @@ class TcpChannel(Source):
         self.write_closed = False
         self._paused = False
         self._fin = False  # CloseWrite was ordered
-        self._outbox: deque[Item] | None = None  # while nothing waits: an empty deque takes 600 bytes
+        self._outbox: deque[Item] | None = None  # None while empty: an empty deque takes 600 bytes
         self._queued = 0
         self._body_running = False
-        self._late = False  # what waits has not been shown to the kernel yet
+        self._late = False  # queued bytes have not been passed to the kernel yet
         self._wrote_at = 0.0  # monotonic s
 
     def start(self) -> None:
-        """The core knows of the channel: read from it, unless it said otherwise."""
+        """Start reading, unless paused, closed or at the end; the core has been informed of the channel."""
         if not self._paused and not self.gone and not self.read_closed:
             self.pump.loop.watch_read(self)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
     def on_readable(self) -> None:
-        """Read once; the loop calls again while there is more, unless it may tell of an end only once."""
+        """Read once, or until the socket is empty on a loop that reports a reset only once (`Loop.tells_once`)."""
         while True:
             try:
                 data = self.sock.recv(READ_SIZE)
@@ -95,7 +92,7 @@ class TcpChannel(Source):
                 return
 
     def read_end(self) -> None:
-        """The peer has sent its last byte."""
+        """Report the end of the peer's bytes."""
         self.read_closed = True
         self.pump.loop.unwatch_read(self)
         self.pump.feed(ReadClosed(self.ch))
@@ -103,12 +100,12 @@ class TcpChannel(Source):
             self.end("")
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._paused = True
         self.pump.loop.unwatch_read(self)
 
     def resume(self) -> None:
-        """Read on from the socket."""
+        """Resume reading."""
         if self._paused:
             self._paused = False
             self.start()
@@ -116,7 +113,7 @@ class TcpChannel(Source):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Write after what was sent before."""
+        """Write `data` after the bytes of earlier sends."""
         if self._fin or not data:
             return
         if self._outbox:
@@ -136,7 +133,7 @@ class TcpChannel(Source):
             self.wait_writable()
 
     def send_file(self, body: FileBody) -> None:
-        """Write a stretch of a file after what was sent before."""
+        """Write a range of a file after the bytes of earlier sends."""
         if self._fin:
             body.fail_closed()
             return
@@ -146,15 +143,15 @@ class TcpChannel(Source):
             self.flush()
 
     def drop_file(self, body: FileBody) -> None:
-        """A file is not to be sent any further."""
+        """Stop sending a file."""
         if self._outbox and body in self._outbox:
             self._outbox.remove(body)
         body.finish()
         if not self._body_running:
-            self.wait_writable()  # something may wait behind it, a FIN perhaps
+            self.wait_writable()  # data or a FIN may be queued after the file
 
     def close_write(self) -> None:
-        """Send FIN after what was sent before."""
+        """Send FIN after the bytes that are queued."""
         if self._fin:
             return
         self._fin = True
@@ -162,11 +159,11 @@ class TcpChannel(Source):
             self.shut()
 
     def on_writable(self) -> None:
-        """The kernel takes more."""
+        """Write queued bytes."""
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, until the kernel has had enough."""
+        """Write queued bytes until the kernel takes no more."""
         self._late = False
         while (outbox := self._outbox) and not self._body_running:
             item = outbox[0]
@@ -194,7 +191,7 @@ class TcpChannel(Source):
             self.shut()
 
     def write(self, data: bytes | memoryview) -> int:
-        """Hand bytes to the kernel; how many it took."""
+        """Pass bytes to the kernel; return how many it took."""
         try:
             n = self.sock.send(data)
         except (BlockingIOError, InterruptedError):
@@ -206,16 +203,16 @@ class TcpChannel(Source):
         return n
 
     def check_finished(self) -> bool:
-        """Has everything that `write` took left for the kernel?"""
+        """Report whether the kernel has all bytes that `write` took."""
         return True
 
     def wait_writable(self) -> None:
-        """Be called when the kernel takes bytes again."""
+        """Have `on_writable` called when the kernel takes bytes again."""
         if not self.gone:
             self.pump.loop.watch_write(self)
 
     def shut(self) -> None:
-        """End our half of the connection: FIN follows what waits."""
+        """Close the write half: FIN follows the bytes in the kernel."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError as error:
@@ -228,20 +225,20 @@ class TcpChannel(Source):
     # --- files ---------------------------------------------------------------------------------------------------
 
     def body_step(self, body: FileBody, done: Callable[[int, BaseException | None], None]) -> None:
-        """Have the next part of a file written on a worker; `done(bytes written, error)` follows."""
+        """Write the next part of a file on a worker, then call `done(bytes written, error)`."""
         body.step_sendfile(self.sock, done)
 
     def body_blocked(self) -> bool:
-        """Called after a step that wrote nothing: must the socket be waited for?"""
+        """Report, after a step that wrote nothing, whether to wait until the socket is writable."""
         return True
 
     def body_sent(self, n: int) -> None:
-        """Called after a step, so that the core sees the file get on."""
+        """Report bytes of a file as sent, so that the core sees progress."""
         if n:
             self.pump.sent(self, n)
 
     def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
-        """Go on with the file at the head of the outbox; True when it is through."""
+        """Continue with the file at the head of the outbox; return True when it is finished."""
         if not body.left:
             outbox.popleft()
             body.answer()
@@ -271,7 +268,7 @@ class TcpChannel(Source):
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Close the socket, answer the files that were on their way, and tell the core."""
+        """Close the socket, fail the files in the outbox, and report `Closed` to the core."""
         if self._late:
             self.flush()
         if self.gone:
@@ -282,7 +279,7 @@ class TcpChannel(Source):
         self.pump.closed(self, reason)
 
     def abandon(self) -> None:
-        """Close the socket and tell nobody."""
+        """Close the socket without a report."""
         if self._late:
             self.flush()
         if not self.gone:
@@ -291,8 +288,8 @@ class TcpChannel(Source):
 
     def _release(self, *, reset: bool) -> list[FileBody]:
         self.gone = True
-        if reset and not self.write_closed:  # behind a FIN the kernel goes on to deliver what it holds
-            with suppress(OSError):  # the peer was faster
+        if reset and not self.write_closed:  # after a FIN the kernel still delivers what it holds
+            with suppress(OSError):  # the peer has closed already
                 self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         bodies = [item for item in self._outbox or () if isinstance(item, FileBody)]
         self._outbox = None
@@ -310,8 +307,7 @@ class TcpChannel(Source):
 
 
 def _joined(outbox: deque[Item]) -> bytes:
-    """The bytes at the head of an outbox in one piece, up to `COALESCE_SIZE` or little more, taken out but for a
-    place."""
+    """Remove and join bytes at the head of an outbox, up to about `COALESCE_SIZE`; leave an empty item for them."""
     pieces: list[bytes | memoryview] = []
     size = 0
     while outbox and size < COALESCE_SIZE and not isinstance(item := outbox[0], FileBody):

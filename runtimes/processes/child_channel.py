@@ -1,8 +1,8 @@
 """Child processes as channels, the same code on every loop: `Spawn`, `Signal` and `ResizeTerminal`.
 
-`Closed` follows the child's exit, never the end of its output alone. Its error output, if wanted, is a channel of its
-own that is closed right before. Nothing that goes wrong with a child's input ends the channel: the child has perhaps
-no use for it, and still has something to say.
+`Closed` follows the child's exit, never the end of its output alone. Its error output, if ordered, is a separate
+channel that closes right before. A failed write to a child's input does not end the channel: the child may ignore its
+input and still produce output.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ChildService:
             return Spawned(process.pid)
 
         def release(process: SpawnedProcess) -> None:
-            """Nobody has heard of it, and nobody will."""
+            """Kill a child whose `Spawn` was cancelled before the answer."""
             process.close()
             process.signal(signal.SIGKILL)
             reaper.watch(process, lambda status: None)
@@ -77,7 +77,7 @@ class ChildService:
 
 
 class ChildChannel:
-    """A child's input and output, or its terminal. Its errors, if wanted, are in `errors`."""
+    """A child's input and output, or its terminal. Its error output, if ordered, is in `errors`."""
 
     def __init__(
         self, pump: Pump, ch: ChannelId, process: SpawnedProcess, *, errors: ChannelId | None, post: Post
@@ -103,12 +103,12 @@ class ChildChannel:
             self._errors = StderrChannel(self, errors, process.errors, post)
         self._outbox = Outbox(self._write)
         self._fin = False  # CloseWrite was ordered
-        self._deaf = False  # nobody will read any more input
+        self._deaf = False  # input is discarded: closed, or the child no longer reads it
         self._status: int | None = None
         pump.channels[ch] = self
 
     def start(self) -> None:
-        """Begin to read the child's output."""
+        """Start reading the child's output."""
         self._output.start()
         if self._errors is not None:
             self._errors.output.start()
@@ -116,17 +116,17 @@ class ChildChannel:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._output.pause()
 
     def resume(self) -> None:
-        """Read on from the child's output."""
+        """Resume reading."""
         self._output.resume()
 
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Write after what was sent before."""
+        """Write `data` after the bytes of earlier sends."""
         if self._fin or not data:
             return
         if not self._outbox.send(data):
@@ -135,14 +135,14 @@ class ChildChannel:
             self.pump.loop.watch_write(self._input)
 
     def close_write(self) -> None:
-        """Close the input after what was sent before."""
+        """Close the input after the bytes that are queued."""
         if not self._fin:
             self._fin = True
             if not self._outbox:
                 self._shut()
 
     def resize(self, size: TerminalSize) -> None:
-        """Of the terminal; the kernel tells the child."""
+        """Set the terminal's size; the kernel signals the child."""
         fd = self._output.sock.fileno()
         if self.process.terminal and fd >= 0:
             with contextlib.suppress(OSError):
@@ -156,7 +156,7 @@ class ChildChannel:
             self._shut()
 
     def _write(self, data: bytes | memoryview) -> int:
-        """Hand bytes to the kernel; how many it took. Those that nobody will read count as taken."""
+        """Pass bytes to the kernel; return how many it took. Bytes for a closed input count as taken."""
         n = len(data)
         if not self._deaf:
             try:
@@ -169,7 +169,7 @@ class ChildChannel:
         return n
 
     def _shut(self) -> None:
-        """Close the input. A terminal cannot be closed by half: its end-of-file character says the same."""
+        """Close the input; a terminal gets its end-of-file character, because it cannot be half-closed."""
         if self._deaf:
             return
         if not self.process.terminal:
@@ -182,13 +182,13 @@ class ChildChannel:
             self.pump.loop.watch_write(self._input)
             return
         except (OSError, termios.error):
-            pass  # it has exited
+            pass  # the child has exited
         self._deaf = True
 
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def exited(self, status: int) -> None:
-        """The child has exited with a status, or by a signal if that is negative."""
+        """Deliver the rest of the output of a child that has exited; a negative status is the signal that ended it."""
         self._status = status
         if self._errors is not None and not self._errors.output.over:
             self._errors.output.exited()
@@ -196,17 +196,17 @@ class ChildChannel:
             self._output.exited()
 
     def check_finished(self) -> None:
-        """One of the child's outputs has ended; with the last of them and its exit the channel closes."""
+        """Close the channel if the child has exited and all its outputs have ended."""
         status, errors = self._status, self._errors
         if status is not None and self._output.over and (errors is None or errors.output.over):
             self._end(_how(status), status)
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Let go of the child, without a signal, and tell the core."""
+        """Release the child, without a signal, and report `Closed` to the core."""
         self._end(reason, None)
 
     def abandon(self) -> None:
-        """Let go of it and tell nobody: the core is gone. Without a terminal it would not notice, so it is killed."""
+        """Release the child without a report; without a terminal, which would hang up, it is killed."""
         if self._release() and not self.process.terminal:
             self.process.signal(signal.SIGKILL)
 
@@ -229,7 +229,7 @@ class ChildChannel:
 
 
 class StderrChannel:
-    """A child's error output: a channel to read from. It ends with its child's channel, or before when aborted."""
+    """A child's error output: a channel for reading. It ends with its child's channel, or earlier when aborted."""
 
     def __init__(self, child: ChildChannel, ch: ChannelId, fd: int, post: Post) -> None:
         self._child = child
@@ -239,35 +239,35 @@ class StderrChannel:
         child.pump.channels[ch] = self
 
     def send(self, data: bytes) -> None:
-        """Nothing can be sent to it."""
+        """Do nothing: the channel is only for reading."""
 
     def close_write(self) -> None:
-        """It is never open for writing."""
+        """Do nothing: the channel is only for reading."""
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self.output.pause()
 
     def resume(self) -> None:
-        """Read on from the child's output."""
+        """Resume reading."""
         self.output.resume()
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Read it no further and tell the core."""
+        """Stop reading, and report `Closed` to the core."""
         self.output.close()
         self._child.pump.closed(self, reason)
         self._child.check_finished()
 
     def abandon(self) -> None:
-        """Close it and tell nobody."""
+        """Close the descriptor without a report."""
         self.output.close()
 
 
 def _end_of_file(fd: int) -> bytes:
-    """What to type for the end of the input: once for a line that has begun, once more for the end itself."""
+    """Return the characters that end a terminal's input: the first may only end an unfinished line."""
     attributes = termios.tcgetattr(fd)
     if not attributes[3] & termios.ICANON:
-        return b""  # a program that reads raw keys knows no end
+        return b""  # a program that reads raw keys has no end-of-file character
     character: bytes = attributes[6][termios.VEOF]
     return character * 2
 

@@ -1,7 +1,7 @@
-"""What a child writes, as facts of a channel: held back by a pause, and delivered to the end after it has exited.
+"""Output of a child as facts of a channel: held back by a pause, delivered completely after the exit.
 
-The end is not that nobody holds the other end any more: a process in the background may do so for hours. It is when
-the child has exited and nothing is left that it can have written before.
+The output does not end when all writers have closed it: a background process may keep it open for hours. It ends when
+the child has exited and everything written before that is read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MAX_AFTER_EXIT = 1024 * 1024  # bytes read after the exit: more than a terminal 
 
 
 class ChildOutput(Source):
-    """The reading end of a pipe, or a terminal, whose `on_writable` is for another to serve.
+    """The reading end of a pipe, or a terminal; `flush` handles `on_writable`.
 
-    `settled` is called when all is delivered and the child has exited. `post` makes a call on the loop's thread.
+    `settled` is called when everything is delivered and the child has exited. `post` makes a call on the loop's thread.
     """
 
     __slots__ = (
@@ -61,50 +61,50 @@ class ChildOutput(Source):
         self._settled = settled
         self._post = post
         self._paused = False
-        self._ended = False  # the last byte was delivered, and so was `ReadClosed`
+        self._ended = False  # the last byte and `ReadClosed` were delivered
         self._exited = False
         self._left = MAX_AFTER_EXIT
         self.over = False
         self.flush: Callable[[], None] | None = None  # set for a terminal
 
     def start(self) -> None:
-        """Read, unless told otherwise."""
+        """Start reading, unless paused, ended or over."""
         if not (self._paused or self._ended or self.over):
             self._pump.loop.watch_read(self)
 
     def pause(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._paused = True
         self._pump.loop.unwatch_read(self)
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if not self._paused:
             return
         self._paused = False
         if self._exited:
-            self._post(self._drain)  # not now: the core is at work
+            self._post(self._drain)  # later, because the core is being called now
         else:
             self.start()
 
     def exited(self) -> None:
-        """The child is gone: deliver what it left."""
+        """Deliver the remaining output of a child that has exited."""
         self._exited = True
         self._drain()
 
     def close(self) -> None:
-        """Close the descriptor; nothing more is told."""
+        """Close the descriptor without a report."""
         self.over = True
         self._pump.loop.close(self)
 
     def on_readable(self) -> None:
-        """Read what is there, up to 64 KiB; the loop calls again while there is more."""
+        """Read the available bytes, up to 64 KiB; the loop calls again while there are more."""
         data, end, empty = self._read_available()
         if data:
             self._left -= len(data) if self._exited else 0
             self._pump.feed(Received(self.ch, data))
         if self.over or self._paused:
-            return  # an end that was seen is seen again
+            return  # an end is read again after the pause
         if end:
             self._ended = True
             self._pump.loop.unwatch_read(self)
@@ -115,7 +115,7 @@ class ChildOutput(Source):
             self._check_finished()
 
     def on_writable(self) -> None:
-        """The terminal takes input again."""
+        """Flush the input of the terminal."""
         if self.flush is not None:
             self.flush()
 
@@ -126,25 +126,24 @@ class ChildOutput(Source):
             self._check_finished()
 
     def _read_available(self) -> tuple[bytes, bool, bool]:
-        """Bytes, whether the end follows, and whether nothing more is there now. A terminal gives 4 KiB at a time."""
+        """Return bytes, whether the end follows, and whether no more are available. A terminal gives 4 KiB a read."""
         parts: list[bytes] = []
         size, end, empty = 0, False, False
         fd = self.sock.fileno()
-        while (
-            size <= READ_SIZE - CHUNK_SIZE
-        ):  # a smaller read leaves a rest behind, and the kernel fetches none meanwhile
+        # A smaller read would leave a rest in the kernel, which then fetches nothing more.
+        while size <= READ_SIZE - CHUNK_SIZE:
             try:
                 part = os.read(fd, READ_SIZE - size)
             except BlockingIOError:
                 empty = True
                 break
-            except OSError:  # EIO: nobody has the terminal open any more, pty(7)
+            except OSError:  # EIO: no process has the terminal open any more, pty(7)
                 part = b""
             if not part:
                 end = True
                 break
             size += len(part)
-            parts.append(escaped(part) if self._escape else part)  # meanwhile the kernel fills the terminal
+            parts.append(escaped(part) if self._escape else part)  # the kernel fills the terminal's buffer meanwhile
             if not self._terminal:
                 break
         return (parts[0] if len(parts) == 1 else b"".join(parts)), end, empty

@@ -1,11 +1,13 @@
-"""Becomes another program, with its standard input as the controlling terminal. Run as a script by
-`runtimes.processes.spawn`.
+"""Script that runs a program with its standard input as the controlling terminal.
 
-    python -I -S terminal_exec.py STATUS_FD PROGRAM [ARGUMENT...]
+It is run by `runtimes.processes.spawn`:
 
-Nothing may run between fork and exec of a process that has threads, and `subprocess` cannot give a child a controlling
-terminal. So this starts as a program of its own, does that, and is replaced. When it cannot be, the number of the error
-goes to the descriptor STATUS_FD, which otherwise closes unused. It imports nothing of ours: it starts in milliseconds.
+    python -I -S controlling_terminal.py STATUS_FD PROGRAM [ARGUMENT...]
+
+No code may run between fork and exec of a process with threads, and `subprocess` cannot give a child a controlling
+terminal. So this script starts as a program of its own, sets the terminal, and is replaced by the program. If that
+fails, it writes the error number to the descriptor STATUS_FD. It imports only the standard library, to start in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ import sys
 __all__ = ["main"]
 
 DEFAULTS = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCHLD", "SIGXFSZ")
-EXIT_NOT_RUN = 127  # as shells have it
+EXIT_NOT_RUN = 127  # exit status of shells for this case
 
 
 def main(argv: list[str]) -> int:
-    """Does not return if all goes well."""
+    """Set the terminal and execute the program; return only if that fails."""
     status = int(argv[1])
     os.set_inheritable(status, False)
-    for name in DEFAULTS:  # this interpreter changed some; others may be ignored since the host was started
+    for name in DEFAULTS:  # this interpreter changed some; others may be ignored since the host's start
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         os.login_tty(0)

@@ -1,6 +1,6 @@
-"""Notices when children exit, and reaps them, those that a core has let go of included.
+"""Detection of exited children, and reaping, including children whose channel has closed.
 
-The kernel says so by a descriptor that becomes readable (pidfd_open(2)); where there is none, a thread waits for each.
+The kernel reports an exit on a descriptor (pidfd_open(2)). Where the system has none, a thread waits for each child.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from runtimes.processes.spawn import SpawnedProcess
 
 __all__ = ["MAX_CHILDREN", "Reaper"]
 
-MAX_CHILDREN = 256  # children at a time, those that were let go of included: TOO_LARGE
-HANGUP_TIMEOUT = 1.0  # s at the end from a hangup to SIGKILL
-EXIT_TIMEOUT = 5.0  # s from there to the end of all of them: on a busy machine they have to get their turn to die
+MAX_CHILDREN = 256  # children at a time, including those whose channel has closed; more is TOO_LARGE
+HANGUP_TIMEOUT = 1.0  # s at the host's exit between SIGHUP and SIGKILL
+EXIT_TIMEOUT = 5.0  # s at the host's exit for killed children to end; long, because a busy machine schedules them late
 
 ExitCallback = Callable[[int], None]
 
@@ -35,18 +35,18 @@ class Reaper:
         self._starting = 0
 
     def reserve(self) -> bool:
-        """May one more child be started? Then `starting_over` has to follow."""
+        """Reserve room for one more child, or return False; after True, a call of `starting_over` must follow."""
         if len(self._watches) + self._starting >= MAX_CHILDREN:
             return False
         self._starting += 1
         return True
 
     def starting_over(self) -> None:
-        """It runs and is being watched, or it does not run."""
+        """Release a reservation: the child is watched by now, or was not started."""
         self._starting -= 1
 
     def watch(self, process: SpawnedProcess, exited: ExitCallback) -> None:
-        """Reap it when it exits, then call `exited(status)`: negative for the signal that ended it."""
+        """Reap a child when it exits, then call `exited(status)`; a negative status is the signal that ended it."""
         watch = self._watches[process.pid] = _Watch(self, process, exited)
         if process.pidfd is not None:
             self._loop.watch_read(watch)
@@ -54,7 +54,7 @@ class Reaper:
             threading.Thread(target=self._wait, args=(watch,), name=f"child-{process.pid}", daemon=True).start()
 
     def exited(self, watch: _Watch) -> None:
-        """A child has exited."""
+        """Reap an exited child and call its callback."""
         status = watch.process.popen.poll()
         if status is None or self._watches.pop(watch.process.pid, None) is None:
             return
@@ -62,7 +62,7 @@ class Reaper:
         watch.exited(status)
 
     def close(self) -> None:
-        """End what is left: those with a terminal are hung up, the others are killed, and all are reaped."""
+        """End the remaining children: SIGHUP with a terminal, otherwise SIGKILL; reap all."""
         watches = list(self._watches.values())
         self._watches.clear()
         for watch in watches:
@@ -77,7 +77,7 @@ class Reaper:
             _reaped(process, deadline - time.monotonic())
 
     def _wait(self, watch: _Watch) -> None:
-        """On a thread of its own. The child stays a zombie until the loop's thread reaps it: its number is ours."""
+        """Wait for a child on a thread. It stays a zombie until the loop's thread reaps it, so its id is not reused."""
         if hasattr(os, "waitid"):
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PID, watch.process.pid, os.WEXITED | os.WNOWAIT)
@@ -87,7 +87,7 @@ class Reaper:
 
 
 class _Watch(Source):
-    """A child and whom to tell."""
+    """A child and the callback for its exit."""
 
     __slots__ = ("_reaper", "exited", "process")
 
@@ -98,7 +98,7 @@ class _Watch(Source):
         self.exited = exited
 
     def on_readable(self) -> None:
-        """The child has exited: collect its status."""
+        """Collect the status of the exited child."""
         self._reaper.exited(self)
 
 

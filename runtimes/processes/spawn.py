@@ -1,7 +1,7 @@
-"""Starting child processes: with a pseudo-terminal of their own, or with pipes. Everything here blocks, for a moment.
+"""Starting of child processes, with a pseudo-terminal or with pipes. All functions here block briefly.
 
-A child leads a session and a process group of its own, so a signal reaches all of its group and none of ours. Nothing
-of ours runs between fork and exec; what goes wrong until the child's program runs comes back as an `OSError`.
+A child leads a session and process group of its own, so a signal reaches its whole group and not the host. No Python
+code runs between fork and exec. An error before the child's program runs is raised as an `OSError`.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ MAX_CELLS = 0xFFFF  # struct winsize holds unsigned shorts, ioctl_tty(2)
 
 @define(eq=False, kw_only=True)
 class SpawnedProcess:
-    """A running child, and our ends of what connects us to it: non-blocking, and one and the same for a terminal."""
+    """A running child and the host's ends of its pipes or terminal: non-blocking; a terminal's ends are one."""
 
     popen: subprocess.Popen[bytes]
     terminal: bool
-    escaped: bool = False  # what it writes is told so, see `Spawn`
+    escaped: bool = False  # its output is escaped, see `Spawn.detached`
     output: int
     input: int
     errors: int | None = None
-    pidfd: int | None = None  # becomes readable when it has exited; None where there is no such thing
+    pidfd: int | None = None  # becomes readable when the child has exited; None where the system has no pidfd
 
     @property
     def pid(self) -> int:
-        """Of the child, and of its process group."""
+        """Return the id of the child and of its process group."""
         return self.popen.pid
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal its process group, unless it was reaped: then the number may be another's."""
+        """Signal the child's process group, unless the child was reaped: the id may belong to another process then."""
         if self.popen.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def close(self) -> None:
-        """Close our ends."""
+        """Close the host's ends."""
         for fd in {self.output, self.input, self.errors}:
             if fd is not None:
                 os.close(fd)
 
 
 def start_process(command: Spawn) -> SpawnedProcess:
-    """Start it. OSError: it cannot be run; ValueError: a NUL or the like in its arguments; or `HostError`."""
+    """Start a child. Raises `OSError` if it cannot run, `ValueError` for a NUL in an argument, or `HostError`."""
     if not command.argv or not command.argv[0]:
         raise HostError(FailureKind.INVALID, "no program named")
     process = _with_pipes(command) if command.terminal is None else _with_terminal(command, command.terminal)
@@ -68,7 +68,7 @@ def start_process(command: Spawn) -> SpawnedProcess:
 
 
 def window_size(size: TerminalSize) -> tuple[int, int]:
-    """Rows and columns, as the kernel can hold them."""
+    """Return rows and columns within the kernel's range."""
     return min(max(size.rows, 1), MAX_CELLS), min(max(size.cols, 1), MAX_CELLS)
 
 
@@ -96,7 +96,7 @@ def _with_terminal(command: Spawn, size: TerminalSize) -> SpawnedProcess:
                 env=_environment(command),
                 start_new_session=True,
             )
-        error = os.read(status, 16)  # the end of the pipe as soon as the program runs
+        error = os.read(status, 16)  # end of file as soon as the program runs
         if error:
             popen.wait()
             raise OSError(int(error), "not run")
@@ -109,7 +109,7 @@ def _with_pipes(command: Spawn) -> SpawnedProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
         def pipe(*, inward: bool) -> tuple[int, int]:
-            """Our end and theirs."""
+            """Return the host's end and the child's end of a new pipe."""
             reading, writing = os.pipe()
             own, other = (reading, writing) if inward else (writing, reading)
             ours.callback(os.close, own)

@@ -1,4 +1,4 @@
-"""The service home of this host, and the settings that stand in its `.env`: behind those of the environment."""
+"""The service home of this host, and settings from its `.env`, which the environment overrides."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ENV_FILE = ".env"
 
 
 def service_home_path(env: Mapping[str, str]) -> Path:
-    """`SVC_HOME`, else `~/.svc`; not made."""
+    """Return `SVC_HOME`, or `~/.svc`, without creating it."""
     named = env.get("SVC_HOME", "").strip() or env.get("HERMES_HOME", "").strip() or "~/.svc"
     return Path(named).expanduser().absolute()
 
 
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and behind it what the file sets of ours.
+    """Return the environment together with this service's settings in the file; the environment wins.
 
-    The API's key is left out: whoever needs it looks for it through the whole chain of wire core 2.7. Raises `OSError`
-    and `UnicodeDecodeError` for a file that is there and cannot be read.
+    The API's key is left out: code that needs it searches the whole chain of wire core 2.7. Raises `OSError` and
+    `UnicodeDecodeError` for a file that exists and cannot be read.
     """
     try:
         text = (service_home_path(env) / ENV_FILE).read_text("utf-8")

@@ -1,7 +1,7 @@
-"""The log of a process that runs servers, kept in the service home beside what goes to standard error.
+"""Log file of a process that runs servers, in the service home, in addition to standard error.
 
-A file of 1 MiB and two older ones, mode 0600: who started the servers may have no journal. SIGUSR1 says that somebody
-else has put the file aside: the next record begins a new one.
+A file of 1 MiB and two older ones, mode 0600, for hosts without a journal. SIGUSR1 means that another program has moved
+the file: the next record begins a new one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OLDER = 2  # files beside the newest
 
 
 def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handler | None:
-    """Have the logger write to a file, too, in the form that it has; None where none can be written."""
+    """Add a file to a logger, with the format that it has; return None where the file cannot be written."""
     try:
         handler = _PrivateFile(
             ensure_private_folder(home / LOG_FOLDER) / f"{name}.log",
@@ -43,25 +43,26 @@ def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handl
 
 
 def log_files(home: Path) -> list[Path]:
-    """The newest log of each kind of process."""
+    """Return the newest log of each kind of process."""
     return sorted((home / LOG_FOLDER).glob("*.log"))
 
 
 class _PrivateFile(RotatingFileHandler):
     _moved = False
-    _before: signal._HANDLER = None  # what SIGUSR1 did; None: it is not ours
+    _before: signal._HANDLER = None  # previous handler of SIGUSR1; None: not replaced
 
     def heed(self) -> None:
-        """From now on SIGUSR1 means what it means to a web server, and ends no process."""
+        """Reopen the file on SIGUSR1, as a web server does; the signal no longer ends the process."""
         with contextlib.suppress(ValueError):  # only the main thread has signals
             self._before = signal.signal(signal.SIGUSR1, self._put_aside)
 
     def _put_aside(self, number: int, frame: FrameType | None) -> None:
-        self._moved = True  # no more: a record may be half written
+        self._moved = True  # only a mark: a record may be half written
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._moved:
-            self._moved, stream, self.stream = False, self.stream, None  # one is opened where there is none
+            # `super().emit` opens a new stream where there is none
+            self._moved, stream, self.stream = False, self.stream, None
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
@@ -82,4 +83,4 @@ class _PrivateFile(RotatingFileHandler):
             super().close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of logging
-        """A full disk: standard error has the record, and a complaint for each would be noise."""
+        """Ignore write errors such as a full disk: standard error has the record already."""

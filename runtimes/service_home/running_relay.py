@@ -1,4 +1,4 @@
-"""What programs of a host know of the servers that run on its service home: their word goes before every setting."""
+"""Settings of the servers that run on a service home, which take precedence over configured settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["with_running_settings"]
 
 
 def with_running_settings(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
-    """The settings of the relay as it runs, and of the API beside it; `branded`: its brand was said, too."""
+    """Return the settings of the relay and API as they run; `branded` keeps the configured brand."""
     home = Path(config.home).expanduser().absolute()
     relay, api = find_running_server(home, "relay"), find_running_server(home, "api")
     if relay is not None:

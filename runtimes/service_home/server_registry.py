@@ -1,7 +1,7 @@
-"""Which servers run on a service home: a file of each, `run/relay.json`, which its server holds locked while it lives.
+"""Registry of the servers that run on a service home: a locked file for each, such as `run/relay.json`.
 
-The lock goes with its process, however that ends: a file that nobody holds is one that a crash left, whatever process
-has its number by now. It says where the server is and where its API key is kept, never the key itself.
+The lock ends with its process, even after a crash: an unlocked file is stale, whatever process has its id now. The file
+names the server's address and the place of its API key, never the key itself.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ __all__ = [
     "is_held",
 ]
 
-ROLES = ("relay", "api", "dashboard", "phone")  # the last is simulated: `svc phone`
+ROLES = ("relay", "api", "dashboard", "phone")  # `phone` is the simulated one of `svc phone`
 FOLDER = "run"
-PROBE_TIMEOUT = 0.5  # s in which a claim is tried again: somebody who looks holds the lock for an instant
-POLL = 0.01  # s between two tries
+PROBE_TIMEOUT = 0.5  # s for retries of a claim: a reader of the registry holds the lock briefly
+POLL = 0.01  # s between two retries
 LARGEST = 65_536  # bytes of a file
 
 
 class HomeInUseError(Exception):
-    """A server of this kind runs on this home already."""
+    """A server of this kind already runs on this home."""
 
     def __init__(self, role: str, pid: int | None) -> None:
         super().__init__(role)
         self.role = role
-        self.pid = pid  # None: it has not said yet
+        self.pid = pid  # None: not published yet
 
 
 class RunningServer(NamedTuple):
-    """What a server says about itself, as soon as it accepts."""
+    """Published description of a server that accepts connections."""
 
     role: str
     pid: int
     version: str
     since: float  # epoch seconds
-    host: str  # where it listens
+    host: str  # address it listens on
     port: int
     inside: str  # the http:// address for programs of this host
-    certificate: str | None = None  # paths, where it speaks TLS
+    certificate: str | None = None  # paths, if it serves TLS
     certificate_key: str | None = None
-    root_path: str = ""  # under which a proxy serves it
+    root_path: str = ""  # path prefix behind a proxy
     brand: str = "svc"
-    key: str = ""  # of the API: where its key is kept, a path or "environment"; empty: it has none
-    model: str = ""  # of the API: what answers, as configured at the start
+    key: str = ""  # of the API: a path or "environment" as the place of its key; empty: it has none
+    model: str = ""  # of the API: the configured model at the start
 
     @property
     def url(self) -> str:
-        """Where it listens, as a URL."""
+        """Return the address it listens on as a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'http' if self.certificate is None else 'https'}://{host}:{self.port}"
 
 
 class HomeClaim:
-    """A home is ours for one kind of server, until `release`."""
+    """Claim of one kind of server on a home, until `release`."""
 
     def __init__(self, home: Path, fd: int, about: Mapping[str, object]) -> None:
         self.home = home
@@ -80,12 +80,12 @@ class HomeClaim:
         self._write(about)
 
     def publish(self, facts: Mapping[str, object]) -> None:
-        """Say what `RunningServer` has beyond role, pid, version and since. Nothing is said once it was released."""
+        """Publish the members of `RunningServer` beyond role, pid, version and since; do nothing after `release`."""
         if self._fd >= 0:
             self._write({**self._about, **facts})
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the claim."""
         if self._fd >= 0:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -98,7 +98,7 @@ class HomeClaim:
 
 
 def lock_home(home: Path, role: str, *, version: str) -> HomeClaim:
-    """Take a home for one kind of server. Raises `HomeInUseError`, and `OSError` where nothing can be locked."""
+    """Claim a home for one kind of server. Raises `HomeInUseError`, and `OSError` where locking fails."""
     folder = ensure_private_folder(home / FOLDER)
     fd = os.open(folder / f"{role}.json", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -114,19 +114,19 @@ def lock_home(home: Path, role: str, *, version: str) -> HomeClaim:
 
 
 def find_running_server(home: Path, role: str) -> RunningServer | None:
-    """The server of a kind that runs on a home and accepts; None if there is none, or it is not ours to see."""
+    """Return the server of a kind that runs on a home and accepts; None if there is none or it is not readable."""
     held, text = _probe(home, role)
     return _parse(text) if held else None
 
 
 def find_running_servers(home: Path) -> list[RunningServer]:
-    """All that run, relay first."""
+    """Return all running servers, relay first."""
     found = [find_running_server(home, role) for role in ROLES]
     return [one for one in found if one is not None]
 
 
 def is_held(home: Path, role: str) -> bool:
-    """Whether a server has this home, be it before it accepts or while it stops."""
+    """Report whether a server holds this home, including before it accepts and while it stops."""
     return _probe(home, role)[0]
 
 
@@ -140,7 +140,7 @@ def _probe(home: Path, role: str) -> tuple[bool, bytes]:
     except OSError:
         return False, b""
     finally:
-        os.close(fd)  # and with it goes the lock
+        os.close(fd)  # also releases the lock
 
 
 def _lock(fd: int, how: int) -> bool:

@@ -1,13 +1,13 @@
-"""Scripted child processes in virtual time: what a `Spawn` starts on a simulated host.
+"""Scripted child processes in virtual time, which `Spawn` starts on a simulated host.
 
-    class Cat(Script):
+    class Cat(ScriptedProgram):
         def on_input(self, data: bytes) -> None:
             self.child.emit(data)
 
     host.programs["/bin/cat"] = lambda child: Cat(child)
 
-Bytes take a moment each way, in order; an output that the core does not read, and an input that the script does not
-read, fill a window and then hold the writer back.
+Bytes take up to `DELAY` in each direction, and keep their order. Output that the core does not read, and input that the
+script does not read, fill a window and then hold the writer back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SimChild", "SimChildEnd", "ProgramFactory", "ScriptedProgram"]
 
-DELAY = 0.0005  # s that bytes, signals and the news of an exit take, half of it at least
+DELAY = 0.0005  # s that bytes, signals and the report of an exit take, at least half of it
 WINDOW: Final = 64 * 1024  # bytes that a pipe holds, pipe(7)
 SIGPIPE = 13  # signal(7)
 SIGNAL_NUMBERS = {
@@ -38,29 +38,29 @@ SIGNAL_NUMBERS = {
 
 
 class ScriptedProgram:
-    """A program. Override what matters; as it is, it reads its input to the end and exits with 0."""
+    """A program. The default reads its input to the end and exits with 0; override methods as needed."""
 
     def __init__(self, child: SimChild) -> None:
         self.child = child
 
     def on_start(self) -> None:
-        """It runs."""
+        """Start running."""
 
     def on_input(self, data: bytes) -> None:
-        """Something was written to its input."""
+        """Handle bytes on its input."""
 
     def on_input_closed(self) -> None:
-        """Its input has ended."""
+        """Handle the end of its input."""
         self.child.exit(0)
 
     def on_room(self) -> None:
-        """All that it emitted was read, after its window had been full."""
+        """Continue output: the core has read everything after the window was full."""
 
     def on_resize(self, size: TerminalSize) -> None:
-        """Its terminal has another size, which is in `child.size` too."""
+        """Handle a new size of its terminal, which `child.size` has too."""
 
     def on_signal(self, signal: SignalName) -> None:
-        """A signal came; KILL never gets here. A terminal that is hung up sends HANGUP."""
+        """Handle a signal, never KILL. A terminal that is hung up sends HANGUP."""
         self.child.die(signal)
 
 
@@ -68,7 +68,7 @@ ProgramFactory = Callable[["SimChild"], ScriptedProgram]
 
 
 class SimChildEnd:
-    """Our end of what connects a child to its process, in the manner of `connection.End`."""
+    """The process's end of a child's pipes, with the interface of `connection.SimEnd`."""
 
     exit_status: int | None = None
 
@@ -78,15 +78,15 @@ class SimChildEnd:
         self.gone = False
         self.paused = False
         self._spare = 0
-        self._output: deque[bytes] = deque()  # has arrived, and was not taken yet
-        self._held = 0  # bytes that fly or wait
+        self._output: deque[bytes] = deque()  # arrived, not read yet
+        self._held = 0  # bytes in flight or not read
         self._end = False  # nothing follows
         self._end_taken = False
 
     # --- for the process -----------------------------------------------------------------------------------------
 
     def adopt(self, owner: SimEndHandler) -> None:
-        """Have an owner from now on."""
+        """Set the owner."""
         self.owner = owner
 
     def send(self, data: bytes) -> None:
@@ -94,11 +94,11 @@ class SimChildEnd:
         self.child.write(data)
 
     def close_write(self) -> None:
-        """Close its input."""
+        """Close the child's input."""
         self.child.close_input()
 
     def read(self) -> bytes | None:
-        """The next bytes, `EOF`, or None when there is nothing or reading is paused."""
+        """Return the next bytes, `EOF`, or None when nothing has arrived or reading is paused."""
         if self.gone or (self.paused and not self._spare):
             return None
         if self._output:
@@ -117,28 +117,28 @@ class SimChildEnd:
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `read` give nothing, after `spare` more reads."""
+        """Let `read` return None, after `spare` more reads."""
         if not self.paused:
             self.paused = True
             self._spare = spare
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self.paused:
             self.paused = False
             self._notify_owner()
 
     def abort(self, why: str = "aborted") -> None:
-        """Let go of the child."""
+        """Release the child."""
         self.child.let_go(self, why)
 
     def vanish(self, *, reset: bool) -> None:
-        """The process is over: it was killed (`reset`), or it exited and takes its children along."""
+        """Close after the end of the process: it was killed (`reset`), or it exited and ends its children."""
         self.child.orphan(kill=not reset)
 
     @property
     def has_more(self) -> bool:
-        """Whether `read` would give something."""
+        """Report whether `read` would return something."""
         if self.gone or (self.paused and not self._spare):
             return False
         return bool(self._output) or (self._end and not self._end_taken)
@@ -147,27 +147,27 @@ class SimChildEnd:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes on their way that the core has not taken."""
+        """Return how many bytes the core has not read."""
         return self._held
 
     @property
     def through(self) -> bool:
-        """Whether the core has had all there will be, or wants no more."""
+        """Report whether the core has read everything, or closed the channel."""
         return self.gone or self._end_taken or (self.child.held_open and self._held == 0)
 
     def launch(self, data: bytes) -> None:
-        """The child writes."""
+        """Send bytes that the child writes."""
         if not self.gone and data:
             self._held += len(data)
             self.child.later(lambda: self._arrive(data))
 
     def end(self) -> None:
-        """The child has exited, and nobody else has its output open."""
+        """End the output: the child has exited, and no background process has the output open."""
         self._end = True
         self._notify_owner()
 
     def finish(self, why: str, status: int | None) -> None:
-        """Be gone, and say so."""
+        """Close this end and report it to the owner."""
         if not self.gone:
             self.gone = True
             self._output.clear()
@@ -186,7 +186,7 @@ class SimChildEnd:
 
 
 class SimChild:
-    """A running child. The first part is for scripts and tests, the second for the simulator."""
+    """A running child. Its first methods are for scripts and tests, the others for the simulator."""
 
     def __init__(self, host: SimHost, command: Spawn, pid: int) -> None:
         self.host = host
@@ -196,13 +196,13 @@ class SimChild:
         self.env = dict(command.env)
         self.cwd = command.cwd
         self.escaped = command.detached
-        self.size = command.terminal  # None: it has no terminal
+        self.size = command.terminal  # None: no terminal
         self.alive = True
-        self.status: int | None = None  # of its exit; negative: by that signal
-        self.signals: list[SignalName] = []  # all that came
+        self.status: int | None = None  # exit status; negative: number of the signal
+        self.signals: list[SignalName] = []  # all received signals
         self.output = SimChildEnd(self)
         self.errors = SimChildEnd(self) if command.stderr is not None else None
-        self.held_open = False  # something in the background keeps the output open after the exit
+        self.held_open = False  # a background process keeps the output open after the exit
         self.script: ScriptedProgram = ScriptedProgram(self)
         self._exit_known = False
         self._terminal = command.terminal is not None
@@ -210,7 +210,7 @@ class SimChild:
         self._full = False
         self._reading = True
         self._input: deque[bytes] = deque()
-        self._input_held = 0  # bytes in the window, not given to the script
+        self._input_held = 0  # bytes in the window, not given to the script yet
         self._unsent: deque[bytes] = deque()
         self._input_closing = False
         self._input_over = False
@@ -221,9 +221,9 @@ class SimChild:
     # --- for scripts and tests -----------------------------------------------------------------------------------
 
     def emit(self, data: bytes) -> None:
-        """Write to the output; SIGPIPE ends it when nobody reads that.
+        """Write to the output; if no reader has it open, SIGPIPE ends the child.
 
-        More than `room` waits in memory: `on_room` tells when it is worth going on.
+        Bytes beyond `room` are buffered; `on_room` is called when there is room again.
         """
         if self.alive and self.output.gone and not self._terminal:
             self.exit(-SIGPIPE)
@@ -233,30 +233,30 @@ class SimChild:
             self._full = self.room == 0
 
     def emit_error(self, data: bytes) -> None:
-        """Write to the error output, which is the terminal if it has one."""
+        """Write to the error output, which is the terminal if the child has one."""
         if self.alive and (self.errors is not None or self._terminal):
             (self.errors or self.output).launch(data)
 
     @property
     def room(self) -> int:
-        """Bytes that can be emitted before a real child would have to wait."""
+        """Return the number of bytes that a real child could write without blocking."""
         return 0 if self.output.gone else max(0, WINDOW - self.output.buffered_bytes)
 
     def stop_reading(self) -> None:
-        """Leave the input where it is: once the window is full the core's `Sent` facts end."""
+        """Stop reading the input: once the window is full, the core gets no more `Sent` facts."""
         self._reading = False
 
     def read_on(self) -> None:
-        """Read the input again."""
+        """Resume reading the input."""
         self._reading = True
         self._give_input()
 
     def after(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Call back if it still runs then."""
+        """Call back after some seconds if the child still runs then."""
         self.world.after(seconds, lambda: callback() if self.alive else None)
 
     def exit(self, status: int, *, held_open: bool = False) -> None:
-        """Exit, once. With `held_open` something in the background keeps its output open."""
+        """Exit, once. With `held_open` a background process keeps its output open."""
         if not self.alive:
             return
         self.alive = False
@@ -272,28 +272,28 @@ class SimChild:
     # --- for the simulator ---------------------------------------------------------------------------------------
 
     def start(self, factory: ProgramFactory) -> None:
-        """Run."""
+        """Start the program."""
         self.host.children.append(self)
         self.script = factory(self)
         self.later(lambda: self._call(self.script.on_start))
 
     def write(self, data: bytes) -> None:
-        """The core sends."""
+        """Take input from the core."""
         if not self._input_closing and data:
             self._unsent.append(data)
             self._flush()
 
     def close_input(self) -> None:
-        """The core sends no more."""
+        """End the input: the core sends no more."""
         self._input_closing = True
         self._flush()
 
     def signal(self, signal: SignalName) -> None:
-        """To its process group."""
+        """Deliver a signal to the process group."""
         self.later(lambda: self._call(lambda: self._signalled(signal)))
 
     def resize(self, size: TerminalSize) -> None:
-        """Of its terminal."""
+        """Change the size of its terminal."""
 
         def resized() -> None:
             self.size = size
@@ -302,7 +302,7 @@ class SimChild:
         self.later(lambda: self._call(resized))
 
     def let_go(self, end: SimChildEnd, why: str) -> None:
-        """The core aborts a channel."""
+        """Close a channel that the core aborts."""
         if end is self.errors:
             end.finish(why, None)
             self.check_finished()
@@ -311,7 +311,7 @@ class SimChild:
         self._break()
 
     def orphan(self, *, kill: bool) -> None:
-        """The process that started it is gone."""
+        """Handle the end of the process that started the child."""
         for end in (self.errors, self.output):
             if end is not None:
                 end.owner = None
@@ -322,7 +322,7 @@ class SimChild:
             self._break()
 
     def taken(self, end: SimChildEnd) -> None:
-        """The core has read something."""
+        """Continue after the core has read output."""
         if end is self.output and self._full and end.buffered_bytes == 0:
             self._full = False
             self.later(lambda: self._call(self.script.on_room))
@@ -330,7 +330,7 @@ class SimChild:
             self.check_finished()
 
     def check_finished(self) -> None:
-        """Is it over? It has exited, that is known, and all that it wrote was read."""
+        """Close the channel if the child has exited and everything that it wrote was read."""
         if self.output.exit_status is not None or self.status is None or self.output.gone or not self._exit_known:
             return
         if self.output.through and (self.errors is None or self.errors.through):
@@ -338,7 +338,7 @@ class SimChild:
             self._finish(how, self.status)
 
     def later(self, callback: Callable[[], object]) -> None:
-        """Call back after a moment, in the order of asking."""
+        """Call back after a delay, in the order of the calls."""
         now = self.world.now
         self._arrival = max(self._arrival, now + DELAY * (0.5 + self.world.rng.random() / 2))
         self.world.at(self._arrival, callback)
@@ -366,7 +366,7 @@ class SimChild:
         self.check_finished()
 
     def _break(self) -> None:
-        """Its other end is closed: a terminal hangs up, a pipe ends."""
+        """Handle the closing of the other end: a terminal hangs up, a pipe ends."""
         if self._terminal:
             self.signal(SignalName.HANGUP)
         else:
@@ -380,7 +380,7 @@ class SimChild:
         self.output.finish(why, status)
 
     def _flush(self) -> None:
-        """Move what the core sent into the window; bytes for a child that has exited go nowhere, and count as sent."""
+        """Move sent bytes into the window; bytes for an exited child are dropped and count as sent."""
         told = 0
         while self._unsent and (not self.alive or self._input_held < WINDOW):
             data = self._unsent.popleft()

@@ -1,8 +1,8 @@
-"""One TCP-like connection: two ends, ordered bytes in each direction, a window, half closing, reset.
+"""A TCP-like connection: two ends, ordered bytes in each direction, a window, half-closing and reset.
 
-Bytes ordered at one end wait in its outbox until the other end's window has room, then fly as segments of random
-sizes and arrive in order after the link's delay. What has arrived waits until the owner takes it. `window` bounds
-what flies and what waits together, so an owner that does not take stops the other side's `sent` reports.
+Bytes sent at one end wait in its outbox until the other end's window has room. Then they travel as segments of random
+sizes and arrive in order after the link's delay. Arrived bytes wait until the owner reads them. `window` limits the
+bytes in flight and those waiting together, so an owner that does not read stops the other side's `on_sent` calls.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 __all__ = ["EOF", "READ_SIZE", "SimConnection", "SimEnd", "OutboxFile", "SimEndHandler"]
 
-READ_SIZE = 64 * 1024  # bytes taken at once, as real runtimes read
-EOF: Final = b""  # what `SimEnd.read` gives for a FIN
-CUTS = 4  # places at which one write is cut into segments, at most
+READ_SIZE = 64 * 1024  # bytes of one read, as in real runtimes
+EOF: Final = b""  # result of `SimEnd.read` for a FIN
+CUTS = 4  # most cuts of one write into segments
 
 _FIN: Final = "FIN"
 _RST: Final = "RST"
 
 
 class SimEndHandler(Protocol):
-    """Who is told what happens at an end. They may take what has arrived, but not write or close before they return."""
+    """Owner of an end. Its methods may read what has arrived, but not write or close before they return."""
 
     def on_sent(self, n: int) -> None:
-        """`n` bytes left for the other end."""
+        """Count `n` bytes that left for the other end."""
 
     def on_readable(self) -> None:
-        """`SimEnd.read` has something."""
+        """Handle that `SimEnd.read` has something."""
 
     def on_closed(self, why: str) -> None:
-        """The end is gone; nothing more will be told."""
+        """Handle the end's closing; no further call follows."""
 
 
 class OutboxFile:
-    """Bytes of a file in an outbox: reported at once when the last has left, or when the channel closed before."""
+    """Bytes of a file in an outbox; `over` is called when the last byte has left or the channel closes before."""
 
     def __init__(self, n: int, over: Callable[[Failure | None], None]) -> None:
         self.n = n
@@ -52,30 +52,30 @@ class OutboxFile:
 
 
 class SimEnd:
-    """One side of a connection. `peer` and `local` are the addresses as its owner sees them."""
+    """A side of a connection. `peer` and `local` are the addresses as its owner sees them."""
 
     other: SimEnd
-    exit_status: int | None = None  # as children have
+    exit_status: int | None = None  # only children have one
 
     def __init__(self, connection: SimConnection, host: SimHost, local: Address, peer: Address) -> None:
         self.connection = connection
         self.host = host
         self.local = local
         self.peer = peer
-        self.owner: SimEndHandler | None = None  # a client's end has none before its handshake is over
+        self.owner: SimEndHandler | None = None  # a client's end has no owner before its handshake is over
         self.gone = False
         self.paused = False
         self.eof = False  # the FIN of the other side has arrived
         self.eof_taken = False
         self.fin_sent = False
         self._fin = False  # `close_write` was called
-        self._spare = 0  # reads that go through although paused
+        self._spare = 0  # reads that are permitted although paused
         self._outbox: deque[tuple[memoryview, OutboxFile | None]] = deque()
         self.left = 0  # bytes that have left so far
         self._unsent = 0
-        self._in_window = 0  # bytes of ours that fly, or wait at the other end
+        self._in_window = 0  # bytes sent by this end that are in flight or not read by the other end
         self._flight: deque[tuple[float, bytes | str]] = deque()
-        self._last = 0.0  # when the last of them arrives
+        self._last = 0.0  # arrival time of the last segment
         self._inbox: deque[bytes] = deque()
         self._acking = False
 
@@ -83,11 +83,11 @@ class SimEnd:
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait for room in the window."""
+        """Return the number of bytes that wait for room in the window."""
         return self._unsent
 
     def send(self, data: bytes, file: OutboxFile | None = None) -> None:
-        """Write after what was sent before. Nothing happens at an end that is gone or has sent its FIN."""
+        """Write after earlier sends. Does nothing if the end is closed or `close_write` was called."""
         if self.gone or self._fin:
             return
         self._outbox.append((memoryview(data), file))
@@ -95,14 +95,14 @@ class SimEnd:
         self._flush()
 
     def drop_file(self, file: OutboxFile) -> None:
-        """Send no more of a file."""
+        """Stop sending a file."""
         kept = deque(entry for entry in self._outbox if entry[1] is not file)
         self._unsent = sum(len(data) for data, _ in kept)
         self._outbox = kept
         self._flush()
 
     def close_write(self) -> None:
-        """Send a FIN after what was sent before."""
+        """Send a FIN after earlier sends."""
         if not self.gone and not self._fin:
             self._fin = True
             self._flush()
@@ -110,7 +110,7 @@ class SimEnd:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def read(self) -> bytes | None:
-        """The next bytes, `EOF`, or None when nothing has arrived or reading is paused."""
+        """Return the next bytes, `EOF`, or None when nothing has arrived or reading is paused."""
         if self.gone or (self.paused and not self._spare):
             return None
         if self._inbox:
@@ -128,20 +128,20 @@ class SimEnd:
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `read` give nothing, after `spare` more reads."""
+        """Let `read` return None, after `spare` more reads."""
         if not self.paused:
             self.paused = True
             self._spare = spare
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self.paused:
             self.paused = False
             self._tell_readable()
 
     @property
     def has_more(self) -> bool:
-        """Whether `read` would give something."""
+        """Report whether `read` would return something."""
         if self.gone or (self.paused and not self._spare):
             return False
         return bool(self._inbox) or (self.eof and not self.eof_taken)
@@ -149,14 +149,14 @@ class SimEnd:
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def abort(self, why: str = "aborted") -> None:
-        """Drop everything, what flies included, and send RST; behind a FIN, with nothing unread, what flies arrives."""
+        """Drop everything and send RST; after a FIN, with nothing unread, bytes in flight still arrive."""
         if not self.gone:
             if self._inbox or not self.fin_sent:
                 self._reset()
             self.finish(why)
 
     def vanish(self, *, reset: bool) -> None:
-        """The owner's process is over. With `reset` (or unread data, as kernels do) RST, else FIN after what flies."""
+        """Close after the process's end: with RST if `reset` or data is unread, as kernels do, otherwise with FIN."""
         if self.gone:
             return
         self.owner = None
@@ -167,7 +167,7 @@ class SimEnd:
         self.finish("")
 
     def finish(self, why: str) -> None:
-        """Be gone, and say so."""
+        """Close this end and report it to the owner."""
         if self.gone:
             return
         self.gone = True
@@ -185,27 +185,27 @@ class SimEnd:
     # --- for the connection --------------------------------------------------------------------------------------
 
     def after_handshake(self, when: float) -> None:
-        """Nothing of ours arrives before `when`."""
+        """Delay all bytes of this end until `when`."""
         self._last = when
 
     def adopt(self, owner: SimEndHandler) -> None:
-        """Have an owner, and tell it what is here already."""
+        """Set the owner, and report what has arrived already."""
         self.owner = owner
         self._tell_readable()
 
     def lose_flight(self) -> None:
-        """What flies never arrives."""
+        """Drop the segments in flight."""
         self._flight.clear()
 
     def land(self) -> None:
-        """Deliver what should have arrived by now; while the connection is blocked everything stays in the air."""
+        """Deliver the segments that are due; while the connection is blocked, all stay in flight."""
         flight, other = self._flight, self.other
         now = self.connection.world.now
         while flight and flight[0][0] <= now and not self.connection.blocked:
             other._arrive(flight.popleft()[1])
 
     def reschedule(self, when: float) -> None:
-        """The connection is mended: what is overdue lands at `when`."""
+        """Schedule overdue segments for `when`, after the connection was healed."""
         if self._flight:
             self.connection.world.at(when, self.land)
 
@@ -257,7 +257,7 @@ class SimEnd:
         when = world.now + connection.delay()
         if faults.spike and rng.random() < faults.spike:
             when += rng.uniform(*SPIKE)
-        if self._flight and when <= self._last:  # several segments may arrive together: then one landing is enough
+        if self._flight and when <= self._last:  # segments that arrive together need only one event
             self._flight.append((self._last, segment))
             return
         self._last = when = max(when, self._last)
@@ -272,7 +272,7 @@ class SimEnd:
     def _arrive(self, segment: bytes | str) -> None:
         if self.gone:
             if isinstance(segment, bytes) and not self.connection.dead:
-                self._reset()  # nobody is here to read
+                self._reset()  # a closed end answers with RST
             return
         if segment is _RST:
             self.finish("reset by the peer")
@@ -311,7 +311,7 @@ class SimEnd:
 
 
 class SimConnection:
-    """Two ends and what lies between them."""
+    """Two ends and the link between them."""
 
     def __init__(
         self, network: SimNetwork, number: int, client: tuple[SimHost, Address], server: tuple[SimHost, Address]
@@ -323,7 +323,7 @@ class SimConnection:
         self.dead = False  # cut: nothing passes any more
         self.hung = False
         self.tls = False
-        self.alpn: str | None = None  # what TLS negotiated
+        self.alpn: str | None = None  # negotiated protocol of TLS
         (a, here), (b, there) = client, server
         self.link = network.link_between(a, b)
         self.client = SimEnd(self, a, here, there)
@@ -336,15 +336,15 @@ class SimConnection:
 
     @property
     def blocked(self) -> bool:
-        """Whether segments stay in the air."""
+        """Report whether segments stay in flight."""
         return self.hung or self.network.parted(self.client.host, self.server.host)
 
     def delay(self) -> float:
-        """Seconds that one segment takes."""
+        """Return the seconds that one segment takes."""
         return self.link.latency + self.link.jitter * self.rng.random()
 
     def cut(self) -> None:
-        """Break the connection: what flies is lost, and each end finds out for itself."""
+        """Break the connection: bytes in flight are lost, and each end is closed after a delay."""
         if self.dead:
             return
         self.dead = True
@@ -353,18 +353,18 @@ class SimConnection:
             self.world.at(self.world.now + self.delay(), partial(end.finish, "the connection was cut"))
 
     def hang(self) -> None:
-        """Become a black hole: nothing arrives until `heal`."""
+        """Stop delivery in both directions until `heal`."""
         self.hung = True
 
     def heal(self) -> None:
-        """Let what was held back arrive."""
+        """Deliver the segments that were held back."""
         self.hung = False
         for end in (self.client, self.server):
             end.reschedule(self.world.now + self.delay())
 
 
 def split(data: bytes, rng: Random, chunking: float) -> list[bytes]:
-    """Cut a write into one to `CUTS` + 1 segments, never empty unless `data` is; with probability `chunking` at all."""
+    """Cut a write with probability `chunking` into up to `CUTS` + 1 segments; only empty data gives no segment."""
     if not data:
         return []
     if len(data) == 1 or not chunking or rng.random() >= chunking:

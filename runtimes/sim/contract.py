@@ -1,17 +1,17 @@
-"""The contract between a core and a runtime, watched from what the core has been told and has ordered.
+"""Checker of the contract between a core and a runtime, from the core's facts and commands.
 
 Rules
-  operation  a number is used once; it has one answer, of its type, and cannot be given up after that
+  operation  a number is used once; it has one answer, of its type, and cannot be cancelled after that
   channel    numbers of `Connect` are odd, those of `Accepted` even, none is used twice
   order      `Accepted` or `Done` of `Connect`; `Received`, `Sent`, at most one `ReadClosed`; `Closed` once and last
-  writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed` was told
+  writing    no `Send` before the channel is open, after `CloseWrite`, during `SendFile`, or after `Closed`
   credit     the `Sent` facts never add up to more than the `Send`s
   handle     files and uploads are used between the answer that gave them and their release
   child      its error output is for reading only and is closed before it; only children have a status, a signal, a size
   process    `Started` first, `Ready` once, nothing after `Exit`
 
-A command that crosses with a fact the core has not been told yet is fine: a runtime ignores it. So is dropping,
-pausing or resuming a channel that the core knows to be closed: it asks for nothing.
+A command that crosses with a fact that the core has not received yet is permitted: a runtime ignores the command.
+Aborting, pausing or resuming a channel after its `Closed` is permitted too, and has no effect.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ __all__ = ["Contract", "ContractError"]
 
 
 class ContractError(AssertionError):
-    """A core or a runtime went against the contract: a bug in one of them."""
+    """A core or a runtime has violated the contract: one of them has a bug."""
 
 
 @define
@@ -77,13 +77,13 @@ class _ChannelRecord:
     read_closed: bool = False
     write_closed: bool = False
     aborted: bool = False
-    file: OperationId | None = None  # a `SendFile` under way
-    spawn: Spawn | None = None  # what it is the child of
+    file: OperationId | None = None  # a `SendFile` in progress
+    spawn: Spawn | None = None  # the `Spawn` of its child
     unsent: int = 0  # bytes
 
 
 class Contract:
-    """One core's life. Give it every fact before the core gets it, and every command before it is carried out."""
+    """Checker for one core. Needs every fact before the core gets it, and every command before its execution."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -91,7 +91,7 @@ class Contract:
         self._ready = False
         self._exited = False
         self._channels: dict[ChannelId, _ChannelRecord] = {}
-        self._closed: set[ChannelId] = set()  # numbers that have been used and are over
+        self._closed: set[ChannelId] = set()  # used numbers of closed channels
         self._open: dict[OperationId, Operation[Any]] = {}
         self._used: set[OperationId] = set()
         self._files: set[int] = set()
@@ -100,7 +100,7 @@ class Contract:
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def fact(self, fact: Fact | None) -> None:  # noqa: C901 - one case for each fact
-        """Check what the runtime is about to tell."""
+        """Check a fact that the runtime is about to give."""
         if self._exited:
             self._bad(fact, "a fact after Exit")
         if self._started is isinstance(fact, Started):
@@ -184,7 +184,7 @@ class Contract:
     # --- commands ------------------------------------------------------------------------------------------------
 
     def command(self, command: Command) -> None:  # noqa: C901 - one case for each command
-        """Check what the core ordered."""
+        """Check a command of the core."""
         match command:
             case Send() | CloseWrite():
                 self._write(command)
@@ -263,7 +263,7 @@ class Contract:
         if channel.spawn is not None and channel.spawn.stderr == command.ch:
             self._bad(command, "an error output is for reading")
         if channel.aborted:
-            return  # the end is under way
+            return  # the abort is in progress
         if channel.write_closed:
             self._bad(command, "after CloseWrite")
         if isinstance(command, CloseWrite):
@@ -294,7 +294,7 @@ class Contract:
         return channel
 
     def _mine(self, command: Command, ch: ChannelId) -> _ChannelRecord | None:
-        """The channel, or None when the core has been told that it is closed."""
+        """Return the channel, or None after its `Closed`."""
         if ch in self._closed:
             return None
         channel = self._channels.get(ch)

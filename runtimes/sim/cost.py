@@ -13,8 +13,8 @@ from svc_proto.facts import Done, Fact
 
 __all__ = ["HandleCost", "MeteredRows"]
 
-SHARE = 1 / 3  # of all drawn worlds have a cost
-FACTORS = (1.0, 20.0)  # from an idle core of a current machine to a small board whose core has other work as well
+SHARE = 1 / 3  # share of drawn worlds that have a cost
+FACTORS = (1.0, 20.0)  # from an idle core of a current machine to a small board that shares its core with other work
 
 
 @frozen(kw_only=True)

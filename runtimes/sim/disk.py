@@ -1,7 +1,7 @@
-"""An in-memory file system: regular files, folders, symbolic links, things that are none of these, and a capacity.
+"""An in-memory file system: regular files, folders, symbolic links, special files, and a capacity.
 
-Paths are absolute POSIX paths. What goes wrong is a `HostError` with the failure that a real runtime would answer.
-A file that is open stays what it was when its name is removed or replaced.
+Paths are absolute POSIX paths. An error is a `HostError` with the failure that a real runtime would answer. An open
+file keeps its contents when its name is removed or replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svc_proto.facts import FailureKind
 
 __all__ = ["SimDisk", "FileNode", "DirectoryNode", "SymlinkNode", "SpecialNode"]
 
-MAX_LINKS = 40  # symbolic links on one path, as Linux has it (path_resolution(7))
+MAX_LINKS = 40  # most symbolic links on one path, as in Linux (path_resolution(7))
 
 
 @define(eq=False)
@@ -30,7 +30,7 @@ class FileNode:
 
 @frozen
 class DirectoryNode:
-    """A folder; what is in it follows from the paths."""
+    """A folder; its entries follow from the paths."""
 
 
 @frozen
@@ -49,25 +49,25 @@ Node: TypeAlias = FileNode | DirectoryNode | SymlinkNode | SpecialNode
 
 
 class SimDisk:
-    """One host's files. `wall` gives the epoch time of modifications."""
+    """Files of one host. `wall` returns the epoch time of modifications."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
-        self.capacity: int | None = None  # bytes; None: endless
-        self.busy_until = 0.0  # monotonic s: no operation on files is done before
-        self.denied: set[str] = set()  # real paths that may not be opened
+        self.capacity: int | None = None  # bytes; None: unlimited
+        self.busy_until = 0.0  # monotonic s before which no operation on files ends
+        self.denied: set[str] = set()  # real paths whose opening is denied
         self.wall = wall
         self._nodes: dict[str, Node] = {"/": DirectoryNode()}
 
     # --- for tests: no faults, no capacity -----------------------------------------------------------------------
 
     def put(self, path: str, data: bytes, *, mode: int = 0o644) -> FileNode:
-        """Create or replace a file, its folders included."""
+        """Create or replace a file and its folders."""
         self.folder(_parent(path))
         file = self._nodes[path] = FileNode(bytearray(data), self.wall(), mode)
         return file
 
     def folder(self, path: str) -> None:
-        """Create a folder and those above it."""
+        """Create a folder and its parents."""
         while path not in self._nodes:
             self._nodes[path] = DirectoryNode()
             path = _parent(path)
@@ -78,16 +78,16 @@ class SimDisk:
         self._nodes[path] = SymlinkNode(target)
 
     def special(self, path: str) -> None:
-        """Create something that is no regular file."""
+        """Create a special file, which is not a regular file."""
         self.folder(_parent(path))
         self._nodes[path] = SpecialNode()
 
     def get(self, path: str) -> bytes:
-        """The contents of a file, links followed."""
+        """Return the contents of a file, following links."""
         return bytes(self.regular(path).data)
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads to something, links followed."""
+        """Report whether a path exists, following links."""
         try:
             self.resolve(path)
         except HostError:
@@ -95,11 +95,11 @@ class SimDisk:
         return True
 
     def remove(self, path: str) -> None:
-        """Remove a name; fine when there is none."""
+        """Remove a name; do nothing if there is none."""
         self._nodes.pop(path, None)
 
     def paths(self, under: str = "/") -> list[str]:
-        """Names of everything but folders below a folder, sorted."""
+        """Return the sorted paths below a folder, except folders."""
         prefix = under.rstrip("/") + "/"
         return sorted(
             path
@@ -108,7 +108,7 @@ class SimDisk:
         )
 
     def folders(self, folder: str) -> tuple[str, ...]:
-        """The names of the folders in a folder, sorted; none when there is no such folder."""
+        """Return the sorted names of the folders in a folder; empty when the folder does not exist."""
         prefix = folder.rstrip("/") + "/"
         below = (
             path.removeprefix(prefix)
@@ -118,24 +118,24 @@ class SimDisk:
         return tuple(sorted(name for name in below if name and "/" not in name))
 
     def files(self, folder: str) -> dict[str, FileNode]:
-        """The regular files in a folder, not in those below it, by name; empty when there is no such folder."""
+        """Return the regular files directly in a folder by name; empty when the folder does not exist."""
         prefix = folder.rstrip("/") + "/"
         found = ((path.removeprefix(prefix), node) for path, node in self._nodes.items() if path.startswith(prefix))
         return {name: node for name, node in found if "/" not in name and isinstance(node, FileNode)}
 
     @property
     def used(self) -> int:
-        """Bytes in files that have a name."""
+        """Return the number of bytes in files that have a name."""
         return sum(len(node.data) for node in self._nodes.values() if isinstance(node, FileNode))
 
     def fill(self) -> None:
-        """Leave no room: from now on every growing write fails with `NO_SPACE`."""
+        """Leave no room: every growing write then fails with `NO_SPACE`."""
         self.capacity = self.used
 
     # --- for the runtime -----------------------------------------------------------------------------------------
 
     def resolve(self, path: str) -> tuple[str, Node]:
-        """The real path, and what is there."""
+        """Return the real path and its node."""
         if not path.startswith("/") or "\0" in path:
             raise HostError(FailureKind.INVALID, "not an absolute path")
         waiting = _parts(path)
@@ -167,38 +167,38 @@ class SimDisk:
         return real, node
 
     def real(self, path: str) -> str:
-        """Where a path really leads: links are followed as far as there is something."""
+        """Return the real path, following links as far as the path exists."""
         try:
             return self.resolve(path)[0]
         except HostError:
             return _join(self.real(_parent(path)), path.rpartition("/")[2])
 
     def open(self, path: str) -> tuple[str, Node]:
-        """As `resolve`, for reading: `DENIED` where that is forbidden."""
+        """Resolve a path for reading; `DENIED` where that is forbidden."""
         real, node = self.resolve(path)
         if real in self.denied:
             raise HostError(FailureKind.DENIED, "permission denied")
         return real, node
 
     def regular(self, path: str) -> FileNode:
-        """The regular file at a path."""
+        """Return the regular file at a path."""
         return as_file(self.open(path)[1])
 
     def create(self, path: str, *, mode: int = 0o600) -> FileNode:
-        """A new empty file; `EXISTS` when the name is taken."""
+        """Create an empty file; `EXISTS` when the name is taken."""
         if path in self._nodes:
             raise HostError(FailureKind.EXISTS, "the file exists")
         return self.put(path, b"", mode=mode)
 
     def append(self, file: FileNode, data: bytes, *, spare: int = 0) -> int:
-        """Write at the end, all or nothing, and leave `spare` bytes free; the new size."""
+        """Append all or nothing, leaving `spare` bytes free; return the new size."""
         self._make_room(len(data) + spare)
         file.data += data
         file.modified = self.wall()
         return len(file.data)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write a new file under a temporary name and rename it (so the room for both is needed); mode 0600."""
+        """Replace a file by a new one, mode 0600; needs room for both, as with a temporary file and a rename."""
         self._make_room(len(data))
         self.put(path, data, mode=0o600)
 
@@ -208,7 +208,7 @@ class SimDisk:
 
 
 def as_file(node: Node) -> FileNode:
-    """The node, if it is a regular file."""
+    """Return the node if it is a regular file, otherwise raise `HostError`."""
     if not isinstance(node, FileNode):
         raise HostError(FailureKind.INVALID, "not a regular file")
     return node

@@ -1,4 +1,4 @@
-"""What may go wrong in a simulated world, and how often: probabilities, drawn from the world's generator."""
+"""Injected faults of a simulation as probabilities, drawn from the simulation's generator."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ from attrs import frozen
 
 __all__ = ["SLOW", "SPIKE", "Faults"]
 
+# s that a lost segment is late: one to four retransmissions (RFC 6298 section 5, Linux minimum)
 SPIKE = (
     0.2,
     3.0,
-)  # s that a lost segment arrives late: one to four retransmissions (RFC 6298 section 5, Linux minimum)
+)
 SLOW = (0.5, 8.0)  # s that a slow operation takes: a disk that spins up, a store under a lock
 
 
 @frozen(kw_only=True)
 class Faults:
-    """Probabilities between 0 and 1. Assign to `Simulation.faults` at any time; `Faults.NONE` ends them.
+    """Probabilities between 0 and 1. Assign to `Simulation.faults` at any time; `Faults.NONE` ends the faults.
 
-    What a fault has already done stays: hung connections and partitions are mended by `SimNetwork.heal`.
+    Earlier faults keep their effect: `SimNetwork.heal` mends hung connections and partitions.
     """
 
     NONE: ClassVar[Faults]
 
     cut: float = 0.0  # per segment: the connection breaks, both ends get `Closed`
-    hang: float = 0.0  # per segment: the connection becomes a black hole
+    hang: float = 0.0  # per segment: the connection delivers nothing more
     spike: float = 0.0  # per segment: lost and sent again, so late by `SPIKE`
-    store: float = 0.0  # per store request: fails, not carried out
+    store: float = 0.0  # per store request: fails without effect
     file: float = 0.0  # per file operation: input/output error
     slow: float = 0.0  # per operation: takes `SLOW`
-    late_answer: float = 0.0  # per `Cancel`: comes too late, the operation goes on and is answered
-    late_read: float = 0.0  # per `PauseReading`: one `Received` was already under way
+    late_answer: float = 0.0  # per `Cancel`: comes too late, the operation continues and is answered
+    late_read: float = 0.0  # per `PauseReading`: one `Received` was already on its way
     late_wake: float = 0.0  # per timer: the process is woken up to 50 ms late
-    clock_step: float = 0.0  # per timer: somebody sets the host's wall clock, up to an hour forth or back
+    clock_step: float = 0.0  # per timer: the host's wall clock is set, up to an hour forward or back
 
     @classmethod
     def some(cls, scale: float = 1.0) -> Faults:
-        """A bit of everything: a bad day at `scale` 1, in which programs still get on."""
+        """Return a few faults of each kind, with which programs still make progress at `scale` 1."""
         return cls(
             cut=0.001 * scale,
             hang=0.0005 * scale,

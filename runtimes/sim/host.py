@@ -1,4 +1,4 @@
-"""A simulated machine: an address, a wall clock, a disk and a store that outlive processes, work that can be done."""
+"""A simulated machine: an address, a wall clock, programs, and a disk and store that outlive processes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreFactory", "SimHost", "SimPort"]
 
-COMPUTE_TIME = 0.005  # s of blocking work, unless a test says otherwise
-TICK = 1e-6  # s, more than what is lost by rounding
+COMPUTE_TIME = 0.005  # s of blocking work, unless a test sets another time
+TICK = 1e-6  # s, more than any rounding error
 FIRST_EPHEMERAL = 49152  # RFC 6335 section 6
 
 CoreFactory = Callable[[Entropy], Core]
@@ -35,7 +35,7 @@ CoreFactory = Callable[[Entropy], Core]
 
 @frozen
 class SimPort:
-    """Where a process listens. With `tls`, peers have to ask for TLS; `alpn` is what is chosen then, if offered."""
+    """A listening port of a process. With `tls`, peers must use TLS; `alpn` is selected then, if offered."""
 
     number: int
     tls: bool = False
@@ -43,24 +43,27 @@ class SimPort:
 
 
 class SimHost:
-    """Made by `Simulation.host`. `state` is the folder of `ReadConfig` and its kin, `spool` that of uploads."""
+    """A simulated machine, made by `Simulation.host`.
+
+    `state` is the folder of `ReadConfig` and the other state operations, `spool` that of uploads.
+    """
 
     def __init__(self, world: Simulation, name: str, address: str, *, state: str, spool: str) -> None:
         self.world = world
         self.name = name
         self.address = address
-        self.cost = world.cost  # of its programs' calls of `handle`
+        self.cost = world.cost  # cost of each call of a core's `handle`
         self.state = state
         self.spool = spool
-        self.rooms: tuple[str, ...] = ()  # other folders that the operations on `state` may name, absolutely
-        self.clock_offset = 0.0  # s that the wall clock is ahead of the world's
-        self._rate: float | None = None  # of the monotonic clock; None: it is right
-        self._set_at = self._set_to = 0.0  # when that was said, by the world's clock and by this one
+        self.rooms: tuple[str, ...] = ()  # other folders that the state operations may name by absolute path
+        self.clock_offset = 0.0  # s that the wall clock is ahead of the simulation's
+        self._rate: float | None = None  # rate of the monotonic clock; None: exact
+        self._set_at = self._set_to = 0.0  # when the rate was set, by the simulation's clock and by this host's
         self.disk = SimDisk(self.wall)
         self.disk.folder(state)
         self.disk.folder(spool)
         self.store = SimStore()
-        self.certificate: str | None = "sha256/simulated"  # what `ReloadTls` finds: a pin; None: nothing usable
+        self.certificate: str | None = "sha256/simulated"  # pin that `ReloadTls` returns; None: no usable certificate
         self.compute: dict[str, Callable[..., object]] = {
             "yaml.load": load_yaml,
             "yaml.edit": edit_yaml,
@@ -71,15 +74,16 @@ class SimHost:
             "real_paths": lambda *paths: tuple(map(self.disk.real, paths)),
             "memory.give_back": lambda: None,
             "qr.rows": qr_rows,
-            "metrics.text": partial(metrics_text, of_process=False),  # of the host that plays a world nothing is told
+            # without metrics of the process that runs the simulation
+            "metrics.text": partial(metrics_text, of_process=False),
             "s3.sign": lambda *request: sign_s3_request_at(*request, wall=self.wall()),
             "voice.engines": dict,  # none, until a test installs some
         }
         self.compute_time: dict[str, float] = {}  # s, by name; the others take `COMPUTE_TIME`
-        self.programs: dict[str, ProgramFactory] = {}  # what `Spawn` can start, by absolute path
-        self.children: list[SimChild] = []  # that run, oldest first
+        self.programs: dict[str, ProgramFactory] = {}  # programs for `Spawn`, by absolute path
+        self.children: list[SimChild] = []  # running children, oldest first
         self._pids = 1000
-        self.processes: list[SimProcess] = []  # all that were ever started, oldest first
+        self.processes: list[SimProcess] = []  # all processes ever started, oldest first
         self._ports = FIRST_EPHEMERAL - 1
 
     def __repr__(self) -> str:
@@ -88,7 +92,7 @@ class SimHost:
     def start(
         self, factory: CoreFactory, listen: Iterable[int | SimPort] = (), *, name: str | None = None
     ) -> SimProcess:
-        """Start a process: make its core and give it `Started`. It listens from `Ready` on."""
+        """Start a process: build its core and give it `Started`. It listens after `Ready`."""
         ports = tuple(SimPort(port) if isinstance(port, int) else port for port in listen)
         number = len(self.processes) + 1
         process = SimProcess(self, factory, ports, f"{name or self.name}#{number}")
@@ -97,52 +101,52 @@ class SimHost:
         return process
 
     def step_wall(self, seconds: float) -> None:
-        """Somebody sets the clock; the monotonic one goes on as it was."""
+        """Set the wall clock forward or back; the monotonic clock is unaffected."""
         self.clock_offset += seconds
 
     def run_clock(self, rate: float) -> None:
-        """From now on the monotonic clock runs so fast: 0.99 is 1 % slow."""
+        """Run the monotonic clock at this rate from now on: 0.99 is 1 % slow."""
         self._set_to, self._set_at, self._rate = self.mono(), self.world.now, rate
 
     def mono(self) -> float:
-        """Monotonic seconds on this host."""
+        """Return the monotonic seconds of this host."""
         now = self.world.now
         return now if self._rate is None else self._set_to + (now - self._set_at) * self._rate
 
     def when(self, mono: float) -> float:
-        """When that will be, by the world's clock; a little after, lest it be before."""
+        """Return the simulation's time for a monotonic time of this host, slightly later to avoid being early."""
         return mono if self._rate is None else self._set_at + (mono - self._set_to) / self._rate + TICK
 
     def wall(self) -> float:
-        """Epoch seconds on this host."""
+        """Return the epoch seconds of this host."""
         return self.world.wall() + self.clock_offset
 
     def moment(self) -> Moment:
-        """Now, on this host's clocks."""
+        """Return the present moment on this host's clocks."""
         return Moment(self.mono(), self.world.wall() + self.clock_offset)
 
     def which(self, name: str) -> str | None:
-        """The path of the first program of that name; a path is taken as it is."""
+        """Return the path of the first program with this name; a path is returned if it is a program."""
         if "/" in name:
             return name if name in self.programs else None
         return next((path for path in self.programs if path.rpartition("/")[2] == name), None)
 
     def pid(self) -> int:
-        """The number of the next child."""
+        """Return the process id of the next child."""
         self._pids += 1
         return self._pids
 
     def ephemeral_port(self) -> int:
-        """The port of the next outgoing connection."""
+        """Return the port of the next outgoing connection."""
         self._ports = self._ports + 1 if self._ports < 65535 else FIRST_EPHEMERAL
         return self._ports
 
     def work_time(self, name: str) -> float:
-        """Virtual seconds that named work takes, give or take a half."""
+        """Return the virtual seconds that named work takes, before random variation by half."""
         return self.compute_time.get(name, COMPUTE_TIME)
 
     def work(self, name: str, args: tuple[Any, ...]) -> object:
-        """Do named work; what fails is a `HostError`."""
+        """Perform named work. Raises `HostError` if no work has that name."""
         function = self.compute.get(name)
         if function is None:
             raise HostError(FailureKind.UNSUPPORTED, f"no work of the name {name}")

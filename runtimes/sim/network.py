@@ -1,7 +1,8 @@
-"""Hosts' connections: names, links with their delays, listeners, handshakes, partitions.
+"""The simulated network: names, links with delays, listeners, handshakes and partitions.
 
-Connecting to a port nobody listens on fails as `UNREACHABLE` after one round trip; a host that does not exist, or lies
-behind a partition, fails as `TIMED_OUT` after `connect_timeout`, unless it is there when a SYN is sent again.
+Connecting to a port without listener fails as `UNREACHABLE` after one round trip. Connecting to a host that does not
+exist, or is behind a partition, fails as `TIMED_OUT` after `connect_timeout`, unless the host is reachable when a SYN
+is retransmitted.
 """
 
 from __future__ import annotations
@@ -30,27 +31,30 @@ LOOPBACK_LATENCY = 0.00005  # s
 
 @frozen
 class SimLink:
-    """The way between two hosts: a segment takes `latency` plus up to `jitter` seconds, evenly spread."""
+    """Link between two hosts: a segment takes `latency` plus up to `jitter` seconds, evenly distributed."""
 
     latency: float
     jitter: float
 
 
 class SimListener(Protocol):
-    """Who waits for connections at a port."""
+    """Acceptor of the connections to a port."""
 
     tls: bool
     alpn: str | None
 
     def accepted(self, end: SimEnd) -> None:
-        """A connection came; adopt its end."""
+        """Adopt the server's end of a new connection."""
 
 
 Outcome = Callable[[SimEnd | Failure], None]
 
 
 class SimNetwork:
-    """`jitter` is in latencies; `chunking` the probability that a write is cut into several segments."""
+    """Connections, links and listeners of all hosts.
+
+    `jitter` is in latencies; `chunking` is the probability that a write is cut into several segments.
+    """
 
     def __init__(
         self,
@@ -74,7 +78,7 @@ class SimNetwork:
         self.world: Simulation
 
     def attach(self, world: Simulation, latency: float) -> None:
-        """Called once by the world; `latency` is in seconds."""
+        """Attach to the simulation, which calls this once; `latency` is in seconds."""
         self.world = world
         self._default = SimLink(latency, latency * self._jitter)
 
@@ -82,19 +86,19 @@ class SimNetwork:
 
     @property
     def connections(self) -> tuple[SimConnection, ...]:
-        """Those of which at least one end is there, oldest first."""
+        """Return the connections with at least one open end, oldest first."""
         return tuple(self._connections.values())
 
     def link(self, a: SimHost, b: SimHost, *, latency: float, jitter: float | None = None) -> None:
-        """Set the delay between two hosts, for connections made from now on (seconds)."""
+        """Set the delay in seconds between two hosts, for later connections."""
         self._links[_pair(a, b)] = SimLink(latency, latency * self._jitter if jitter is None else jitter)
 
     def name(self, name: str, address: str) -> None:
-        """Let a DNS name stand for an address. Each host's name does so already."""
+        """Let a DNS name resolve to an address. Each host's name does so already."""
         self._names[name.lower()] = address
 
     def partition(self, a: SimHost, b: SimHost) -> None:
-        """Let nothing pass between two hosts. Connections stay, and go on after `heal`."""
+        """Block everything between two hosts. Connections stay, and continue after `heal`."""
         self._partitions[_pair(a, b)] = None
 
     def heal(self) -> None:
@@ -106,13 +110,13 @@ class SimNetwork:
     # --- for hosts, processes and wires --------------------------------------------------------------------------
 
     def listen(self, host: SimHost, port: int, listener: SimListener) -> None:
-        """Take connections to a port. ValueError when it is taken."""
+        """Register the listener of a port. Raises ValueError when the port is taken."""
         if (host.name, port) in self._listeners:
             raise ValueError(f"port {port} of {host.name} is taken")
         self._listeners[host.name, port] = listener
 
     def unlisten(self, host: SimHost, port: int, listener: SimListener) -> None:
-        """Take no more; fine when it never did."""
+        """Remove a listener; do nothing if it is not registered."""
         if self._listeners.get((host.name, port)) is listener:
             del self._listeners[host.name, port]
 
@@ -125,14 +129,14 @@ class SimNetwork:
         outcome: Outcome,
         alpn: tuple[str, ...] | None = None,
     ) -> SimHandshake:
-        """Begin a handshake; `outcome` gets the client's end, to be adopted at once, or why there is none.
+        """Start a handshake; `outcome` gets the client's end, to be adopted at once, or the failure.
 
-        `alpn` is what the client offers; None: nothing, so that nothing is agreed on.
+        `alpn` is the client's offer; with None nothing is negotiated.
         """
         return SimHandshake(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
 
     def resolve(self, source: SimHost, name: str) -> tuple[SimHost | None, str] | None:
-        """The host that a name or address leads to, and the address; None for a name that does not exist."""
+        """Return the host of a name or address, and the address; None for a name that does not exist."""
         if name.lower() in LOOPBACK_NAMES:
             return source, LOOPBACK
         address = self._names.get(name.lower(), name)
@@ -142,32 +146,32 @@ class SimNetwork:
         return host, address
 
     def listener(self, host: SimHost, port: int) -> SimListener | None:
-        """Who listens there."""
+        """Return the listener of a port, if any."""
         return self._listeners.get((host.name, port))
 
     def link_between(self, a: SimHost, b: SimHost) -> SimLink:
-        """The delays between two hosts."""
+        """Return the delays between two hosts."""
         if a is b:
             return SimLink(LOOPBACK_LATENCY, LOOPBACK_LATENCY)
         return self._links.get(_pair(a, b), self._default)
 
     def parted(self, a: SimHost, b: SimHost) -> bool:
-        """Whether a partition lies between two hosts."""
+        """Report whether a partition is between two hosts."""
         return bool(self._partitions) and _pair(a, b) in self._partitions
 
     def establish(self, client: tuple[SimHost, Address], server: tuple[SimHost, Address]) -> SimConnection:
-        """A new connection, handshake done at the server's side."""
+        """Create a connection whose handshake is done on the server's side."""
         self._count += 1
         connection = self._connections[self._count] = SimConnection(self, self._count, client, server)
         return connection
 
     def forget(self, connection: SimConnection) -> None:
-        """Both ends are gone."""
+        """Remove a connection whose ends are both closed."""
         self._connections.pop(connection.number, None)
 
 
 class SimHandshake:
-    """One handshake: SYN, answer, outcome. Exactly one outcome, unless it is cancelled."""
+    """A handshake: SYN, answer, outcome. It has exactly one outcome, unless it is cancelled."""
 
     def __init__(
         self,
@@ -198,7 +202,7 @@ class SimHandshake:
         self._syn(SYN_AGAIN)
 
     def cancel(self) -> None:
-        """Give up: no outcome, and a server that accepted already gets a reset."""
+        """Cancel: there is no outcome, and a server that accepted already gets a reset."""
         self._outcome = None
         if self._connection is not None:
             self._connection.client.abort()

@@ -1,7 +1,7 @@
-"""A process's operations: files, uploads, configuration, store and work, each answered after some virtual time.
+"""Operations of a simulated process: files, uploads, configuration, store and work, each answered after virtual time.
 
-What an operation does happens at the very moment of its answer, never before. So a process that is killed while a
-store request or a file replacement is under way may or may not have made it: that is drawn from the world's seed.
+The effect of an operation happens at the moment of its answer, never before. If a process is killed during a store
+request or a file replacement, the seed decides whether the effect happens.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Pending:
     op: OperationId
     effect: Callable[[], object]
     when: float = 0.0  # monotonic seconds
-    durable: bool = False  # changes what outlives the process
+    durable: bool = False  # changes something that outlives the process
     cancelled: bool = False
 
 
@@ -78,16 +78,16 @@ class _SimBlob:
 
 
 class SimOperations:
-    """What the core of one process has asked for and has not been answered yet, and the files it has open."""
+    """Unanswered operations of one process's core, and its open files."""
 
     def __init__(self, process: SimProcess) -> None:
         self._process = process
         self._host = process.host
         self._world = process.host.world
         self._pending: dict[OperationId, _Pending] = {}
-        self._durable: list[_Pending] = []  # cancelled ones that go on included
-        self._give_up: dict[OperationId, Callable[[], None]] = {}  # those of the network
-        self._lanes: dict[object, float] = {}  # when the last of those that keep an order is done
+        self._durable: list[_Pending] = []  # including cancelled ones that continue
+        self._give_up: dict[OperationId, Callable[[], None]] = {}  # cancellation of network operations
+        self._lanes: dict[object, float] = {}  # when the last operation of each ordered sequence is done
         self._files: dict[int, Node] = {}
         self._blobs: dict[int, _SimBlob] = {}
         self._finished: dict[int, _SimBlob] = {}  # uploads that have ended
@@ -119,16 +119,16 @@ class SimOperations:
 
     @property
     def open_handles(self) -> int:
-        """Files and uploads that are open: what a core that leaks keeps."""
+        """Return the number of open files and uploads, which grows in a core that leaks."""
         return len(self._files) + len(self._blobs)
 
     def unserved(self, command: Operation[Any]) -> None:
-        """An operation that no runtime here has."""
+        """Fail an operation that this runtime does not have."""
         failure = Failure(FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
         self._process.post(Failed(command.op, failure))
 
     def cancel(self, op: OperationId) -> None:
-        """Carry out `Cancel`: `Failed` with `CANCELLED`, unless the answer is under way or comes nevertheless."""
+        """Perform `Cancel`: post `Failed` with `CANCELLED`, unless an answer is posted already or comes anyway."""
         pending, give_up = self._pending.get(op), self._give_up.get(op)
         if pending is None and give_up is None:
             return
@@ -141,13 +141,13 @@ class SimOperations:
             self._pending.pop(op)
             pending.cancelled = True
             if pending.durable and self._world.rng.random() < 0.5:
-                self._durable.remove(pending)  # it had not begun; else it goes on in silence
+                self._durable.remove(pending)  # not begun; otherwise it continues without an answer
         self._process.post(Failed(op, Failure(FailureKind.CANCELLED)))
 
     def end(self, *, killed: bool) -> None:
-        """The process is gone. Of what it wanted to be durable, the first few may have been done.
+        """End the operations with the process; a random number of the first durable ones still take effect.
 
-        One that exits by itself deletes the uploads it has not finished; one that was killed leaves them.
+        A process that exits deletes its unfinished uploads; a killed one leaves them.
         """
         for give_up in list(self._give_up.values()):
             give_up()
@@ -268,7 +268,7 @@ class SimOperations:
         self._begin(command, effect, lane=("blob", command.handle))
 
     def _discard_blob(self, command: DiscardBlob) -> None:
-        """Also one whose end is done in this instant, and not told yet."""
+        """Delete an upload, even one that has just ended and whose `Done` is not delivered yet."""
         blob = self._blobs.pop(command.handle, None) or self._finished.pop(command.handle, None)
         if blob is not None:
             self._host.disk.remove(blob.path)
@@ -415,7 +415,7 @@ class SimOperations:
         seconds: float = FILE_TIME,
         fault: float | None = None,
     ) -> None:
-        """Do `effect` after about `seconds`, after what is before it in its `lane`, and answer with its result."""
+        """Perform `effect` after about `seconds` and earlier operations of its `lane`; answer with its result."""
         world = self._world
         if world.draw(world.faults.file if fault is None else fault):
             effect, durable = _broken, False
@@ -458,7 +458,7 @@ def _attempt(effect: Callable[[], object]) -> object:
     try:
         return effect()
     except AssertionError:
-        raise  # of a test
+        raise  # an error of the test, not of the effect
     except Exception as error:  # noqa: BLE001, RUF100 - as real runtimes answer: a failed effect is a fact
         return failure_of(error)
 

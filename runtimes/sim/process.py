@@ -1,10 +1,10 @@
-"""One run of one core on a host: facts go in one at a time, commands are carried out in order, timers fire on time.
+"""A run of one core on a host: facts are given one at a time, commands performed in order, timers fired on time.
 
-A process waits for nothing but its inbox and the core's one deadline. What it reads from the network stays in the
-network until the core is really given it, so `PauseReading` holds at once.
+A process waits only for its inbox and the core's deadline. Bytes stay in the network until the core is given them, so
+`PauseReading` takes effect at once.
 
-Where `handle` has a cost (`SimHost.cost`) its commands are carried out at the end of the computation. Until then facts
-wait in the inbox and the deadline is not looked at; everything outside the process goes on.
+Where `handle` has a cost (`SimHost.cost`), its commands are performed at the end of the computation. Until then facts
+wait in the inbox and the deadline is ignored; everything outside the process continues.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 
 __all__ = ["KILLED", "LogLine", "SimProcess"]
 
-KILLED = -9  # exit code of a process that was killed, as `subprocess` gives it
-MAX_STALL = 100  # wake-ups at one instant after which a core's deadline is taken for stuck
-MAX_LATE = 0.05  # s that a wake-up is late under `Faults.late_wake`
-CLOCK_STEP = 3600.0  # s that the wall clock jumps at most under `Faults.clock_step`
+KILLED = -9  # exit code of a killed process, as in `subprocess`
+MAX_STALL = 100  # wake-ups at one instant after which a core's deadline counts as stuck
+MAX_LATE = 0.05  # most seconds that a wake-up is late under `Faults.late_wake`
+CLOCK_STEP = 3600.0  # most seconds that the wall clock jumps under `Faults.clock_step`
 
 
 class _Notice(IntEnum):
@@ -81,7 +81,7 @@ class LogLine:
 
 
 class _SimChannel:
-    """The owner of an end: turns what happens there into notices, and notices into facts when the core takes them."""
+    """Owner of an end: turns its events into notices, and notices into facts when the core takes them."""
 
     __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
 
@@ -108,7 +108,7 @@ class _SimChannel:
         self._process.post((self, _Notice.CLOSED))
 
     def fact(self, notice: _Notice) -> Fact | None:
-        """What to tell the core, or None when it has become void."""
+        """Return the fact for the core, or None if the notice is obsolete."""
         if notice is _Notice.SENT:
             n, self._sent = self._sent, 0
             return Sent(self.ch, n)
@@ -127,7 +127,7 @@ _Item: TypeAlias = Fact | tuple[_SimChannel, _Notice]
 
 
 class SimProcess:
-    """Made by `SimHost.start`. `exit_code` is None while it runs; `logs` are its log records, oldest first."""
+    """A process, made by `SimHost.start`. `exit_code` is None while it runs; `logs` has its records, oldest first."""
 
     def __init__(self, host: SimHost, factory: CoreFactory, ports: tuple[SimPort, ...], name: str) -> None:
         self.host = host
@@ -146,10 +146,10 @@ class SimProcess:
         self._channels: dict[ChannelId, _SimChannel] = {}
         self._accepted = 0
         self._inbox: deque[_Item] = deque()
-        self._draining = False  # a drain is on the world's agenda, or under way
-        self._computing = False  # inside a `handle` that takes time
-        self._rows = 0  # that the core has taken from answers of the store in this call
-        self._wake: float | None = None  # the earliest wake-up on the world's agenda
+        self._draining = False  # a drain is scheduled or in progress
+        self._computing = False  # during a `handle` that takes time
+        self._rows = 0  # rows that the core has taken from answers of the store in this call
+        self._wake: float | None = None  # the earliest scheduled wake-up
         self._stalls = 0
         self._stalled_at = 0.0
         self._exit: Exit | None = None
@@ -162,7 +162,7 @@ class SimProcess:
             ResumeReading: self._resume,
             Cancel: lambda command: self.operations.cancel(command.op),
             Log: self._log,
-            Notify: lambda news: None,  # there is no program to hear it
+            Notify: lambda news: None,  # no program embeds the core
             Ready: self._ready,
             Exit: self._exit_ordered,
             **self.operations.handlers,
@@ -176,63 +176,63 @@ class SimProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it has neither exited nor been killed."""
+        """Report whether the process has neither exited nor been killed."""
         return self.exit_code is None
 
     @property
     def channel_count(self) -> int:
-        """Channels whose `Closed` the core has not been told."""
+        """Return the number of channels whose `Closed` the core has not received."""
         return len(self._channels)
 
     @property
     def commands(self) -> list[Command]:
-        """Every command so far, in a world made with `trace=True`."""
+        """Return every command so far, in a simulation made with `trace=True`."""
         mine = [record.what for record in self._world.records if record.process == self.name]
         return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
 
     def end_of(self, ch: ChannelId) -> SimEnd | SimChildEnd | None:
-        """The other side of a channel; None when the core knows it closed."""
+        """Return the end behind a channel; None after the core has received `Closed`."""
         channel = self._channels.get(ch)
         return None if channel is None else channel.end
 
     def kill(self) -> None:
-        """kill -9: memory is gone, peers get resets; files and store stay. Fine when it is over already."""
+        """Kill the process: memory is lost, peers get resets, files and store stay. Does nothing after its end."""
         if self.alive:
             self._finish(KILLED, "killed", reset=True)
 
     def stop(self, grace: float = 10.0) -> None:
-        """SIGTERM: accept no more, and tell the core to finish within `grace` seconds."""
+        """Stop listening, and give the core `Stopping` with `grace` seconds, as SIGTERM does."""
         if self.alive:
             self._unlisten()
             self.post(Stopping(grace))
 
     def reload(self) -> None:
-        """SIGHUP: have the core read its certificates again."""
+        """Have the core reload its certificates, as SIGHUP does."""
         self.post(Reloading())
 
     def restart(self) -> SimProcess:
-        """Kill it if it runs, and start another with the same core factory and ports; returns that one."""
+        """Kill the process if it runs, then start and return another one with the same core factory and ports."""
         self.kill()
         return self.host.start(self._factory, self._ports, name=self.name.partition("#")[0])
 
     def nudge(self) -> None:
-        """Look at the core's deadline again, when a test has changed it from outside."""
+        """Read the core's deadline again, after a test has changed it from outside."""
         self._arm()
 
     @property
     def require_tls(self) -> int:
-        """Ports with TLS."""
+        """Return the number of ports with TLS."""
         return sum(port.tls for port in self._ports)
 
     # --- for the host, listeners and operations ------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Called once, by the host."""
+        """Give `Started` to the core; called once, by the host."""
         self._world.trace.add(self._world.now, self.name, "started")
         self.post(Started())
 
     def post(self, item: _Item) -> None:
-        """Put a fact, or the notice of one, before the core. It is told in the same instant, after what came before."""
+        """Queue a fact, or the notice of one. The core gets it in the same instant, after earlier ones."""
         if not self.alive:
             return
         self._inbox.append(item)
@@ -246,7 +246,7 @@ class SimProcess:
         end.adopt(channel)
 
     def accepted(self, end: SimEnd) -> None:
-        """A peer has come."""
+        """Accept a connection of a peer."""
         self._accepted += 2
         ch = ChannelId(self._accepted)
         self.post(Accepted(ch, end.peer, end.local, end.connection.tls, end.connection.alpn))
@@ -280,7 +280,8 @@ class SimProcess:
         except Exception as error:
             error.add_note(f"in {name} at {world.now}: the core must not raise; it was given {fact!r:.200}")
             raise
-        if fact is None and commands:  # that a core may look, and find nothing due, is between it and its timers
+        # a call without a due timer is not traced: when a core wakes is an internal matter
+        if fact is None and commands:
             world.trace.add(world.now, name, None)
         seconds = 0.0 if cost is HandleCost.NONE else cost.of(fact, commands, self._rows)
         if seconds:
@@ -307,7 +308,7 @@ class SimProcess:
             if handler is not None:
                 handler(command)
             else:
-                assert isinstance(command, Operation)  # the contract has seen to it
+                assert isinstance(command, Operation)  # the contract has checked the type
                 self.operations.unserved(command)
         if self._exit is not None:
             self._finish(self._exit.code, self._exit.reason, reset=False)
@@ -381,7 +382,7 @@ class SimProcess:
             self._world.network.listen(self.host, listener.number, listener)
 
     def _exit_ordered(self, command: Exit) -> None:
-        self._exit = command  # carried out after the rest of its list
+        self._exit = command  # performed after the rest of the list
 
     # --- the end -------------------------------------------------------------------------------------------------
 
@@ -408,7 +409,7 @@ def _metered(fact: Fact | None, report: Callable[[], None]) -> Fact | None:
 
 
 class _Listener:
-    """A port of a process."""
+    """A listening port of a process."""
 
     def __init__(self, process: SimProcess, port: SimPort) -> None:
         self._process = process

@@ -1,6 +1,6 @@
-"""Scripted peers: a raw byte connection that a test drives by hand, and a port where it waits for one.
+"""Scripted peers: a raw byte connection under the control of a test, and a port that accepts one.
 
-Every method that waits runs the world until it has what it waits for.
+Every method that waits runs the simulation until its condition holds.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["ConnectFailed", "RawPeer", "RawPeerListener"]
 LIMIT = 60.0  # virtual s that a method waits before it raises `SimulationLimitError`
 
 
-class ConnectFailed(Exception):  # noqa: N818 - the name says what happened
-    """`Simulation.connect` did not succeed; `failure` says why."""
+class ConnectFailed(Exception):  # noqa: N818 - the name is the outcome
+    """`Simulation.connect` did not succeed; `failure` has the reason."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.kind.name}: {failure.detail}")
@@ -30,7 +30,7 @@ class ConnectFailed(Exception):  # noqa: N818 - the name says what happened
 
 
 class RawPeer:
-    """One end of a connection in the hands of a test. It reads all the time, unless paused."""
+    """An end of a connection that a test controls. It reads all the time, unless paused."""
 
     def __init__(self, world: Simulation, end: SimEnd) -> None:
         self._world = world
@@ -43,33 +43,33 @@ class RawPeer:
 
     @property
     def connection(self) -> SimConnection:
-        """What lies between, to cut or to hang."""
+        """Return the connection, for a test to cut or hang."""
         return self._end.connection
 
     @property
     def local(self) -> Address:
-        """Where this end is."""
+        """Return the address of this end."""
         return self._end.local
 
     @property
     def unsent(self) -> int:
-        """Bytes sent that the other side has no room for yet."""
+        """Return the number of sent bytes for which the other side has no room yet."""
         return self._end.unsent
 
     def send(self, data: bytes) -> None:
-        """Write. What is written to a closed wire is lost, as with TCP."""
+        """Write bytes. On a closed connection they are lost, as with TCP."""
         self._end.send(data)
 
     def receive(self) -> bytes:
-        """Take what has arrived so far; runs nothing."""
+        """Return and remove the bytes received so far, without running the simulation."""
         data = bytes(self._buffer)
         self._buffer.clear()
         return data
 
     def read_until(self, wanted: bytes | Callable[[bytes], bool], *, limit: float = LIMIT) -> bytes:
-        """Take everything up to and with `wanted`, or all there is once `wanted(all)` is true.
+        """Return and remove everything up to and including `wanted`, or all bytes once `wanted(all)` is true.
 
-        EOFError when the end comes before; `SimulationLimitError` after `limit` virtual seconds.
+        Raises EOFError when the connection ends before, and `SimulationLimitError` after `limit` virtual seconds.
         """
         size = 0
 
@@ -90,7 +90,7 @@ class RawPeer:
         return data
 
     def read_exactly(self, n: int, *, limit: float = LIMIT) -> bytes:
-        """Take `n` bytes; EOFError when the end comes before."""
+        """Return and remove `n` bytes. Raises EOFError when the connection ends before."""
         self._world.run_until(lambda: len(self._buffer) >= n or self.eof or self.closed, limit)
         if len(self._buffer) < n:
             raise EOFError(f"the connection ended ({self.why or 'FIN'}) after {len(self._buffer)} of {n} bytes")
@@ -99,33 +99,33 @@ class RawPeer:
         return data
 
     def read_all(self, *, limit: float = LIMIT) -> bytes:
-        """Take everything up to the end, whichever way it comes."""
+        """Return and remove all bytes up to the end of the connection, by FIN or reset."""
         self._world.run_until(lambda: self.eof or self.closed, limit)
         return self.receive()
 
     def close_write(self) -> None:
-        """Send FIN behind all that was sent before."""
+        """Send FIN after earlier sends."""
         self._end.close_write()
 
     def abort(self) -> None:
-        """Send RST: the peer loses what has not arrived."""
+        """Send RST: the peer loses bytes that have not arrived."""
         self._end.abort()
 
     def pause(self) -> None:
-        """Read no more: the other side's window fills up."""
+        """Stop reading: the other side's window fills up."""
         self._end.pause()
 
     def resume(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._end.resume()
 
     # --- as the owner of its end ---
 
     def on_sent(self, n: int) -> None:
-        """Nobody counts here; see `unsent`."""
+        """Implement `SimEndHandler.on_sent`: `unsent` has the count."""
 
     def on_readable(self) -> None:
-        """Take what there is."""
+        """Implement `SimEndHandler.on_readable`: read all that has arrived."""
         while (data := self._end.read()) is not None:
             if data:
                 self._buffer += data
@@ -133,13 +133,13 @@ class RawPeer:
                 self.eof = True
 
     def on_closed(self, why: str) -> None:
-        """The end is gone."""
+        """Implement `SimEndHandler.on_closed`."""
         self.closed = True
         self.why = why
 
 
 class RawPeerListener:
-    """A port where a test plays the server. Made by `Simulation.listen`."""
+    """A port on which a test acts as the server. Made by `Simulation.listen`."""
 
     def __init__(
         self, world: Simulation, host: SimHost, port: int, *, tls: bool = False, alpn: str | None = None
@@ -153,23 +153,23 @@ class RawPeerListener:
         world.network.listen(host, port, self)
 
     def accept(self, *, limit: float = LIMIT) -> RawPeer:
-        """The next connection that came, in their order."""
+        """Return the next connection, in the order of arrival."""
         self._world.run_until(lambda: bool(self._wires), limit)
         return self._wires.popleft()
 
     def close(self) -> None:
-        """Take no more; new connections are refused."""
+        """Stop accepting; new connections are refused."""
         self._world.network.unlisten(self._host, self._port, self)
 
     def accepted(self, end: SimEnd) -> None:
-        """Called by the network."""
+        """Implement `SimListener.accepted`."""
         self._wires.append(RawPeer(self._world, end))
 
 
 def connect_raw_peer(
     world: Simulation, source: SimHost, target: tuple[str, int], *, tls: bool, limit: float
 ) -> RawPeer:
-    """Run the world until a handshake is over; `ConnectFailed` when it fails."""
+    """Run the simulation until a handshake is over. Raises `ConnectFailed` when it fails."""
     result: list[RawPeer | Failure] = []
 
     def outcome(end: SimEnd | Failure) -> None:

@@ -1,10 +1,10 @@
-"""A Redis as a core: the commands that the cluster uses, by Redis's rules, in memory. What it held goes with it.
+"""In-memory Redis as a core, with the commands that the cluster uses. Its data ends with its process.
 
     redis = world.host("redis", "10.0.0.9").start(lambda entropy: redis_core(entropy), listen=[6379])
 
-It speaks RESP3 alone, answers in order, lets keys expire by the time that it is given, and delivers messages to who
-is subscribed at that moment. What it does not know it refuses, as Redis does, so that a command which no test has seen
-is not taken for one that works. `tests/runtimes/test_redis_real.py` holds it to the real one.
+It supports only RESP3, answers in order, expires keys by the core's clock, and delivers messages to the present
+subscribers. It refuses unknown commands, as Redis does, so that an untested command never seems to work.
+`tests/runtimes/test_redis_real.py` compares it with a real Redis.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ OK = "OK"
 
 
 def redis_core(entropy: Entropy, *, password: str = "") -> Engine:
-    """A core that is a Redis, with a password for the user `default` if one is given."""
+    """Build a Redis core, with a password for the user `default` if one is given."""
     return Engine(RedisService(password), entropy=entropy)
 
 
 class RedisService:
-    """What it holds, and who listens. Tests may look."""
+    """Data and subscribers of a simulated Redis. Tests may inspect them."""
 
     engine: Engine
 
@@ -52,9 +52,9 @@ class RedisService:
         self.password = password.encode()
         self.mode = "standalone"
         self.role = "master"  # or `replica`, when a test makes it one
-        self.keys: dict[tuple[int, bytes], tuple[bytes, float]] = {}  # value, and when (monotonic s) it is gone
+        self.keys: dict[tuple[int, bytes], tuple[bytes, float]] = {}  # value and expiry (monotonic s)
         self.listeners: dict[bytes, dict[_Client, None]] = {}
-        self.served: list[str] = []  # the commands so far, by name
+        self.served: list[str] = []  # names of the commands so far
         self.commands: dict[bytes, Callable[[_Client, list[bytes]], object]] = {
             b"PING": lambda client, given: given[0] if given else "PONG",
             b"SELECT": self._select,
@@ -84,24 +84,24 @@ class RedisService:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Implement `Service.bind`."""
         self.engine = engine
 
     def on_started(self) -> None:
-        """There is nothing to load."""
+        """Implement `Service.on_started`: there is nothing to load."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel:
-        """Everybody is let in, and may have to show a password."""
+        """Implement `Service.on_accepted`: every client is accepted, and authenticates if there is a password."""
         return _Client(self, fact.ch)
 
     def on_stopping(self) -> None:
-        """Clients see the end of their connections."""
+        """Implement `Service.on_stopping`: clients see their connections end."""
 
     # --- commands ---
 
     def serve(self, client: _Client, words: list[bytes]) -> object:
-        """Carry out a command; `_PUSHED` for what answers by pushes."""
+        """Perform a command and return its reply; `_PUSHED` if it replies by pushes."""
         name, given = words[0].upper(), words[1:]
         self.served.append(name.decode("latin-1"))
         if name == b"HELLO":
@@ -120,14 +120,14 @@ class RedisService:
             return RespError("ERR", f"wrong number of arguments for '{name.decode('latin-1').lower()}' command")
 
     def publish(self, channel: bytes, data: bytes) -> int:
-        """Deliver a message; how many had it."""
+        """Deliver a message; return the number of its receivers."""
         listening = list(self.listeners.get(channel, ()))
         for listener in listening:
             listener.send_value(Push([b"message", channel, data]))
         return len(listening)
 
     def forget(self, client: _Client) -> None:
-        """A client is gone."""
+        """Remove a disconnected client's subscriptions."""
         for listening in self.listeners.values():
             listening.pop(client, None)
 
@@ -243,7 +243,7 @@ class RedisService:
         return OK
 
     def _eval(self, client: _Client, given: list[bytes]) -> object:
-        """A script that the cluster has: what it does is written down here once more."""
+        """Perform one of the cluster's scripts, which are implemented here again in Python."""
         script, count, *rest = given
         if not count.isdigit():
             return NO_NUMBER
@@ -301,7 +301,7 @@ class RedisService:
         return len(places) - len(left)
 
     def _places(self, client: _Client, key: bytes) -> dict[str, float]:
-        """A sorted set, which is text here: who has what until when."""
+        """Return the live members of a sorted set, stored here as JSON: expiry by member."""
         found = self._get_live(client, key)
         known: dict[str, float] = {} if found is None else loads_trusted(found[0])
         return {place: until for place, until in known.items() if until > self._now.mono}
@@ -331,7 +331,7 @@ _PUSHED = Push()
 
 
 class _Client(Channel):
-    """A connection of somebody's."""
+    """Connection of a client."""
 
     __slots__ = ("_out", "_reader", "_service", "db", "trusted")
 
@@ -344,13 +344,13 @@ class _Client(Channel):
         self.trusted = not service.password
 
     def send_value(self, value: object) -> None:
-        """An answer, or a push."""
+        """Send a reply or a push."""
         if not self.gone:
             self._out.append(encode_reply(value))
             self.mark_dirty()
 
     def received(self, data: bytes) -> None:
-        """Commands."""
+        """Implement `Channel.received`: perform the commands."""
         try:
             commands = self._reader.feed(data)
         except RemoteProtocolError:
@@ -363,20 +363,20 @@ class _Client(Channel):
                     self.send_value(answer)
 
     def read_closed(self) -> None:
-        """Nobody is there any more."""
+        """Implement `Channel.read_closed`: the client has disconnected."""
         self.abort()
 
     def closed(self, why: str) -> None:
-        """Forget the client."""
+        """Implement `Channel.closed`: remove the client."""
         super().closed(why)
         self._service.forget(self)
 
     def stop(self) -> None:
-        """The process ends, and with it all connections."""
+        """Implement `Channel.stop`: the process ends, and with it all connections."""
         self.abort()
 
     def flush(self) -> None:
-        """All that there is to say, at once."""
+        """Implement `Channel.flush`: write all queued replies at once."""
         if self._out:
             data, self._out = b"".join(self._out), []
             self.write(data)

@@ -1,10 +1,9 @@
-"""A store of objects as a core: the requests of S3 that a relay makes, by S3's rules, in memory.
+"""In-memory S3 object store as a core, with the requests that a relay makes.
 
     store = world.host("s3", "10.0.0.8").start(lambda entropy: s3_core(bucket, entropy), listen=[9000])
 
-Who asks is known by a signature (AWS Signature Version 4), which is looked at here by code of our own, so that the
-library which signs on real hosts is held to something else. `sign_s3_request_at` is what simulated hosts have in its
-place.
+Requests are authenticated by a signature (AWS Signature Version 4), which this module checks with an implementation of
+its own, independent of the library that signs on real hosts. Simulated hosts sign with `sign_s3_request_at`.
 """
 
 from __future__ import annotations
@@ -33,32 +32,32 @@ from svc_proto.wire.ranges import Unsatisfiable, requested_range
 __all__ = ["S3Service", "s3_core", "sign_s3_request_at"]
 
 SKEW = 900.0  # s that the clocks may differ
-LARGEST = 5 * 1024**3  # bytes of an object that is put in one piece
+LARGEST = 5 * 1024**3  # bytes of an object in one request
 STAMP = "%Y%m%dT%H%M%SZ"
 SCHEME = "AWS4-HMAC-SHA256"
 XML = (b"content-type", b"application/xml")
 
 
 class S3Access(Enum):
-    """There is one policy: a signature."""
+    """The access policies: every route requires a signature."""
 
     SIGNED = auto()
 
 
 def s3_core(bucket: S3Bucket, entropy: Entropy) -> Engine:
-    """A core that has this bucket, and lets in who has its key."""
+    """Build a core with this bucket, open to clients with its key."""
     return Engine(S3Service(bucket), entropy=entropy)
 
 
 class S3Service:
-    """The bucket. Tests may look at `objects`, and put `instead` of what is answered."""
+    """Service with one bucket. Tests may inspect `objects`, and replace responses with `instead`."""
 
     engine: Engine
 
     def __init__(self, bucket: S3Bucket) -> None:
         self.bucket = bucket
         self.objects: dict[str, bytes] = {}  # by path
-        self.asked: list[tuple[str, str]] = []  # methods and paths, of those who were let in
+        self.asked: list[tuple[str, str]] = []  # methods and paths of authorized requests
         self.instead: Callable[[Request, Response], Response] = lambda request, response: response
         depth = urlsplit(bucket.url).path.count("/")
         path = "".join(f"/{{part{n}}}" for n in range(depth)) + "/{name}"
@@ -75,25 +74,25 @@ class S3Service:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Implement `Service.bind`."""
         self.engine = engine
         self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
-        """There is nothing to load."""
+        """Implement `Service.on_started`: there is nothing to load."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Whoever comes has to sign."""
+        """Implement `Service.on_accepted`: every client is admitted, and each request needs a signature."""
         return self._door.admit(fact)
 
     def on_stopping(self) -> None:
-        """Objects stay: see `S3Service.objects`."""
+        """Implement `Service.on_stopping`: `objects` stay for the tests."""
 
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """By the rules of "Authenticating Requests: Using the Authorization Header"."""
+        """Check the signature by the rules of "Authenticating Requests: Using the Authorization Header"."""
         headers, bucket = request.headers, self.bucket
         stamp = _field(headers, "x-amz-date")
         try:
@@ -117,12 +116,12 @@ class S3Service:
         return bucket.key
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """As S3 says it."""
+        """Return an error in S3's XML format."""
         text = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{refused.code}</Code></Error>'
         return Response(refused.status, Headers([XML, *refused.headers]), text.encode())
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Who answers."""
+        """Return the `server` header."""
         return ((b"server", b"SimulatedS3"),)
 
     # --- requests ---
@@ -162,7 +161,7 @@ class S3Service:
 
 
 def sign_s3_request_at(bucket: S3Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
-    """As `runtimes.host.s3_signing.sign_s3_request`, at that time, which is in epoch seconds."""
+    """Sign as `runtimes.host.s3_signing.sign_s3_request`, at the time `wall` in epoch seconds."""
     parts = urlsplit(url)
     stamp = datetime.fromtimestamp(wall, UTC).strftime(STAMP)
     fields = {"host": parts.netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}

@@ -1,10 +1,10 @@
-"""A Sentinel as a core: it says who the master is, and tells who listens when that is another.
+"""Redis Sentinel as a core: returns the address of the master, and publishes a change to subscribers.
 
     masters = {"svc": ("10.0.9.1", 6379)}
     host.start(lambda entropy: sentinel_core(entropy, masters), [26379])
 
-Who it is, is the test's to say: it changes the mapping, and makes one Redis a replica and another the master. What is
-kept of the Redis of `redis` is how one speaks with it.
+The test determines the master: it changes the mapping, and makes one Redis a replica and another the master. Only the
+protocol is shared with `RedisService`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from svc_proto.wire.resp import RespError
 
 __all__ = ["SentinelService", "sentinel_core"]
 
-LOOK = 0.1  # s between two looks at the mapping
+LOOK = 0.1  # s between two checks of the mapping
 
 
 def sentinel_core(entropy: Entropy, masters: Mapping[str, tuple[str, int]], *, password: str = "") -> Engine:
-    """A core that is a Sentinel, with a password for the user `default` if one is given."""
+    """Build a Sentinel core, with a password for the user `default` if one is given."""
     return Engine(SentinelService(masters, password), entropy=entropy)
 
 
 class SentinelService(RedisService):
-    """See the module."""
+    """Service of a Sentinel, see the module."""
 
     def __init__(self, masters: Mapping[str, tuple[str, int]], password: str = "") -> None:
         super().__init__(password)
@@ -38,7 +38,7 @@ class SentinelService(RedisService):
         self.commands = {**{name: self.commands[name] for name in known}, b"SENTINEL": self._sentinel}
 
     def on_started(self) -> None:
-        """Look, again and again."""
+        """Start checking the mapping periodically."""
         self._timer = self.engine.timers.timer(self._poll_masters)
         self._poll_masters()
         super().on_started()

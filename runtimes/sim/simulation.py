@@ -1,4 +1,4 @@
-"""The world: one agenda of events on a virtual clock, one generator of all chance, hosts and the network."""
+"""The simulation: an agenda of events on a virtual clock, one random generator, hosts and the network."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ START_MONO = 1000.0  # s, monotonic clock at the beginning
 START_WALL = 1_800_000_000.0  # epoch s at the beginning: 2027-01-15T08:00:00Z
 LATENCY = 0.001  # s between two hosts, one way
 LIMIT = 60.0  # virtual s that `run_until` waits
-MAX_EVENTS = 100_000  # events at one instant after which the world is taken for a livelock
+MAX_EVENTS = 100_000  # events at one instant after which the simulation counts as a livelock
 
 
 class SimulationLimitError(AssertionError):
-    """What a test waited for did not come; the message has the last events."""
+    """A condition of a test did not become true in time; the message has the last events."""
 
 
 class Simulation:
-    """`latency` is one way, in seconds. With `trace` every fact and command is kept in `records`.
+    """A simulated world of hosts. `latency` is one way, in seconds; `trace` keeps every fact and command in `records`.
 
-    `cost` is that of hosts that are made from then on; each may have another (`SimHost.cost`).
+    `cost` is that of hosts made later; each may have another (`SimHost.cost`).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Simulation:
         self.rng = Random(seed)
         self.faults = faults
         self.now = START_MONO
-        self.events = 0  # that have happened
+        self.events = 0  # number of events so far
         self.trace = Trace(keep=trace)
         self.network = network or SimNetwork()
         self.network.attach(self, latency)
@@ -56,7 +56,7 @@ class Simulation:
         self._addresses: dict[str, SimHost] = {}
         self._agenda: list[tuple[float, int, bool, Callable[[], object]]] = []
         self._filed = 0
-        self._moving = 0  # events on the agenda that are not timers
+        self._moving = 0  # scheduled events that are not timers
 
     # --- the scene -----------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class Simulation:
         state: str = "/home/user/.svc",
         spool: str = "/tmp/svc-uploads",
     ) -> SimHost:
-        """A new machine; its name is a DNS name too. ValueError when the name or the address is taken."""
+        """Create a machine; its name is a DNS name too. Raises ValueError when the name or address is taken."""
         if name in self.hosts or address in self._addresses:
             raise ValueError(f"host {name} or address {address} is there already")
         host = self.hosts[name] = self._addresses[address] = SimHost(self, name, address, state=state, spool=spool)
@@ -76,15 +76,15 @@ class Simulation:
         return host
 
     def host_at(self, address: str) -> SimHost | None:
-        """Who has an address."""
+        """Return the host with an address, if any."""
         return self._addresses.get(address)
 
     def connect(self, source: SimHost, address: str, port: int, *, tls: bool = False, limit: float = LIMIT) -> RawPeer:
-        """A raw connection from a host, in the hands of the test; `ConnectFailed` when it fails."""
+        """Open a raw connection for a test from a host. Raises `ConnectFailed` when the handshake fails."""
         return connect_raw_peer(self, source, (address, port), tls=tls, limit=limit)
 
     def listen(self, host: SimHost, port: int, *, tls: bool = False, alpn: str | None = None) -> RawPeerListener:
-        """A port where the test plays the server."""
+        """Open a port on which the test acts as the server."""
         return RawPeerListener(self, host, port, tls=tls, alpn=alpn)
 
     def cut(self, connection: SimConnection) -> None:
@@ -92,18 +92,18 @@ class Simulation:
         connection.cut()
 
     def heal_all(self) -> None:
-        """No more faults, and what they broke is mended, as far as it can be."""
+        """End all faults, and mend connections and partitions as far as possible."""
         self.faults = Faults.NONE
         self.network.heal()
 
     # --- time ----------------------------------------------------------------------------------------------------
 
     def wall(self) -> float:
-        """Epoch seconds by a right clock."""
+        """Return the exact epoch seconds."""
         return START_WALL + (self.now - START_MONO)
 
     def at(self, when: float, callback: Callable[[], object], *, timer: bool = False) -> None:
-        """Call back at a monotonic time. Timers do not count as movement in `run_idle`."""
+        """Call back at a monotonic time. Timers do not keep `run_idle` waiting."""
         self._filed += 1
         if not timer:
             self._moving += 1
@@ -114,7 +114,7 @@ class Simulation:
         self.at(self.now + seconds, callback, timer=timer)
 
     def step(self) -> bool:
-        """Let the next event happen, and the time that it happens at come. False when there is none."""
+        """Advance to the next event and perform it; return False when there is none."""
         if not self._agenda:
             return False
         when, _, timer, callback = heappop(self._agenda)
@@ -133,8 +133,10 @@ class Simulation:
         self.now = until
 
     def run_until(self, predicate: Callable[[], bool], limit: float = LIMIT) -> None:
-        """Run until the predicate holds; `SimulationLimitError` after `limit` seconds. It is looked at after every
-        event."""
+        """Run until the predicate holds, checked after every event.
+
+        Raises `SimulationLimitError` after `limit` seconds.
+        """
         until = self.now + limit
         if predicate() or self._run(until, predicate):
             return
@@ -144,24 +146,24 @@ class Simulation:
         )
 
     def run_idle(self, limit: float = LIMIT) -> None:
-        """Run until nothing is on its way any more: nothing but timers are left."""
+        """Run until only timers are scheduled."""
         self.run_until(lambda: not self._moving, limit)
 
     # --- chance and records --------------------------------------------------------------------------------------
 
     def draw(self, probability: float) -> bool:
-        """Whether something of that probability happens. Nothing is drawn for 0."""
+        """Return True with a probability. Nothing is drawn for 0."""
         return probability > 0.0 and self.rng.random() < probability
 
     @property
     def records(self) -> list[TraceRecord]:
-        """Every fact and command so far, of all processes; ValueError unless the world was made with `trace=True`."""
+        """Return every fact and command of all processes. Raises ValueError unless made with `trace=True`."""
         if self.trace.records is None:
             raise ValueError("make the world with trace=True to keep its records")
         return self.trace.records
 
     def trace_digest(self) -> str:
-        """Hex digest of every fact and command so far: equal for equal runs."""
+        """Return a hex digest of every fact and command so far: equal for equal runs."""
         return self.trace.digest()
 
     def _run(self, until: float, stop: Callable[[], bool] | None) -> bool:

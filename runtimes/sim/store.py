@@ -1,4 +1,4 @@
-"""One host's store, in memory: outlives its processes, carries requests out one after another."""
+"""Store of one host, in memory: outlives its processes and performs requests one after another."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ STORE_TIME = 0.002  # s for one request: a commit on a disk
 
 
 class SimStore:
-    """`sessions` is what is on the disk now, by token hash, oldest first; tests may look and change.
+    """Store whose `sessions` are the durable records by token hash, oldest first; tests may change them.
 
-    What a function of a test (`serve`) or `sessions` does not answer, an SQLite database in memory does. `refused` are
-    the types of requests that fail, and are not carried out. A request takes about `seconds`.
+    Requests without a function of a test (`serve`), other than those for sessions, go to an SQLite database in memory.
+    Requests of the types in `refused` fail without effect. A request takes about `seconds`.
     """
 
     def __init__(self) -> None:
         self.seconds = STORE_TIME
         self.sessions: dict[str, dict[str, object]] = {}
         self.refused: tuple[type[StoreRequest[Any]], ...] = ()
-        self._sql: SqlStore | None = None  # made when it is first needed: most worlds have no chats
+        self._sql: SqlStore | None = None  # made when first needed: most simulations have no chats
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
             SaveSession: self._save,
@@ -42,7 +42,7 @@ class SimStore:
         self._answers[request] = answer
 
     def apply(self, request: StoreRequest[Any]) -> object:
-        """Carry one request out, durably."""
+        """Perform one request, durably."""
         if isinstance(request, self.refused):
             raise HostError(FailureKind.INTERNAL, "the store refuses")
         answer = self._answers.get(type(request))

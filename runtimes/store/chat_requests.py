@@ -1,6 +1,6 @@
-"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function is called within a transaction of its own.
+"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs in a transaction of its own.
 
-A function that changes a session locks its row first, so that counters are right with several writers at once.
+A function that changes a session locks its row first, so that counters are right with several writers.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ C = TypeVar("C", Connection, SqlExecutor)
 T = TypeVar("T")
 
 PREVIEW = 60  # characters, wire api 3.1
-MAX_NUMBER = 2**63 - 1  # what a database can hold
+MAX_NUMBER = 2**63 - 1  # greatest integer of a database
 CHUNK_SIZE = 500  # values in one statement: databases limit their number
-KINDS_COUNTED = 100  # kinds of lists whose number of sessions is kept
-BRANCHED = "branched"  # why a session ended that was forked, wire api 3.8
+KINDS_COUNTED = 100  # kinds of lists whose number of sessions is cached
+BRANCHED = "branched"  # the end reason of a session that was forked, wire api 3.8
 
-ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse))  # nothing of it may be left
+# these must leave no trace on the disk
+ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse))
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
 _S = CHAT_SESSIONS.c
@@ -88,7 +89,7 @@ _ENDING = ("ended_at", "end_reason")
 _NAMES = tuple(column.name for column in _SESSION)
 _TRUTHS = ("is_child", "pinned", "archived")
 
-# The statements of every turn, made once: to make one takes as long as to run it.
+# Statements of every turn, built once: building one takes as long as running it.
 _ONE_SESSION = select(*_SESSION).where(_S.id == bindparam("wanted"))
 _ONE_SESSION_LOCKED = _ONE_SESSION.with_for_update()
 _SESSION_IS_THERE = select(_S.id).where(_S.id == bindparam("wanted"))
@@ -118,7 +119,7 @@ _RAISE_FENCE = update(CHAT_FENCES).where(_F.session_id == bindparam("wanted")).v
 
 
 def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[type, Handler]]:
-    """What answers each request: those of every turn and page, and the others."""
+    """Return the handlers of the requests of every turn and page, then those of the others."""
     counts = _SessionCounts()
     quick: dict[type, FastHandler] = {
         CreateChat: counts.changed_by(_create_chat),
@@ -143,14 +144,14 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[typ
 
 
 class _SessionCounts:
-    """How many sessions each kind of list has, as long as nobody changes that."""
+    """Cached number of sessions of each kind of list, valid until a session changes."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
         self._version: object = None
 
     def known(self, hand: SqlExecutor, kind: Hashable) -> int | None:
-        """How many there are, if that was counted and nobody changed anything."""
+        """Return the cached number of sessions, or None if it was not counted since the last change."""
         version = hand.version()
         if version is None or version != self._version:
             self._known.clear()
@@ -158,16 +159,16 @@ class _SessionCounts:
         return self._known.get(kind)
 
     def store(self, kind: Hashable, count: int) -> None:
-        """Keep the number of sessions that was counted."""
+        """Store the number of sessions that was counted."""
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
 
     def forget(self) -> None:
-        """Forget the numbers of sessions: they may be others now."""
+        """Discard the cached numbers."""
         self._known.clear()
 
     def changed_by(self, handler: Callable[[C, Any], object]) -> Callable[[C, Any], object]:
-        """The handler of what may change that."""
+        """Wrap the handler of a request that may change the numbers."""
 
         def forgetting(connection: C, request: Any) -> object:
             self.forget()
@@ -178,7 +179,7 @@ class _SessionCounts:
 
 @cache
 def _statements_of(source: bool, include_children: bool, include_archived: bool) -> tuple[ClauseElement, ClauseElement]:
-    """A page of such sessions, and how many there are."""
+    """Return the statements for a page of such sessions and for their number."""
     wanted: list[ColumnElement[bool]] = []
     if source:
         wanted.append(_S.source == bindparam("source"))
@@ -242,7 +243,7 @@ def _delete_chat(search: ChatSearch, connection: Connection, request: DeleteChat
         session_id = doomed.pop()
         connection.execute(delete(CHAT_MESSAGES).where(_M.session_id == session_id))
         connection.execute(delete(CHAT_SESSIONS).where(_S.id == session_id))
-        # Looked up after the deletion, so that a session that is its own ancestor does not come again for ever.
+        # Looked up after the deletion, so that a session that is its own ancestor is not found again.
         below = _S.parent_id == session_id
         doomed += connection.execute(select(_S.id).where(below, _S.is_child.is_(True))).scalars()
         connection.execute(update(CHAT_SESSIONS).where(below, _S.is_child.is_(False)).values(parent_id=None))
@@ -277,7 +278,7 @@ def _list_titles(connection: Connection, request: ListTitles) -> tuple[str, ...]
     base, numbered = request.base, f"{request.base} #"
     alike = or_(_S.title == base, _S.title.startswith(numbered, autoescape=True))
     titles = connection.execute(select(_S.title).where(alike)).scalars()
-    # Some databases compare without regard to case, and each sorts in its own way.
+    # Some databases ignore case in comparisons, and each sorts in its own way.
     return tuple(
         sorted(title for title in titles if title is not None and (title == base or title.startswith(numbered)))
     )
@@ -330,8 +331,8 @@ def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> Chat
 
 
 def _append(hand: SqlExecutor, session: ChatSession, added: Sequence[Message]) -> None:
-    """Store the messages of a locked session and keep its counters in step."""
-    messages = {message.id: message for message in added}  # the last of an id, in the place of the first
+    """Store the messages of a locked session and update its counters."""
+    messages = {message.id: message for message in added}  # the last message of an id, at the position of the first
     old: dict[str, Message] = {}
     for message in messages.values():
         columns = _columns(message, session.id)
@@ -363,7 +364,7 @@ def _append(hand: SqlExecutor, session: ChatSession, added: Sequence[Message]) -
 
 
 def _pass_fence(hand: SqlExecutor, session_id: str, fence: int) -> None:
-    """Only with one that is not less than any before. Whoever comes here has locked the session."""
+    """Raise the fence of a locked session. Raises `HostError` (`DENIED`) if the stored fence is higher."""
     found = hand.query(_FENCE, wanted=session_id)
     if found and found[0][0] > fence:
         raise HostError(FailureKind.DENIED, "another node has the turns of this session now")
@@ -378,7 +379,7 @@ def _begin_turn(counts: _SessionCounts, hand: SqlExecutor, request: BeginTurn) -
     session = _lock_session(hand, request.session_id, request.fence)
     if session is None:
         return None
-    # Read behind the lock: what another node has just stored is part of the history.
+    # Read after locking: messages that another node has just stored are part of the history.
     before = _page(hand, session.id, latest=True, limit=_natural(request.history)) if request.history else ()
     _append(hand, session, request.messages)
     return before
@@ -449,7 +450,7 @@ def _counters(session: ChatSession, *, add: list[Message], drop: list[Message]) 
 
 
 def _first_preview(texts: Iterable[str]) -> str | None:
-    """Of the first text that has words."""
+    """Return the preview of the first text that has words."""
     line = next(filter(None, (" ".join(text.split()) for text in texts)), None)
     return line if line is None or len(line) <= PREVIEW else f"{line[:PREVIEW]}..."
 

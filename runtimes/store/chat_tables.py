@@ -1,4 +1,4 @@
-"""The tables of chats as they are asked, in types that every database knows; `runtimes.store.migrations` makes them."""
+"""The tables of chats for queries, with portable types; `runtimes.store.migrations` creates them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_RESPONSES", "CHAT_SESSIONS"]
 
 
 class _Words(TypeDecorator[str]):
-    """Text of any length, ordered by its characters' numbers; one that not every database takes becomes U+FFFD."""
+    """Text of any length, ordered by code points; characters that some database refuses become U+FFFD."""
 
     impl = Text
     cache_ok = True
@@ -26,7 +26,7 @@ class _Words(TypeDecorator[str]):
 
 
 _METADATA = MetaData()
-_COUNT = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER numbers the rows of SQLite
+_COUNT = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows only in an INTEGER column
 
 CHAT_SESSIONS = Table(
     "chat_sessions",
@@ -39,7 +39,7 @@ CHAT_SESSIONS = Table(
     Column("source", _Words),
     Column("model", _Words),
     Column("system_prompt", _Words),
-    Column("parent_id", _Words),  # no foreign key: the parent may have been deleted, or never have been
+    Column("parent_id", _Words),  # no foreign key: the parent may have been deleted, or may never have existed
     Column("is_child", Boolean),
     Column("ended_at", Double),
     Column("end_reason", _Words),
@@ -54,13 +54,13 @@ CHAT_SESSIONS = Table(
 CHAT_MESSAGES = Table(
     "chat_messages",
     _METADATA,
-    Column("seq", _COUNT, primary_key=True, autoincrement=True),  # the order of insertion
+    Column("seq", _COUNT, primary_key=True, autoincrement=True),  # order of insertion
     Column("session_id", _Words),
     Column("id", _Words),
     Column("role", _Words),
-    Column("text", _Words),  # the content, if it is a text that every database takes, else its words
-    Column("exact", Text),  # the content as JSON, if `text` does not say it all: content parts
-    Column("words", Text),  # what is searched, if it is not just `text` (`runtimes.store.search_text`)
+    Column("text", _Words),  # the content if it is a text that every database can store, otherwise its words
+    Column("exact", Text),  # the content as JSON where `text` is not enough: content parts
+    Column("words", Text),  # searched text where it differs from `text` (`runtimes.store.search_text`)
     Column("timestamp", Double),
     Column("run_id", _Words),
     Column("tool_calls", Text),  # JSON; NULL: none
@@ -75,7 +75,7 @@ CHAT_FENCES = Table(
     "chat_fences",
     _METADATA,
     Column("session_id", _Words, primary_key=True),
-    Column("fence", _COUNT),  # the greatest that came with a write, see `svc_proto.cluster.leases`
+    Column("fence", _COUNT),  # the greatest fence of a write, see `svc_proto.cluster.leases`
 )
 
 CHAT_RESPONSES = Table(

@@ -1,8 +1,8 @@
-"""The store `memory:`: the relay's sessions in a dict; a database is opened with the first request that needs one.
+"""The store `memory:`: paired sessions in a dict; the first other request opens an in-memory database.
 
-Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that keeps nothing should not pay for. Records
-are kept as the JSON text that a database would hold, so that what comes back is nobody else's to change, and packed:
-there is one for each idle phone, and nobody reads it but a relay that starts.
+Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that stores nothing should not pay for. Records
+are kept as compressed JSON, as there is one for each idle phone and only a starting relay reads them. Parsing also
+gives each caller a copy of its own.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = ["MemoryStore"]
 
 
 class MemoryStore:
-    """A store that nobody else sees and that ends with its process. Threads may share it: they take turns."""
+    """A private store that ends with its process. Threads may share it; a lock serializes them."""
 
     def __init__(self) -> None:
         self._turn = Lock()
-        self._records: dict[str, bytes] = {}  # JSON, packed, by token hash
-        self._alike = b""  # the first of them: what others have in common with it takes no room
-        self._sql: Store | None = None  # an SQLite database in memory, for everything else
+        self._records: dict[str, bytes] = {}  # compressed JSON by token hash
+        self._alike = b""  # the first record: compression dictionary for the others
+        self._sql: Store | None = None  # an SQLite database in memory, for all other requests
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer."""
+        """Perform a request and return its answer."""
         with self._turn:
             match request:
                 case LoadSessions():
@@ -59,11 +59,11 @@ class MemoryStore:
                     return self._database().execute(request)
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """The answer to each, or the exception."""
+        """Return the answer to each request, or its exception."""
         return [outcome_of(self, request) for request in requests]
 
     def close(self) -> None:
-        """Forget everything."""
+        """Close the in-memory database, if open."""
         if self._sql is not None:
             self._sql.close()
 
@@ -75,7 +75,7 @@ class MemoryStore:
                 self._sql = SqlStore("sqlite://")
             except StoreError as error:
                 raise HostError(FailureKind.INTERNAL, str(error)) from error
-            weakref.finalize(self, self._sql.close)  # Python 3.13 warns of one that nobody closes
+            weakref.finalize(self, self._sql.close)  # Python 3.13 warns about a connection that is not closed
         return self._sql
 
     def _packed(self, record: Mapping[str, object]) -> bytes:

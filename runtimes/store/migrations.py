@@ -1,8 +1,7 @@
-"""The schema of every version, as text: what a database is given when it is opened.
+"""Migrations of the schema as SQL text, applied when a database is opened.
 
-A schema change is one more function at the end of `MIGRATIONS`; functions already there never change, nor does a text
-that one of them runs. What the tables are asked by stands in `runtimes.store.session_requests` and
-`runtimes.store.chat_tables`.
+A schema change is one more function at the end of `MIGRATIONS`. Existing functions and the texts that they run never
+change. Queries are in `runtimes.store.session_requests` and `runtimes.store.chat_tables`.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ Migration = Callable[[SqlExecutor], object]
 INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
 
 _MINE = "component = 'svc'"
-_SCHEMA_LOCK = int.from_bytes(b"svc", "big")  # the number of an advisory lock
+_SCHEMA_LOCK = int.from_bytes(b"svc", "big")  # number of an advisory lock
 _TYPES = {
-    # Text is ordered by its characters' numbers, and only an INTEGER numbers the rows of SQLite.
+    # Text is ordered by code points, and SQLite numbers rows only in an INTEGER column.
     True: {"words": "TEXT", "count": "INTEGER", "double": "DOUBLE", "number": "INTEGER"},
     False: {"words": 'VARCHAR COLLATE "C"', "count": "BIGINT", "double": "DOUBLE PRECISION", "number": "BIGSERIAL"},
 }
 _VERSIONS = """CREATE TABLE schema_version (
     component VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (component))"""
-_PAIRED_SESSIONS = (  # the record is JSON; the time is ISO 8601 UTC, for people who look
+_PAIRED_SESSIONS = (  # the record is JSON; the time is ISO 8601 UTC, for people who inspect the table
     """CREATE TABLE paired_sessions (
     token_hash VARCHAR(128) NOT NULL, record TEXT NOT NULL, updated_at VARCHAR(32) NOT NULL,
     PRIMARY KEY (token_hash))""",
 )
 _CHATS = (
-    # All times are Unix seconds. No foreign key of a parent: it may have been deleted, or never have been.
+    # All times are Unix seconds. A parent has no foreign key: it may have been deleted, or may never have existed.
     """CREATE TABLE chat_sessions (
     id {words} NOT NULL, started_at {double} NOT NULL, updated_at {double} NOT NULL, last_active {double} NOT NULL,
     title {words}, source {words} NOT NULL, model {words}, system_prompt {words}, parent_id {words},
     is_child BOOLEAN NOT NULL, ended_at {double}, end_reason {words}, pinned BOOLEAN NOT NULL,
     archived BOOLEAN NOT NULL, preview {words}, message_count {count} NOT NULL, tool_call_count {count} NOT NULL,
     input_tokens {count} NOT NULL, output_tokens {count} NOT NULL, PRIMARY KEY (id))""",
-    # One index orders every list; the filters are in it so that rows that are left out are never looked up.
+    # One index orders every list; it includes the filters, so that filtered rows are never read.
     """CREATE INDEX ix_chat_sessions_recent
     ON chat_sessions (last_active, started_at, id, source, is_child, archived)""",
     "CREATE INDEX ix_chat_sessions_parent_id ON chat_sessions (parent_id)",
@@ -67,7 +66,7 @@ _CHAT_RESPONSES = (  # no foreign key: a response outlives its session
 )
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
-    # `remove_diacritics 0`: accents have been dropped by us.
+    # `remove_diacritics 0`: accents are removed before storing.
     """CREATE VIRTUAL TABLE chat_search USING fts5(
         words, content='chat_words', content_rowid='seq', tokenize='unicode61 remove_diacritics 0')""",
     """CREATE TRIGGER chat_search_added AFTER INSERT ON chat_messages BEGIN
@@ -84,7 +83,7 @@ _FTS5 = (
     END""",
     "INSERT INTO chat_search(chat_search) VALUES ('rebuild')",
 )
-# What is a word does not depend on the database's locale: signs of ASCII are blanks before PostgreSQL looks.
+# Words must not depend on the database's locale: ASCII punctuation becomes blanks before PostgreSQL parses.
 _QUOTED = "'{}'".format(string.punctuation.replace("'", "''"))
 _TSVECTOR = (
     f"""ALTER TABLE chat_messages ADD COLUMN search tsvector GENERATED ALWAYS AS (to_tsvector('simple',
@@ -101,7 +100,7 @@ def _create(statements: Sequence[str], hand: SqlExecutor) -> None:
 
 
 def _create_chat_search(hand: SqlExecutor) -> None:
-    """Index the messages there are and those to come, where this kind of database can."""
+    """Index present and future messages, where this kind of database can."""
     if hand.kind == "sqlite":
         create_fts5(hand)
     elif hand.kind == "postgresql":
@@ -110,7 +109,7 @@ def _create_chat_search(hand: SqlExecutor) -> None:
 
 
 def create_fts5(hand: SqlExecutor) -> None:
-    """SQLite's index of words; nothing where this one has no FTS5."""
+    """Create SQLite's full-text index; do nothing where SQLite has no FTS5."""
     try:
         hand.execute("CREATE VIRTUAL TABLE temp.chat_probe USING fts5(words)")
     except sqlite3.OperationalError:
@@ -129,9 +128,9 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(hand: SqlExecutor, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True) -> tuple[int, int]:
-    """Bring a schema up to date, or only see whether that goes well: from and to which version. Raises `StoreError`."""
+    """Migrate a schema, or only try to if not `keep`; return the old and new version. Raises `StoreError`."""
     newest = len(migrations)
-    if hand.kind == "postgresql":  # one after the other; of SQLite all is locked by then
+    if hand.kind == "postgresql":  # one migration at a time; SQLite has locked the database already
         hand.execute(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
     version = version_in(hand)
     if version is None:
@@ -150,7 +149,7 @@ def migrate(hand: SqlExecutor, migrations: Sequence[Migration] = MIGRATIONS, *, 
 
 
 def version_in(hand: SqlExecutor) -> int | None:
-    """The version of a database's schema; None for one without."""
+    """Return the version of a database's schema; None without a schema."""
     if hand.kind == "sqlite":
         there = hand.query("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'")
     else:

@@ -1,7 +1,7 @@
-"""Statements as text, made once for one kind of database, and transactions that run them past SQLAlchemy's execution.
+"""Prepared SQL texts for one kind of database, and transactions that run them without SQLAlchemy's execution.
 
-That costs several times what a short statement does. The text is SQLAlchemy's own, or one that has its values `:named`:
-each request is written once.
+That execution costs several times as much as a short statement. A text is compiled by SQLAlchemy, or written with
+`:named` values, so that each statement is written once.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ __all__ = ["PreparedStatements"]
 
 
 class PreparedStatements:
-    """What a store has prepared. Threads that share it take turns."""
+    """Cache of statement texts of a store. Threads must not use it at the same time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._texts: dict[ClauseElement | str, Text] = {}
-        self._kept: PoolProxiedConnection | None = None  # of SQLite: to have one from the pool costs as much as a row
+        # of SQLite: getting a connection from the pool costs as much as a row
+        self._kept: PoolProxiedConnection | None = None
 
     @contextmanager
     def transaction(self, *, reads: bool) -> Iterator[SqlExecutor]:
-        """One transaction. Raises SQLAlchemy's errors, as its own execution does."""
+        """Run one transaction. Raises SQLAlchemy's errors, as its own execution does."""
         engine = self.engine
         errors = engine.dialect.loaded_dbapi.Error
         raw, self._kept = self._kept, None
@@ -39,7 +40,7 @@ class PreparedStatements:
                 cursor.execute(BEGIN[reads])
             yield SqlExecutor(engine.dialect.name, cursor, self.text_of)
             raw.commit()
-            if engine.dialect.name == "sqlite":  # others hang up while nobody looks
+            if engine.dialect.name == "sqlite":  # servers may close an idle connection
                 raw, self._kept = None, raw
         except errors as error:
             cut = raw is not None and engine.dialect.is_disconnect(error, raw, None)
@@ -48,16 +49,16 @@ class PreparedStatements:
             raise DBAPIError.instance(None, None, error, errors, connection_invalidated=cut) from error
         finally:
             if raw is not None:
-                raw.close()  # which rolls back what was not committed
+                raw.close()  # rolls back what was not committed
 
     def close(self) -> None:
-        """Let go of the connection that is kept."""
+        """Close the connection that is kept."""
         kept, self._kept = self._kept, None
         if kept is not None:
             kept.close()
 
     def text_of(self, statement: ClauseElement | str, values: Mapping[str, object]) -> Text:
-        """Its text, and the order of the values, where this kind of database has them by order."""
+        """Return a statement's text, and the names of its values where the driver takes them by position."""
         if isinstance(statement, str) and (not values or self.engine.dialect.name == "sqlite"):
             return statement, None
         prepared = self._texts.get(statement)

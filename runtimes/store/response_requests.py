@@ -1,4 +1,4 @@
-"""What nodes of a service keep of `/v1/responses`, in SQL: see `svc_proto.api.cluster.response_store`."""
+"""Requests for stored `/v1/responses` entries in SQL, see `svc_proto.api.cluster.response_store`."""
 
 from __future__ import annotations
 

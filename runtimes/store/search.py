@@ -1,6 +1,6 @@
-"""Which messages hold the words of a query: for every database by comparing texts.
+"""Search of messages for the words of a query, in any database, by comparison of texts.
 
-A database with an index of words has a `ChatSearch` of its own, in `runtimes.store.search_sqlite` and
+A database with a full-text index has a `ChatSearch` of its own, in `runtimes.store.search_sqlite` and
 `runtimes.store.search_postgresql`.
 """
 
@@ -17,30 +17,30 @@ __all__ = ["ChatSearch", "PortableSearch", "contains_term"]
 
 
 class ChatSearch(Protocol):
-    """Finds the messages that hold the words of a query."""
+    """Search for messages that contain the words of a query."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """The numbers (`seq`) of messages that hold all `terms` (at least one; of `search_text.terms`), best first."""
+        """Return the numbers (`seq`) of messages with all `terms` (at least one, from `parse_terms`), best first."""
         ...
 
     def forget(self, connection: Connection) -> None:
-        """Messages were deleted: keep no word of them."""
+        """Remove the words of deleted messages from the index."""
         ...
 
 
 class PortableSearch:
-    """Looks through all texts, newest first. A term is found inside of words too."""
+    """Search through all texts, newest first. A term also matches inside a word."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """The numbers of messages that hold all `terms`."""
+        """Implement `ChatSearch.find`."""
         seq = CHAT_MESSAGES.c.seq
         found = select(seq).where(*map(contains_term, terms)).order_by(seq.desc()).limit(limit).offset(offset)
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Nothing is kept beside the texts."""
+        """Implement `ChatSearch.forget`: there is no index."""
 
 
 def contains_term(term: str) -> ColumnElement[bool]:
-    """The condition that a message's text has a term in it."""
+    """Return the condition that a message's text contains a term."""
     return func.coalesce(CHAT_MESSAGES.c.words, CHAT_MESSAGES.c.text).icontains(term, autoescape=True)

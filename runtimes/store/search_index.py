@@ -1,4 +1,4 @@
-"""Which index of words a database has."""
+"""Selection of the search for a database, by its full-text index."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["new_chat_search"]
 
 
 def new_chat_search(connection: Connection) -> ChatSearch:
-    """What finds messages in this database."""
+    """Return the search for messages that fits this database."""
     kind, there = connection.dialect.name, inspect(connection)
     if kind == "sqlite" and there.has_table("chat_search"):
         from runtimes.store.search_sqlite import Fts5Search  # noqa: PLC0415, RUF100 - one kind, not both
 
         return Fts5Search()
     if kind == "postgresql" and any(index["name"] == "chat_search" for index in there.get_indexes("chat_messages")):
-        from runtimes.store.search_postgresql import TsvectorSearch  # noqa: PLC0415, RUF100 - the same
+        from runtimes.store.search_postgresql import TsvectorSearch  # noqa: PLC0415, RUF100 - one kind, not both
 
         return TsvectorSearch()
     return PortableSearch()

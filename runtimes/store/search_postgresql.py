@@ -1,7 +1,7 @@
-"""PostgreSQL's index of words: a `tsvector` in each row of `chat_messages`, and a GIN index of them.
+"""Search with PostgreSQL: a `tsvector` in each row of `chat_messages`, and a GIN index of them.
 
-A term finds the words that begin with it. What is a word does not depend on the database's locale: signs of ASCII are
-blanks before PostgreSQL looks, and the rest has been folded by `runtimes.store.search_text`.
+A term matches the words that begin with it. Words do not depend on the database's locale: ASCII punctuation becomes
+blanks before PostgreSQL parses, and `runtimes.store.search_text` has folded the rest.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ _BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
 
 
 class TsvectorSearch:
-    """Asks the index; what it knows nothing of, such as an emoji, is looked for in the texts."""
+    """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """The numbers of messages with all `terms` in their first 250,000 characters, best first, then newest."""
+        """Return numbers of messages with all `terms` in the first 250,000 characters, best first, then newest."""
         known = {term: term.translate(_BLANKS).split() for term in terms if has_letters(term)}
         if not known:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)
         asked = _query(*(word for words in known.values() for word in words))
-        # Several words in one term follow each other. Behind the 16,383rd word that is asked of the text alone.
+        # The words of one term follow each other. After the 16,383rd word, where positions end, only the text is
+        # compared.
         rows = [
             or_(_SEARCH.op("@@")(_query(" ".join(words))), contains_term(term))
             for term, words in known.items()
@@ -44,9 +45,9 @@ class TsvectorSearch:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """The words of a row go with it."""
+        """Implement `ChatSearch.forget`: a row's words are deleted with the row."""
 
 
 def _query(*words: str) -> ColumnElement[object]:
-    """In quotes nothing has a meaning but the quote and the backslash, and both are blanks by now."""
+    """Build a prefix query. In quotes only the quote and the backslash are special, and both are blanks by now."""
     return func.to_tsquery("simple", " & ".join(f"'{word}':*" for word in words))

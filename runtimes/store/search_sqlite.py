@@ -1,6 +1,6 @@
-"""SQLite's index of words, an FTS5 table beside `chat_messages` which triggers keep in step.
+"""Search with SQLite: an FTS5 table beside `chat_messages`, updated by triggers.
 
-A term finds the words that begin with it. The index holds no text of its own.
+A term matches the words that begin with it. The index holds no text of its own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _INDEX = table("chat_search", column("rowid"), column("chat_search"), column("ra
 
 
 class Fts5Search:
-    """Asks the index; what it knows nothing of, such as an emoji, is looked for in the texts."""
+    """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """The numbers of messages that hold all `terms`, best first by BM25, then newest first."""
+        """Return the numbers of messages with all `terms`, best first by BM25, then newest first."""
         indexed = [term for term in terms if has_letters(term)]
         if not indexed:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)
-        # In quotes nothing has a meaning but the quote itself.
+        # In quotes only the quote itself is special.
         asked = " AND ".join('"{}"*'.format(term.replace('"', '""')) for term in indexed)
         found = select(_INDEX.c.rowid).where(_INDEX.c.chat_search.op("MATCH")(asked))
         if len(indexed) < len(terms):
@@ -36,5 +36,5 @@ class Fts5Search:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Deleted words stay in old segments, with their places, until these are merged."""
+        """Merge the index's segments: old ones keep deleted words and their positions."""
         connection.exec_driver_sql("INSERT INTO chat_search(chat_search) VALUES ('optimize')")

@@ -1,7 +1,6 @@
-"""What a search compares: text without accents and case, with each character of a script without spaces apart.
+"""Folding of text for search: no accents or case, each character of a script without spaces a word.
 
-The same folding is done to what is stored and to what is asked for, so that every database finds the same words,
-whatever it knows of Unicode.
+Stored text and queries are folded alike, so that every database finds the same words, whatever its Unicode support.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from runtimes.store.sql_executor import UNSTORABLE
 
 __all__ = ["has_letters", "fold_text", "build_snippet", "parse_terms"]
 
-MAX_QUERY = 1_000  # characters of a query that count
-MAX_TERMS = 32  # words of a query that count: databases limit the depth of an expression
+MAX_QUERY = 1_000  # characters of a query that are used
+MAX_TERMS = 32  # words of a query that are used: databases limit the depth of an expression
 BEFORE, AFTER = 60, 120  # characters of a snippet around the beginning of the first hit
 
 # Patterns that `re` compiles when they are first needed: most programs that open a store never search.
@@ -29,23 +28,23 @@ _LETTERS = r"[^\W_]+"
 
 
 def fold_text(text: str) -> str | None:
-    """What is searched instead of `text`; None if that is `text` itself, any case."""
+    """Return the text to search instead of `text`; None if that is `text` itself in any case."""
     return None if text.isascii() else _fold(text)
 
 
 def parse_terms(query: str) -> tuple[str, ...]:
-    """The words that a query asks for, folded, without repeats."""
+    """Return the words of a query, folded and without repeats."""
     words = UNSTORABLE.sub(" ", query[:MAX_QUERY]).split()
     return tuple(dict.fromkeys(filter(None, map(_fold, words))))[:MAX_TERMS]
 
 
 def has_letters(term: str) -> bool:
-    """Whether there is anything in it that a full-text index knows: a letter or a digit."""
+    """Report whether a term has a letter or a digit, which a full-text index needs."""
     return re.search(_LETTERS, term) is not None
 
 
 def build_snippet(text: str, wanted: tuple[str, ...]) -> str:
-    """A line from around the first hit, `>>>` and `<<<` around each; `...` where it was cut."""
+    """Return a line around the first hit, each hit between `>>>` and `<<<`, cuts marked with `...`."""
     text = unicodedata.normalize("NFC", text)
     folded, places = _fold_with_places(text)
     hits = _hits(folded, wanted)
@@ -54,7 +53,7 @@ def build_snippet(text: str, wanted: tuple[str, ...]) -> str:
         first = places[hits[0][0]]
         start = max(0, first - BEFORE)
         if start:
-            start = max(start, text.find(" ", start, first) + 1)  # no half of a word
+            start = max(start, text.find(" ", start, first) + 1)  # do not cut a word
     end = min(end, start + BEFORE + AFTER)
     parts = ["..."] if start else []
     told = start
@@ -83,7 +82,7 @@ def _fold_character(character: str) -> str:
 
 
 def _fold_with_places(text: str) -> tuple[str, range | list[int]]:
-    """The folded text, and for each of its characters the place in `text` that it came from."""
+    """Return the folded text, and for each of its characters the index in `text` of its origin."""
     if text.isascii():
         return text.lower(), range(len(text))
     folded = [_fold_character(character) for character in text]
@@ -91,7 +90,7 @@ def _fold_with_places(text: str) -> tuple[str, range | list[int]]:
 
 
 def _hits(folded: str, wanted: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where words begin with what is wanted, or if none does, where it is inside of words; up to their ends."""
+    """Return the spans of words that begin with a wanted term, or if there is none, of terms inside words."""
     if not wanted:
         return []
     pattern = "|".join(map(_pattern, sorted(wanted, key=len, reverse=True)))

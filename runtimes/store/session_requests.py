@@ -1,4 +1,4 @@
-"""The requests of the relay in SQL that every database understands. Each function is called within a transaction."""
+"""The relay's store requests in portable SQL. Each function runs within a transaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object
         rows = hand.query(f"{_SESSIONS} WHERE token_hash = :wanted", wanted=wanted)
     else:
         rows = hand.query(f"{_SESSIONS} ORDER BY token_hash")
-    # One row that cannot be read has no members: it keeps no other phone out, and stays where it is.
+    # An unreadable row becomes a record without members: it stays stored and does not affect other phones.
     return tuple({**JsonObject.parse_or_empty(record), "token_hash": token_hash} for token_hash, record in rows)
 
 

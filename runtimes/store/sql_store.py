@@ -1,6 +1,6 @@
-"""The SQL store of any database that SQLAlchemy opens: what is asked often as text, and what is asked of chats by it.
+"""SQL store for any database of SQLAlchemy: frequent requests as prepared text, other chat requests through SQLAlchemy.
 
-Its tables are made by `runtimes.store.migrations`, and asked in `runtimes.store.session_requests` and
+`runtimes.store.migrations` creates the tables; the queries are in `runtimes.store.session_requests` and
 `runtimes.store.chat_requests`.
 """
 
@@ -31,13 +31,13 @@ __all__ = ["SqlStore", "first_error_line", "migrate_engine", "open_sql_engine", 
 
 _UNFIT = ("mysql", "mariadb")  # decision 22
 Handler = Callable[[Connection, Any], object]
-Quick = Callable[[SqlExecutor, Any], object]  # what is asked often: it runs prepared statements, together with others
+Quick = Callable[[SqlExecutor, Any], object]  # frequent requests: they run prepared statements and share transactions
 
 
 class SqlStore:
-    """A store in an SQL database; opening it brings its schema up to date, unless there are no `migrations`.
+    """A store in an SQL database; opening it migrates its schema, unless `migrations` is None.
 
-    Threads may share it: they take turns.
+    Threads may share it; a lock serializes them.
     """
 
     def __init__(self, where: str | Path, migrations: Sequence[Migration] | None = MIGRATIONS) -> None:
@@ -46,7 +46,7 @@ class SqlStore:
         self._others: dict[type, Handler] = {}
         self._reads: frozenset[type] = SESSION_READS
         self._erases: frozenset[type] = frozenset()
-        self._chats = False  # whether the requests of chats are among them
+        self._chats = False  # whether the chat requests are registered
         self._engine = open_sql_engine(where)
         self._reader = read_only_engine(self._engine)
         self._prepared = PreparedStatements(self._engine)
@@ -58,7 +58,7 @@ class SqlStore:
                 raise
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer, in one transaction."""
+        """Perform a request in one transaction and return its answer."""
         try:
             with self._turn:
                 try:
@@ -69,11 +69,12 @@ class SqlStore:
             raise _failure_of(error) from error
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
+        """Return the answer to each request in order, or its exception; neighbours share a transaction if possible."""
         answers: list[object] = []
         for quick, group in self._groups(requests):
             if quick and len(group) > 1:
-                with suppress(Exception), self._turn:  # one of them cannot be done: each by itself tells which
+                # One request fails: executed separately, each reports its own outcome.
+                with suppress(Exception), self._turn:
                     answers += self._together(group)
                     continue
             answers += [outcome_of(self, request) for request in group]
@@ -85,11 +86,12 @@ class SqlStore:
         self._engine.dispose()
 
     def _groups(self, requests: Sequence[StoreRequest[Any]]) -> list[tuple[bool, list[StoreRequest[Any]]]]:
-        """Those that follow one another and are alike: whether they are quick, and which they are."""
+        """Split requests into consecutive groups: whether they are quick, and the requests."""
         try:
             with self._turn:
                 return [(quick, list(some)) for quick, some in groupby(requests, key=self._is_quick)]
-        except SQLAlchemyError:  # it could not be found out; each by itself tells why
+        # The kind is unknown without the database: executed separately, each reports the error.
+        except SQLAlchemyError:
             return [(False, list(requests))]
 
     def _execute(self, request: StoreRequest[Any]) -> object:
@@ -111,8 +113,8 @@ class SqlStore:
 
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
-            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - nor this
-            from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay never needs it
+            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - only for chats
+            from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay needs neither
 
             with self._reader.begin() as connection:
                 quick, self._others = chat_handlers(new_chat_search(connection))
@@ -124,9 +126,9 @@ class SqlStore:
 
 
 def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
-    """Bring the schema of a database up to date, or with `keep` false only see whether that goes well.
+    """Migrate the schema of a database, or with `keep` false only try to.
 
-    Which version it had, and which it has or would have. Raises `StoreError`; nothing has changed then.
+    Returns the version before and the version after. Raises `StoreError`; then nothing has changed.
     """
     engine = open_sql_engine(where)
     try:
@@ -136,7 +138,7 @@ def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:
 
 
 def open_sql_engine(where: str | Path) -> Engine:
-    """An engine for a store; nothing has been asked of it. Raises `StoreError`."""
+    """Return an engine for a store, without connecting. Raises `StoreError`."""
     try:
         url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else make_url(where)
         if url.get_backend_name() in _UNFIT:
@@ -150,7 +152,7 @@ def open_sql_engine(where: str | Path) -> Engine:
 def migrate_engine(
     engine: Engine, migrations: Sequence[Migration] = MIGRATIONS, *, keep: bool = True
 ) -> tuple[int, int]:
-    """Bring its schema up to date in one transaction, which is taken back unless `keep`: from and to which version.
+    """Migrate a schema in one transaction, rolled back unless `keep`; return the old and new version.
 
     Raises `StoreError`.
     """
@@ -165,7 +167,7 @@ def migrate_engine(
 
 
 def schema_of(engine: Engine) -> tuple[int, int]:
-    """The version of its schema, 0 for a database without one, and the newest known."""
+    """Return the version of a database's schema (0 without one), and the newest known version."""
     prepared = PreparedStatements(engine)
     try:
         with prepared.transaction(reads=True) as hand:
@@ -181,6 +183,6 @@ def _failure_of(error: SQLAlchemyError) -> HostError:
 
 
 def first_error_line(error: Exception) -> str:
-    """What the database says is wrong, without the statement and its values."""
+    """Return the first line of a database's error, without the statement and its values."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return str(cause).partition("\n")[0]

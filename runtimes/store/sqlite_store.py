@@ -1,6 +1,6 @@
-"""A file of SQLite, by Python's own driver as long as only a relay asks; SQLAlchemy opens it for whoever has chats.
+"""SQLite file store: Python's own driver for the relay's requests, SQLAlchemy from the first chat request on.
 
-Loading SQLAlchemy takes 17 MiB and almost half of a start.
+Loading SQLAlchemy takes 17 MiB and almost half of the start-up time.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["SqliteStore"]
 
 
 class SqliteStore:
-    """A store in a file; opening it brings its schema up to date. Threads may share it: they take turns."""
+    """A store in a file; opening it migrates its schema. Threads may share it; a lock serializes them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._turn = Lock()
-        self._sql: Store | None = None  # the same file, from the first request on that is not a relay's
+        self._sql: Store | None = None  # the same file, from the first request on that is not the relay's
         try:
             self._connection = sqlite3.connect(path, check_same_thread=False)
             try:
@@ -44,7 +44,7 @@ class SqliteStore:
             raise StoreError(f"cannot open the store {path}: {error}") from error
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer, in one transaction."""
+        """Perform a request in one transaction and return its answer."""
         with self._turn:
             if self._is_ours(request):
                 try:
@@ -55,14 +55,14 @@ class SqliteStore:
         return sql.execute(request)
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """The answer to each, in their order, or the exception. What can be is carried out in one transaction."""
+        """Return the answer to each request in order, or its exception; in one transaction if possible."""
         try:
             with self._turn:
                 if all(map(self._is_ours, requests)):
                     return self._together(requests)
                 sql = self._database()
             return sql.execute_all(requests)
-        except Exception:  # noqa: BLE001, RUF100 - one of them cannot be done: each by itself tells which
+        except Exception:  # noqa: BLE001, RUF100 - one request fails: each is retried alone
             return [outcome_of(self, request) for request in requests]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Everything that one database holds, copied into another, of whatever kind each is."""
+"""Copy of a whole database into another one, of any kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAIRED_SESSIONS = Table(
     Column("record", Text),
     Column("updated_at", String),
 )
-# A row comes after those that it refers to.
+# A row comes after the rows that it refers to.
 TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
 BATCH_SIZE = 500  # rows
 
@@ -32,10 +32,11 @@ BATCH_SIZE = 500  # rows
 def copy_store(
     source: str | Path, target: str | Path, told: Callable[[str, int, int], None] = lambda table, done, of: None
 ) -> Mapping[str, int]:
-    """How many rows of each table were copied; `told` hears of each step: the table, the rows so far, and in all.
+    """Copy all tables and return the number of rows of each.
 
-    The source is seen as it is at one moment, and stays as it is. The target is brought up to date and has to be empty;
-    it has all of it afterwards, or nothing. Raises `StoreError`.
+    `told` is called after each batch with the table, the rows so far and the total. The source is read as of one
+    instant and not changed. The target is migrated and must be empty; afterwards it has all rows or none. Raises
+    `StoreError`.
     """
     if isinstance(target, Path):
         ensure_private_file(target)

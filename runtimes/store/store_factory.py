@@ -1,9 +1,9 @@
-"""Which store there is, and how it is opened: in memory, or any SQL database.
+"""Selection and opening of the store: in memory, or any SQL database.
 
-In memory means a dict for the relay's sessions and, for everything else, an SQLite database that nobody else sees.
-SQLAlchemy is loaded for another database than SQLite, and for chats. SQL lives in `runtimes.store.migrations`,
-`runtimes.store.session_requests` and `runtimes.store.chat_requests`, and what only one kind of database understands in
-`runtimes.store.dialects` and `runtimes.store.search_index`.
+In memory means a dict for paired sessions and a private SQLite database for everything else. SQLAlchemy is loaded only
+for databases other than SQLite, and for chats. SQL is in `runtimes.store.migrations`, `runtimes.store.session_requests`
+and `runtimes.store.chat_requests`; differences between databases are in `runtimes.store.dialects` and
+`runtimes.store.search_index`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["ensure_private_file", "configured_store", "open_store", "store_files
 
 
 def open_store(where: str | Path) -> Store:
-    """Open a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Migrates it. Raises `StoreError`.
+    """Open and migrate a store: an SQLAlchemy URL, a path of an SQLite file, or `memory:`. Raises `StoreError`.
 
-    `memory:`, which is `sqlite://` as well, opens nothing yet, and so has nothing to migrate.
+    `memory:` or `sqlite://` opens no database yet, and so has nothing to migrate.
     An SQLite file is created with mode 0600; a folder made for it gets mode 0700.
     """
     if where in ("memory:", "sqlite://"):
@@ -35,10 +35,10 @@ def open_store(where: str | Path) -> Store:
 
 
 def configured_store(env: Mapping[str, str], settings: Mapping[str, str], home: Path) -> str | Path:
-    """Which store is wanted: `RELAY_SESSIONS_FILE` (wire core 4.5: set but empty is memory only), `SVC_DATABASE_URL`,
-    else a file of the home. `settings` are those of the environment `env` and what stands in the home.
+    """Return the configured store: `RELAY_SESSIONS_FILE`, `SVC_DATABASE_URL`, or a file of the home.
 
-    Raises `StoreError`.
+    A `RELAY_SESSIONS_FILE` that is set but empty means memory only (wire core 4.5). `settings` are the environment
+    `env` and the settings of the home. Raises `StoreError`.
     """
     named = env.get("RELAY_SESSIONS_FILE", settings.get("RELAY_SESSIONS_FILE"))
     if named is not None:
@@ -50,7 +50,7 @@ def configured_store(env: Mapping[str, str], settings: Mapping[str, str], home: 
 
 
 def store_files(where: str) -> list[str]:
-    """The files of a store that is named so, and those beside it that SQLite makes; none of a server's or in memory."""
+    """Return the files of a store, including those that SQLite creates beside it; none for a server or in memory."""
     path = where
     if "://" in where:
         scheme, _, rest = where.partition("://")
@@ -62,7 +62,7 @@ def store_files(where: str) -> list[str]:
 
 
 def ensure_private_file(path: Path) -> None:
-    """Have a database file be there, for its owner alone. Raises `StoreError`."""
+    """Create a database file if it is missing, and restrict it to its owner. Raises `StoreError`."""
     try:
         private_folder_for(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -72,7 +72,7 @@ def ensure_private_file(path: Path) -> None:
 
 
 def private_folder_for(path: Path) -> None:
-    """Make the folder of a database file, if it is missing."""
+    """Create the folder of a database file, if it is missing."""
     if not path.parent.is_dir():
         ensure_private_folder(path.parent)
 

@@ -1,4 +1,4 @@
-"""What a store is, and the service that carries out the requests of a core with one, in order, on one thread."""
+"""Interface of a store, and the service that performs a core's store requests in order on one thread."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from svc_proto.facts import FailureKind
 
 __all__ = ["StoreJob", "Store", "StoreError", "StoreService", "StoreWorker", "outcome_of"]
 
-MAX_BATCH = 64  # requests of one transaction, so that other users of the file wait only briefly
+MAX_BATCH = 64  # requests of one transaction: other processes must not wait long for the file
 
 
 class StoreError(Exception):
-    """A store cannot be opened; the text says which and why, without any password."""
+    """A store cannot be opened; the text names the store and the reason, without a password."""
 
 
 class Store(Protocol):
-    """Carries out requests. All calls block and come from one thread at a time."""
+    """Storage that performs a core's requests. All calls block and come from one thread at a time."""
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """The request's answer; raises `HostError`."""
+        """Perform a request and return its answer. Raises `HostError`."""
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """The answer to each, in their order, or the exception in its place; what they change is on disk then."""
+        """Return the answer to each request in order, or its exception; changes are on the disk by then."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
 
 @frozen(eq=False)
@@ -42,12 +42,12 @@ class StoreJob:
     request: StoreRequest[Any]
 
     def __call__(self) -> object:
-        """Carry the request out on the store; its answer."""
+        """Perform the request on the store and return its answer."""
         return self.store.execute(self.request)
 
 
 class StoreWorker(ThreadPool):
-    """The one thread of a store. What came while it was busy is carried out together, and waits for the disk once."""
+    """The single thread of a store. Requests that arrive while it is busy are performed together, with one sync."""
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         super().__init__("store", 1, post)
@@ -65,7 +65,7 @@ class StoreWorker(ThreadPool):
 
 
 class StoreService:
-    """The service for `Query`."""
+    """Service for `Query`."""
 
     def __init__(self, pump: Pump, worker: StoreWorker, store: Store | None) -> None:
         self._pump = pump
@@ -82,8 +82,8 @@ class StoreService:
 
 
 def outcome_of(store: Store, request: StoreRequest[Any]) -> object:
-    """The request's answer, or the exception."""
+    """Return the answer to a request, or the exception."""
     try:
         return store.execute(request)
-    except Exception as error:  # noqa: BLE001, RUF100 - whatever it is, it is the answer to this request
+    except Exception as error:  # noqa: BLE001, RUF100 - any exception is the answer to this request
         return error

@@ -1,7 +1,7 @@
-"""TLS settings: contexts for both roles, and the one deadline that a runtime has of its own.
+"""TLS contexts for servers and clients, and the limits on handshakes.
 
-A core hears of an accepted connection only when its handshake is done, so a handshake that never ends is bounded here
-and not by the core: in time by `HANDSHAKE_TIMEOUT`, in number by `MAX_HANDSHAKES`.
+A core is informed of an accepted connection only after its handshake. So the runtime, not the core, limits handshakes:
+in time by `HANDSHAKE_TIMEOUT`, in number by `MAX_HANDSHAKES`.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ __all__ = [
     "server_context",
 ]
 
-HANDSHAKE_TIMEOUT = 10.0  # s, from accept to the end of the TLS handshake: drop
-MAX_HANDSHAKES = 512  # handshakes under way on one core: the oldest is dropped for a new one
-SERVER_ALPN = [HTTP2, HTTP1]  # of a client `Connect` says it
-# Of TLS 1.2; those of 1.3 are all good. RFC 9113 section 9.2.2: HTTP/2 is not for the others.
+HANDSHAKE_TIMEOUT = 10.0  # s from accept to the end of the TLS handshake; then the connection is dropped
+MAX_HANDSHAKES = 512  # handshakes in progress on one listener; the oldest is dropped for a new one
+SERVER_ALPN = [HTTP2, HTTP1]  # for servers; clients set ALPN in `Connect`
+# For TLS 1.2; all suites of 1.3 are acceptable. RFC 9113 section 9.2.2 forbids HTTP/2 with the others.
 SERVER_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 class TlsFileError(Exception):
-    """A certificate or key file cannot be used; the text names the file and why."""
+    """A certificate or key file cannot be used; the text names the file and the reason."""
 
 
 class ServerContext(ssl.SSLContext):
-    """A context that serves, and knows the files of which it was made. Made by `server_context`."""
+    """A server's context with the paths of its certificate and key. Made by `server_context`."""
 
     cert: str | Path
     key: str | Path | None
 
     def reload(self) -> ServerContext:
-        """A fresh one, made of what is in the files now. Blocks. Raises `TlsFileError`."""
+        """Return a new context made of the files' present contents. Blocks. Raises `TlsFileError`."""
         return server_context(self.cert, self.key)
 
     def pin(self) -> str:
-        """The pin of the key that clients are shown: what a handshake says, whatever the files hold by now."""
+        """Return the pin of the key that clients see, taken from a handshake in memory, not from the files."""
         there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
         trusting = _trusting(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = trusting.wrap_bio(back, there)
@@ -61,7 +61,7 @@ class ServerContext(ssl.SSLContext):
 
 
 def server_context(cert: str | Path, key: str | Path | None = None) -> ServerContext:
-    """A context that serves with a PEM certificate chain and its key (in the same file when `key` is None).
+    """Build a server context from a PEM certificate chain and its key (in the same file when `key` is None).
 
     Raises `TlsFileError`.
     """
@@ -81,7 +81,10 @@ def server_context(cert: str | Path, key: str | Path | None = None) -> ServerCon
 
 
 def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
-    """A context that checks servers against the system's trust, or against one PEM file."""
+    """Build a context that verifies servers against the system's trust, or against one PEM file.
+
+    Raises `TlsFileError`.
+    """
     try:
         context = ssl.create_default_context(cafile=None if cafile is None else str(cafile))
     except (ssl.SSLError, OSError) as error:
@@ -90,12 +93,12 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
 
 
 def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
-    """Trust in certificates of our own, whoever issued them and whatever name they bear."""
+    """Build a context that trusts exactly these certificates, whatever their issuer and host name."""
     context = client_context(certificates[0])
     for certificate in certificates[1:]:
         try:
             context.load_verify_locations(certificate)
-        except OSError as error:  # of which `SSLError` is one
+        except OSError as error:  # includes `SSLError`
             raise TlsFileError(f"cannot use {certificate}: {error}") from error
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -104,10 +107,10 @@ def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
 
 
 class PinnedTrust:
-    """A client's trust that remembers keys: a server whose pin is known needs that key, and nothing else.
+    """A client's trust with pinned keys: a server with an expected pin must have that key.
 
-    Without a pin the system's trust decides, and the pin is there to be asked for afterwards (wire core 10.8). Used on
-    the loop's thread, and on workers between two connections.
+    Without an expected pin the system's trust decides, and `seen` returns the server's pin afterwards (wire core 10.8).
+    Used on the loop's thread, and on workers between two connections.
     """
 
     def __init__(self) -> None:
@@ -117,28 +120,28 @@ class PinnedTrust:
         self._pinning: ssl.SSLContext | None = None
 
     def expect(self, host: str, port: int, pin: str | None) -> None:
-        """The pin that this server has to have; None: whatever the system trusts."""
+        """Set the pin that a server must have; None restores the system's trust."""
         if pin is None:
             self._expected.pop((host, port), None)
         else:
             self._expected[host, port] = pin
 
     def seen(self, host: str, port: int) -> str | None:
-        """The pin of the last connection that was accepted."""
+        """Return the pin of the last accepted connection to a server."""
         return self._seen.get((host, port))
 
     def context(self, host: str, port: int) -> ssl.SSLContext:
-        """What to shake hands with. Raises `TlsFileError`."""
+        """Return the context for a handshake with a server. Raises `TlsFileError`."""
         if (host, port) not in self._expected:
             self._checking = self._checking or client_context()
             return self._checking
         if self._pinning is None:
-            # the key is compared instead, before a byte is sent
+            # no verification here: the key is compared before a byte is sent
             self._pinning = _trusting(_common(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)))
         return self._pinning
 
     def accepts(self, host: str, port: int, certificate: bytes | None) -> bool:
-        """Whether a server that has shown this DER certificate may be talked to."""
+        """Report whether a server with this DER certificate is accepted, and store its pin if so."""
         try:
             pin = pin_of(certificate or b"")
         except ValueError:
@@ -157,7 +160,7 @@ def _common(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _check_readable(path: str | Path) -> None:
-    """With the path in the error, which OpenSSL leaves out. What is no file, a pipe say, is not waited for."""
+    """Raise `TlsFileError` with the path, which OpenSSL leaves out. A path that is no file (a pipe) cannot block."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

@@ -1,6 +1,6 @@
 """A channel with TLS over `ssl.MemoryBIO`: the same code for every loop and both roles.
 
-Records must leave in the order in which they were made, so plaintext waits in the outbox and is encrypted only when
+Records must leave in the order in which they were made. So plaintext waits in the outbox and is encrypted only when
 everything before it has left. `Sent` counts plaintext, when the last byte of its records has left.
 """
 
@@ -21,19 +21,19 @@ from svc_proto.facts import ChannelId, Failure, FailureKind, Received
 
 __all__ = ["HandshakeHandler", "TlsChannel"]
 
-# What is offered belongs to a context, which several loops may share; a connection keeps what it began with.
+# The ALPN list belongs to a context, which several loops may share; a connection keeps the list of its start.
 _OFFERING = threading.Lock()
 CHUNK_SIZE = 64 * 1024  # plaintext bytes encrypted at once
 
 
 class HandshakeHandler(Protocol):
-    """Who wants to know how a handshake ended."""
+    """Handler of the outcome of a handshake."""
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
-        """The handshake is done; the channel may be started."""
+        """Start the channel: the handshake is done."""
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:
-        """The handshake has failed, and the socket is closed."""
+        """Handle a failed handshake; the socket is closed already."""
 
 
 class TlsChannel(TcpChannel):
@@ -76,18 +76,18 @@ class TlsChannel(TcpChannel):
         self._encrypted: deque[memoryview] = deque()
         self._unreported_plain = 0
         self._notified = False  # close_notify was written
-        self._plain: list[bytes] = []  # decrypted, not told yet
-        self._ended = False  # the peer's close_notify has come
+        self._plain: list[bytes] = []  # decrypted, not reported yet
+        self._ended = False  # the peer's close_notify has arrived
         self._error: Exception | None = None
 
     def peer_certificate(self) -> bytes | None:
-        """The DER certificate that the peer has shown."""
+        """Return the DER certificate that the peer has shown, or None."""
         return self._tls.getpeercert(binary_form=True)
 
     # --- the handshake -------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin the handshake."""
+        """Start the handshake."""
         self.pump.loop.watch_read(self)
         self._shake()
 
@@ -99,7 +99,7 @@ class TlsChannel(TcpChannel):
             self._push()
             return
         except (ssl.SSLError, ValueError) as error:
-            self._push()  # the alert that says so
+            self._push()  # sends the alert
             self._give_up(failure_of(error))
             return
         self._push()
@@ -119,14 +119,14 @@ class TlsChannel(TcpChannel):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Read what came with the end of the handshake, or before a pause; then from the socket."""
+        """Start reading: first bytes that arrived with the handshake or before a pause, then from the socket."""
         if self._paused or self.gone or self.read_closed:
             return
         self._decrypt()
         super().start()
 
     def on_readable(self) -> None:
-        """Read once and decrypt."""
+        """Read once, then continue the handshake or decrypt."""
         try:
             data = self.sock.recv(READ_SIZE)
         except (BlockingIOError, InterruptedError):
@@ -158,7 +158,7 @@ class TlsChannel(TcpChannel):
             self.read_end()
 
     def _read_plain(self) -> None:
-        """Decrypt all that has come."""
+        """Decrypt all received records."""
         if self._ended or self._error is not None:
             return
         try:
@@ -175,7 +175,7 @@ class TlsChannel(TcpChannel):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write the records that wait, then what waits behind them."""
+        """Write the queued records, then the queued plaintext."""
         if not self._push():
             return
         if self._opening is None:
@@ -184,7 +184,7 @@ class TlsChannel(TcpChannel):
             self.pump.loop.unwatch_write(self)
 
     def write(self, data: bytes | memoryview) -> int:
-        """Encrypt, and hand the records to the kernel; how much plaintext was taken."""
+        """Encrypt bytes and pass the records to the kernel; return how much plaintext was taken."""
         taken = 0
         while taken < len(data) and self._push():
             part = data[taken : taken + CHUNK_SIZE]
@@ -196,16 +196,16 @@ class TlsChannel(TcpChannel):
         return taken
 
     def check_finished(self) -> bool:
-        """Have all records left?"""
+        """Report whether all records have left."""
         return not self._encrypted
 
     def shut(self) -> None:
         """Send close_notify and FIN."""
         if not self._notified:
             self._notified = True
-            self._read_plain()  # else the next call would stumble over data that a pause has left unread
+            self._read_plain()  # otherwise `unwrap` would fail on data that a pause has left unread
             try:
-                self._tls.unwrap()  # writes ours; then it would like to read the peer's, which comes when it likes
+                self._tls.unwrap()  # writes close_notify, then tries to read the peer's, which may come later
             except ssl.SSLWantReadError:
                 pass
             except (ssl.SSLError, ValueError) as error:
@@ -215,7 +215,7 @@ class TlsChannel(TcpChannel):
             super().shut()
 
     def body_step(self, body: FileBody, done: Callable[[int, BaseException | None], None]) -> None:
-        """Read the next part on a worker, encrypt it here."""
+        """Read the next part of a file on a worker, then encrypt it on the loop's thread."""
 
         def read(n: int, error: BaseException | None) -> None:
             if error is None and not self.gone and not body.over and self._encrypt(body.chunk):
@@ -227,11 +227,11 @@ class TlsChannel(TcpChannel):
         body.step_read(read)
 
     def body_blocked(self) -> bool:
-        """Never: a step always reads something."""
+        """Return False: a step always reads something."""
         return False
 
     def body_sent(self, n: int) -> None:
-        """It was told when it was pushed."""
+        """Do nothing: `_push` has reported the bytes."""
 
     def _encrypt(self, data: bytes | memoryview) -> bool:
         try:
@@ -242,7 +242,7 @@ class TlsChannel(TcpChannel):
         return True
 
     def _push(self) -> bool:
-        """Hand records to the kernel; True when none waits any more. The last byte is told with the last record."""
+        """Pass records to the kernel; return True if none is left. The last byte is reported with the last record."""
         taken = 0
         if self._out.pending:
             self._encrypted.append(memoryview(self._out.read()))
@@ -275,7 +275,7 @@ class TlsChannel(TcpChannel):
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """As of any channel; before the handshake's end it is the opening that fails."""
+        """Close the channel as any other; before the handshake's end, fail the handshake instead."""
         if self._opening is not None:
             self._give_up(Failure(FailureKind.TLS, reason or "closed during the handshake"))
             return

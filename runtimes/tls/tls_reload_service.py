@@ -1,7 +1,7 @@
-"""`ReloadTls`: the certificates of a core's listeners are read again on a thread and swapped between two connections.
+"""Service for `ReloadTls`: loads a core's certificates on a thread, then swaps them between two connections.
 
-A context is never changed, only replaced: what stands goes on with the one that it began with, and a certificate that
-does not fit its key has spoiled nothing. Tickets of sessions from before are not taken, so nobody resumes past it.
+A context is never changed, only replaced. Open connections keep their context, and a certificate that does not fit its
+key has no effect. Session tickets of the earlier context are refused, so no client resumes past the new certificate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TlsReloadService:
 
 
 def _swap(loaded: Loaded) -> TlsReloaded:
-    """On the loop's thread, all of them or, when one could not be read, none."""
+    """Install all loaded contexts, on the loop's thread; if one file could not be read, none is installed."""
     for acceptor, context, _ in loaded:
         acceptor.tls = context
     return TlsReloaded(tuple(pin for _, _, pin in loaded))

@@ -1,4 +1,4 @@
-// Activity: what was asked of the phone and what became of it, as a picture and as a list.
+// Activity: commands to phones and their outcomes, as a timeline and as a list.
 
 import { h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, moment, text } from "./format.js";
@@ -20,7 +20,7 @@ export function openActivity(room, auto) {
   const commands = table("Commands", COLUMNS);
   const kept = new Keyed();
   const unfolded = new Set();
-  const nothing = empty("screen", "No command yet", "As soon as the agent uses a phone, each command appears here with what became of it.");
+  const nothing = empty("screen", "No command yet", "Each command of the agent to a phone appears here with its outcome.");
   let records = [];
   let wanted = "all";
 
@@ -81,7 +81,7 @@ function keyOf(record) {
   return `${record.request_id ?? record.sent_at}`;
 }
 
-/** A command's row and, below it, its details. */
+/** Build a command's row, and the row of its details. */
 function commandRows(record, unfolded) {
   const key = keyOf(record);
   const id = `details-${(made += 1)}`;
@@ -119,7 +119,7 @@ function pair(title, inside) {
   return [h("dt", {}, title), h("dd", {}, inside)];
 }
 
-/** What became of a command: a colour, a sign and a word. */
+/** Build the badge of a command's outcome: a colour, a sign and a word. */
 export function decisionBadge(decision) {
   const [name, title, sign] = DECISIONS.find(([each]) => each === decision) ?? ["pending", text(decision), "clock"];
   return h("span", { class: `badge decision ${name}` }, icon(sign), title);

@@ -1,4 +1,4 @@
-// The shell: tabs, theme, auto-refresh. Only the open tab exists; opening another ends it.
+// The frame of the page: tabs, theme, auto-refresh. Only the open tab exists; opening another closes it.
 
 import { h, icon } from "./dom.js";
 import { openActivity } from "./activity.js";
@@ -36,7 +36,7 @@ function recall(key, fallback) {
 function remember(key, value) {
   try {
     localStorage.setItem(key, value);
-  } catch { /* a private window: the setting lasts as long as the page */ }
+  } catch { /* private window: the setting is lost with the page */ }
 }
 
 // --- theme and auto-refresh
@@ -81,7 +81,7 @@ function autoSwitch() {
 
 // --- tabs
 
-/** `place` is what follows the tab's name in the address: a chat's id. */
+/** Open a tab; `place` is the rest of the address after the tab's name: a chat's id. */
 function open(name, place) {
   const [key, title, make] = TABS.find(([each]) => each === name) ?? TABS[0];
   if (opened?.key === key) {
@@ -114,7 +114,7 @@ nav.append(
 );
 document.getElementById("tools").append(autoSwitch(), themeButton());
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the hash is the open tab's
+  event.preventDefault(); // the hash names the open tab
   panel.focus();
 });
 paint();

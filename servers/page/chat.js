@@ -1,4 +1,4 @@
-// Chat: the agent of this host, in the browser. Turns stream in; one that nobody reads goes on and is found again.
+// Chat with the agent of this host. Turns are streamed; a turn without a reader goes on, and its chat can be reopened.
 
 import { announce, h, icon, Keyed, put, reconcile } from "./dom.js";
 import { ago, plain } from "./format.js";
@@ -9,10 +9,10 @@ import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from 
 import { ask, empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
-const NEAR = 80; // px from the end of the log within which it follows what comes
+const NEAR = 80; // px from the end of the log within which the view follows new text
 const LIVE = ["queued", "running", "waiting_for_approval", "stopping"]; // states of a run that has not ended
-const PAUSE = 250; // ms without a key after which chats are searched
-const AGAIN = 2000; // ms between two looks at a turn that is under way elsewhere
+const PAUSE = 250; // ms after the last key until chats are searched
+const AGAIN = 2000; // ms between two polls of a turn that another reader started
 let last = null; // the chat that was open when another tab was chosen
 
 export function openChat(room, auto, place) {
@@ -37,16 +37,16 @@ export function openChat(room, auto, place) {
   const wide = matchMedia("(min-width: 52rem)");
   let session = null;
   let chats = [];
-  let found = null; // ids of chats in which the searched words were said; null: nothing is searched
-  let turn = null; // under way: { run, message, unwanted, reading }
-  let elsewhere = null; // the run of a turn that is under way, but is not read here
+  let found = null; // ids of chats with the searched words; null: no search
+  let turn = null; // the turn under way: { run, message, unwanted, reading }
+  let elsewhere = null; // the run of a turn under way that this page does not stream
   let visit = 0;
-  let lost = false; // what was looked at cannot be asked for at the moment
-  let atEnd = true; // of the log: there it stays when its size changes, as by the keyboard of a phone
+  let lost = false; // the latest poll of the open chat failed
+  let atEnd = true; // the log is at its end and stays there when its size changes, as by the keyboard of a phone
   const sized = new ResizeObserver(() => { if (atEnd) log.scrollTop = log.scrollHeight; });
 
   sized.observe(log);
-  log.addEventListener("load", () => { if (atEnd) log.scrollTop = log.scrollHeight; }, true); // of a picture
+  log.addEventListener("load", () => { if (atEnd) log.scrollTop = log.scrollHeight; }, true); // a loaded picture
   log.addEventListener("scroll", () => { atEnd = isNearEnd(); });
 
   room.append(drawer, h("div", { class: "talk" }, head, log, problem, form));
@@ -66,7 +66,7 @@ export function openChat(room, auto, place) {
     }
   }
 
-  /** The chats that are wanted: all, or those with the searched words in their title or in what was said. */
+  /** Show all chats, or those with the searched words in the title or in a message. */
   function show() {
     const words = looking.value.trim().toLowerCase();
     const wanted = chats.filter((each) => !words || titleOf(each).toLowerCase().includes(words) || found?.has(each.id));
@@ -133,7 +133,7 @@ export function openChat(room, auto, place) {
     put(model, answer.model ? `Model: ${answer.model}` : answer.chat ? "Model: built-in agent" : "");
   }, () => {});
 
-  /** Say in the address which chat is open, so that it can be opened again: by a reload, a bookmark, the back button. */
+  /** Put the open chat into the address, so that a reload, a bookmark or the back button opens the chat again. */
   function point(how) {
     last = session;
     const here = session === null ? "#chat" : `#chat/${encodeURIComponent(session)}`;
@@ -162,27 +162,27 @@ export function openChat(room, auto, place) {
     await look(mine, null);
   }
 
-  /** Show what is stored of the open chat: again and again while a turn goes on that this page does not read. */
+  /** Show the stored messages of the open chat; poll while a turn goes on that this page does not stream. */
   async function look(mine, seen) {
     let rows;
-    let run = null; // of the last turn, if it has no answer
+    let run = null; // the run of the last turn, if that has no answer
     try {
       rows = await stored();
       if (isUnanswered(rows)) {
         run = await runOf(rows.at(-1).run_id);
-        if (!LIVE.includes(run?.status)) rows = await stored(); // it may have ended in between
+        if (!LIVE.includes(run?.status)) rows = await stored(); // the run may have ended in between
       }
     } catch (error) {
       if (mine !== visit) return;
       fail(error);
       if (seen !== null && error.status !== 404) {
         lost = true;
-        later(mine, seen); // it was there a moment ago
+        later(mine, seen); // the chat exists: retry
         return;
       }
       log.replaceChildren();
       waitFor(null);
-      if (error.status === 404) session = null; // it was deleted
+      if (error.status === 404) session = null; // the chat was deleted
       return;
     }
     if (mine !== visit) return;
@@ -206,7 +206,7 @@ export function openChat(room, auto, place) {
     return (await agent("GET", `/sessions/${encodeURIComponent(session)}/messages`, undefined, closing.signal)).messages ?? [];
   }
 
-  /** How the API server sees a run; null if it knows it no more. */
+  /** Return the state of a run; null if the API server has dropped the run. */
   async function runOf(id) {
     try {
       return id ? await agent("GET", `/runs/${encodeURIComponent(id)}`, undefined, closing.signal) : null;
@@ -216,7 +216,7 @@ export function openChat(room, auto, place) {
     }
   }
 
-  /** What stands in the place of an answer. */
+  /** Build the note in place of a missing answer. */
   function note(run, goesOn) {
     if (run?.status === "waiting_for_approval") return askAgain(run);
     if (goesOn) return h("p", { class: "note later", role: "status" }, "The answer is not there yet. It appears here by itself.");
@@ -224,7 +224,7 @@ export function openChat(room, auto, place) {
     return h("p", { class: "note" }, run?.status === "cancelled" ? "Stopped." : "There is no answer to this.");
   }
 
-  /** The agent waits for a word, and who was asked is gone: the same questions again. */
+  /** Show a run's pending approval requests again, after the page that showed them was closed. */
   function askAgain(run) {
     const asks = (run.approvals ?? []).map((question) => questionOf(question, (id, choice) => {
       box.focus();
@@ -233,7 +233,7 @@ export function openChat(room, auto, place) {
     return h("div", { class: "later", role: "status" }, asks);
   }
 
-  /** Answer the question about one call. */
+  /** Answer the approval request of one call. */
   function answer(run, id, choice) {
     return agent("POST", `/runs/${encodeURIComponent(run)}/approval`, { choice, call_id: id });
   }
@@ -246,7 +246,7 @@ export function openChat(room, auto, place) {
     }, AGAIN);
   }
 
-  /** The run that Stop would end, though its turn is not read here. */
+  /** Set the run that Stop ends although this page does not stream its turn. */
   function waitFor(run) {
     if (run !== elsewhere) stop.disabled = false;
     elsewhere = run;
@@ -273,7 +273,7 @@ export function openChat(room, auto, place) {
   async function say(words) {
     if (turn || !(words.trim() || attachments.count)) return;
     const content = attachments.message(words);
-    const overtakes = elsewhere !== null || log.querySelector(".waiting") !== null; // something that belongs above it
+    const overtakes = elsewhere !== null || log.querySelector(".waiting") !== null; // messages above are missing
     visit += 1;
     waitFor(null);
     problem.hidden = true;
@@ -303,13 +303,13 @@ export function openChat(room, auto, place) {
     load();
   }
 
-  /** Read no more of a turn. It goes on, and is found again when its chat is opened. */
+  /** Stop streaming a turn. The turn goes on, and its chat shows it when opened. */
   function leave() {
     if (!turn) return;
     turn.reading.abort();
     turn = null;
     busy(false);
-    load(); // the chat may be new
+    load(); // the list may lack a new chat
   }
 
   function take(mine, event, data) {
@@ -319,7 +319,7 @@ export function openChat(room, auto, place) {
     const about = { name: data.tool_name, args: data.args, seconds: data.duration };
     if (event === "run.started") {
       mine.run = data.run_id;
-      rooms.inert = false; // before that a chat may not have been made
+      rooms.inert = false; // until then the chat may not exist
       if (mine.unwanted) end(mine.run);
     } else if (event === "assistant.delta") message.say(data.delta);
     else if (event === "tool.progress") message.think(data.delta);
@@ -340,12 +340,12 @@ export function openChat(room, auto, place) {
     stop.hidden = !on;
     stop.disabled = false;
     send.hidden = on;
-    if (!on && mayFocus) box.focus(); // whoever reads or goes elsewhere in the meantime is left in peace
+    if (!on && mayFocus) box.focus(); // but keep a focus that the user has moved
   }
 
   stop.addEventListener("click", () => {
     stop.disabled = true;
-    if (turn) turn.unwanted = true; // a turn that waits for its beginning is ended then
+    if (turn) turn.unwanted = true; // a turn without a run id is ended when it starts
     const run = turn ? turn.run : elsewhere;
     if (run) end(run);
   });
@@ -414,7 +414,7 @@ function chatItem(live, choose, remove) {
     h("button", { type: "button", class: "quiet round small", "aria-label": `Delete ${title}`, onclick: () => remove(chat) }, icon("trash")));
 }
 
-/** A chat's id in the address; null if there is none. */
+/** Return the chat id of an address; null if there is none. */
 function named(place) {
   try {
     return decodeURIComponent(place) || null;

@@ -1,25 +1,25 @@
-// Elements from data. Text always becomes a text node: nothing that a device, a file or an agent says is ever markup.
+// Elements from data. Text always becomes a text node, so text of a device, a file or an agent is never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: `h("a", { href: "#x", class: "y", onclick: f }, "text", child, [more])`. False and null are left out. */
+/** Build an element: `h("a", { href: "#x", class: "y", onclick: f }, "text", child, [more])`. Skips false and null. */
 export function h(tag, props = {}, ...children) {
   return filled(document.createElement(tag), props, children);
 }
 
-/** The same for SVG. */
+/** Build an SVG element, with arguments as for `h`. */
 export function s(tag, props = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), props, children);
 }
 
-/** An icon by its name; it says nothing to a screen reader. */
+/** Build an icon by its name; screen readers ignore it. */
 export function icon(name) {
   const [lines, filled] = ICONS[name].split("|");
   return s("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
     s("path", { d: lines }), filled ? s("path", { class: "filled", d: filled }) : null);
 }
 
-/** Put `nodes` into `parent` in this order, leaving alone what is there already, so that focus and scrolling stay. */
+/** Put `nodes` into `parent` in this order. Nodes in place are not touched, so that focus and scrolling stay. */
 export function reconcile(parent, nodes) {
   const wanted = new Set(nodes);
   for (const child of [...parent.childNodes]) if (!wanted.has(child)) child.remove();
@@ -29,8 +29,8 @@ export function reconcile(parent, nodes) {
 }
 
 /**
- * Keeps one node for each item, made anew only when what it shows has changed. `make(live)` gives a node, or several, and
- * reads `live.item`; members named in `volatile` change too often to make a new one for: they are read when they are shown.
+ * Keeps one node for each item, and rebuilds it only if the item has changed. `make(live)` returns one or several nodes
+ * and reads `live.item`. Changes of members named in `volatile` rebuild nothing: such members are read at each display.
  */
 export class Keyed {
   #kept = new Map();
@@ -70,7 +70,7 @@ function keepFocus(before, after) {
 
 const alive = new Set();
 
-/** Text that changes with time: `text()` is asked again each second while the element is on the page. */
+/** Update an element now, and every second while it is on the page. */
 export function ticking(element, update) {
   update(element);
   alive.add({ element, update });
@@ -81,23 +81,23 @@ setInterval(() => {
   if (document.hidden) return;
   for (const each of alive) {
     if (each.element.isConnected) each.update(each.element);
-    else if (each.seen) alive.delete(each); // gone from the page, and not only about to come
+    else if (each.seen) alive.delete(each); // removed from the page, not just about to be added
     else each.seen = true;
   }
 }, 1000);
 
-/** Words and a tooltip of an element; written only where they have changed, since many of them tick. */
+/** Set text and tooltip of an element. Equal values are not written, since many elements update every second. */
 export function put(element, words, title = "") {
   if (element.textContent !== words) element.textContent = words;
   if (element.title !== title) element.title = title;
 }
 
-/** Say something to whoever listens to the page instead of looking at it. */
+/** Announce a text to screen readers. */
 export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
-/** A button that copies; it says so for a moment. Without a label it is an icon, and needs an `aria-label`. */
+/** Build a button that copies a text and confirms briefly. A button without a label needs an `aria-label`. */
 export function copyButton(text, label, props = {}) {
   const button = h("button", { class: label ? "quiet" : "quiet round", type: "button", ...props }, icon("copy"), label);
   button.addEventListener("click", async () => {
@@ -124,7 +124,7 @@ function filled(element, props, children) {
   return element;
 }
 
-// Lines in a box of 16, and behind a bar what is filled.
+// Paths in a box of 16 by 16; a filled path follows a bar.
 const ICONS = {
   plus: "M8 3v10M3 8h10",
   copy: "M5.5 5.5V3h7.5v7.5h-2.5M3 5.5h7.5V13H3z",

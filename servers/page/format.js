@@ -1,18 +1,18 @@
-// Times, spans and sizes as people read them. What is missing or makes no sense is a dash.
+// Readable times, durations and sizes. A missing or invalid value is a dash.
 
 export const DASH = "–";
 const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86400;
-const LAST = 8.64e15; // ms, ECMA-262: what a date can hold
-const SKEW = 3; // s by which clocks may differ without anybody minding: HTTP dates are whole seconds
-// Made once: a page of ticking rows asks often, and making one of these is slow.
+const LAST = 8.64e15; // ms, ECMA-262: the latest valid date
+const SKEW = 3; // s of clock difference that are ignored: HTTP dates are whole seconds
+// Created once: creation is slow, and rows format their times every second.
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 let ahead = null; // s that this device's clock is ahead of the host's
 
-/** Epoch seconds of a time as the relay gives it: seconds, milliseconds, or text; null if there is none. */
+/** Convert a time of the relay (seconds, milliseconds or text) to epoch seconds; null if there is none. */
 export function seconds(value) {
   if (typeof value === "number") return Math.abs(value) <= LAST ? (value < 1e12 ? value : value / 1000) : null;
   if (typeof value !== "string" || !value) return null;
@@ -20,12 +20,12 @@ export function seconds(value) {
   return Number.isNaN(parsed) ? null : parsed / 1000;
 }
 
-/** Now by the host's clock, in epoch seconds: what is shown of times has the host's as well. */
+/** Return the host's time in epoch seconds, since all displayed times are the host's. */
 export function now() {
   return Date.now() / 1000 - (ahead ?? 0);
 }
 
-/** What the host's clock says, an HTTP date. The first one counts; from then on this device's clock goes on by itself. */
+/** Set the host's time from an HTTP date. Only the first date counts; this device's clock continues from there. */
 export function heardClock(date) {
   const host = Date.parse(date ?? "");
   if (ahead !== null || Number.isNaN(host)) return;
@@ -33,7 +33,7 @@ export function heardClock(date) {
   ahead = Math.abs(difference) < SKEW ? 0 : difference;
 }
 
-/** `1d 2h 3m`. */
+/** Format a duration in s: `1d 2h 3m`. */
 export function uptime(span) {
   if (typeof span !== "number" || span < 0) return DASH;
   const parts = [[Math.floor(span / DAY), "d"], [Math.floor((span % DAY) / HOUR), "h"], [Math.floor((span % HOUR) / MINUTE), "m"]];
@@ -41,7 +41,7 @@ export function uptime(span) {
   return said.join(" ") || `${Math.floor(span)}s`;
 }
 
-/** One unit is enough: `3 days`; `short` makes it `3d`. */
+/** Format a duration in s with one unit: `3 days`; with `short` `3d`. */
 export function span(length, short = false) {
   const units = [[7 * DAY, "week", "w"], [DAY, "day", "d"], [HOUR, "hour", "h"], [MINUTE, "minute", "m"], [1, "second", "s"]];
   for (const [size, name, letter] of units) {
@@ -51,7 +51,7 @@ export function span(length, short = false) {
   return short ? "0s" : "0 seconds";
 }
 
-/** `just now`, `5 minutes ago`. */
+/** Format a past time: `just now`, `5 minutes ago`. */
 export function ago(value) {
   const then = seconds(value);
   if (then === null) return DASH;
@@ -59,18 +59,18 @@ export function ago(value) {
   return passed < 5 ? "just now" : `${span(passed)} ago`;
 }
 
-/** Until when: `Never`, `Expired`, `3 days`, and a date if it is far away. */
+/** Format an expiry: `Never`, `Expired`, `3 days`, or a date in the far future. */
 export function expiry(value, short = false) {
   if (value === null) return short ? "never" : "Never";
   const then = seconds(value);
   if (then === null) return DASH;
   const left = then - now();
   if (left <= 0) return short ? "expired" : "Expired";
-  // What was given for a day a moment ago is a day, not 23 hours.
+  // A minute is added, so that a day granted a moment ago is a day and not 23 hours.
   return left > 26 * 7 * DAY ? day(then) : span(left > HOUR - MINUTE ? left + MINUTE : left, short);
 }
 
-/** `4:05`, `1:04:05`: what is left of a countdown. */
+/** Format the remaining s of a countdown: `4:05`, `1:04:05`. */
 export function countdown(left) {
   const whole = Math.max(0, Math.ceil(left));
   const pad = (n) => `${n}`.padStart(2, "0");
@@ -78,13 +78,13 @@ export function countdown(left) {
   return hours ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
 }
 
-/** A date. */
+/** Format a date. */
 export function day(value) {
   const then = seconds(value);
   return then === null ? DASH : DATE.format(then * 1000);
 }
 
-/** A time of day; with its date if it is not today's. */
+/** Format a time of day; with its date if that is not today. */
 export function clock(value) {
   const then = seconds(value);
   if (then === null) return DASH;
@@ -93,25 +93,25 @@ export function clock(value) {
   return date.toDateString() === new Date(now() * 1000).toDateString() ? time : `${day(then)}, ${time}`;
 }
 
-/** In full, for a tooltip. */
+/** Format date and time for a tooltip; null if there is no time. */
 export function moment(value) {
   const then = seconds(value);
   return then === null ? null : FULL.format(then * 1000);
 }
 
-/** `512 B`, `1.4 KB`, `3.2 MB`. */
+/** Format a size: `512 B`, `1.4 KB`, `3.2 MB`. */
 export function size(bytes) {
   if (typeof bytes !== "number" || bytes < 0) return DASH;
   if (bytes < 1024) return `${bytes} B`;
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
-/** The value if it is a number or text that can be seen, else a dash. */
+/** Return a number or visible text as text, else a dash. */
 export function text(value) {
   return typeof value === "number" || (typeof value === "string" && /[^\s\p{C}]/u.test(value)) ? `${value}` : DASH;
 }
 
-/** A name for a question of the browser's own: on one line, and whatever it holds, it turns nothing else around. */
+/** Return a name in one line, isolated so that its characters cannot reorder the surrounding text. */
 export function plain(name) {
   const line = name.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ");
   return `\u2068${line.length > 80 ? `${line.slice(0, 79)}…` : line}\u2069`;

@@ -1,13 +1,13 @@
-// What a device may do, and for how long, in words.
+// Grants of a device and their expiry as text.
 
 import { expiry, now, seconds, text } from "./format.js";
 
-const SOON = 3 * 86400; // s before an expiry from which on it is pointed out
+const SOON = 3 * 86400; // s before an expiry in which it is highlighted
 const ORDER = ["chat", "bridge", "terminal", "tui"];
-const CALLED = { __proto__: null, bridge: "phone control", tui: "desktop" }; // channels, in words
-const CHANNELS = 8; // that there are: who holds them all may do everything
+const CALLED = { __proto__: null, bridge: "phone control", tui: "desktop" }; // displayed names of channels
+const CHANNELS = 8; // number of message channels: grants for all of them are "everything"
 
-/** `Everything, 4 weeks; phone control 6 days`. Channels with the same time are said together, the most of them first. */
+/** Format grants: `Everything, 4 weeks; phone control 6 days`. Channels are grouped by expiry, largest first. */
 export function granted(grants) {
   const pairs = grantsOf(grants).filter(([, until]) => urgency(until) !== "bad");
   if (!pairs.length) return "Nothing";
@@ -22,13 +22,13 @@ export function granted(grants) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Voice has four channels: those of one group are one word. */
+/** List the channels of a group; the four voice channels are one name. */
 function namesOf(group) {
   const names = group.map(([channel]) => CALLED[channel] ?? (channel.startsWith("voice:") ? "voice" : channel));
   return [...new Set(names)].join(", ");
 }
 
-/** Grants as pairs of channel and expiry, in the order in which people look for them; arrays are understood, too. */
+/** Convert grants, an object or an array, to pairs of channel and expiry in display order. */
 export function grantsOf(grants) {
   let pairs = [];
   if (Array.isArray(grants)) {
@@ -38,7 +38,7 @@ export function grantsOf(grants) {
   return pairs.sort((a, b) => place(a) - place(b) || a[0].localeCompare(b[0]));
 }
 
-/** How urgent an expiry is: a colour. */
+/** Return the colour of an expiry. */
 export function urgency(value) {
   if (value === null) return "plain";
   const left = (seconds(value) ?? Infinity) - now();

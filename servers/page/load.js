@@ -1,4 +1,4 @@
-// Load: how the servers of this host fare, and how they fared in the last hour.
+// Load: measurements of this host's servers, now and in the last hour.
 
 import { h, reconcile, s } from "./dom.js";
 import { DASH, clock, size, span } from "./format.js";
@@ -6,18 +6,18 @@ import { vitals } from "./net.js";
 import { dataView, empty } from "./view.js";
 
 const EVERY = 5; // s
-const [WIDE, HIGH] = [240, 56]; // units of a picture, which is as wide as there is room
-const BREAK = 2.5; // looks that are missing make a gap
+const [WIDE, HIGH] = [240, 56]; // units of a chart, which is as wide as its card
+const BREAK = 2.5; // sampling intervals without a sample after which a line has a gap
 
-// What is shown: the title, the number that is drawn, how it is said; a second number that is drawn with it, and the hint.
+// For each chart: title, name of the number, its format, name of a second number or null, and the hint.
 const CHARTS = [
   ["Phones", "phones", count, null, (now) => `${count(now.sessions)} paired`],
   ["Sockets", "sockets", count, null, (now) => `${count(now.descriptors)} descriptors open`],
-  ["Requests", "requests", rate, "errors", (now) => (now.errors ? `${rate(now.errors)} fail` : "none fails")],
+  ["Requests", "requests", rate, "errors", (now) => (now.errors ? `${rate(now.errors)} fail` : "no errors")],
   ["Commands to phones", "commands", perMinute, "failed", (now) => `${count(now.waiting)} under way${now.failed ? `, ${perMinute(now.failed)} fail` : ""}`],
   ["Turns under way", "turns", count, null, (now) => `${perMinute(now.ended)} end`],
   ["Tokens", "tokens", rate, null, (now) => `${rate(now.deltas, "pieces of text")}`],
-  ["Memory", "memory", size, null, (now) => `${size(now.strangers)} for strangers`],
+  ["Memory", "memory", size, null, (now) => `${size(now.strangers)} for unauthenticated peers`],
   ["Processor", "processor", share, null, () => "of one core"],
   ["Loop lag", "lag", time, null, (now) => (now.latest === null ? "" : `none above ${time(now.latest)}`)],
   ["Store", "store", time, null, () => "for an answer"],
@@ -27,7 +27,7 @@ export function openLoad(room, auto) {
   const content = h("div");
   const charts = h("div", { class: "charts" });
   const note = h("p", { class: "sub bare" });
-  const nothing = empty("pulse", "No numbers yet", "Neither the relay nor the API server has told how it fares. Their numbers appear here as soon as one does.");
+  const nothing = empty("pulse", "No numbers yet", "Neither the relay nor the API server has reported numbers yet. They appear here as soon as one of the two does.");
   return dataView(room, {
     every: EVERY,
     auto,
@@ -44,7 +44,7 @@ export function openLoad(room, auto) {
       charts.replaceChildren(...CHARTS.map((chart) => figure(chart, looks, data, now)));
       note.textContent = [
         silent.length ? `No numbers from the ${silent.join(" and the ")} at the moment.` : "",
-        looks.length < 3 ? `The pictures fill with time: there is a look every ${data.every} seconds.` : "",
+        looks.length < 3 ? `The charts fill over time: one sample every ${data.every} seconds.` : "",
       ].join(" ").trim();
       reconcile(content, note.textContent ? [charts, note] : [charts]);
     },
@@ -76,7 +76,7 @@ function picture(label, looks, [first, second], most, start, { every, span: widt
     second && shown.some((look) => look[second]) ? drawn(second).map((line) => s("path", { class: "second", d: `M${line.join("L")}` })) : null);
 }
 
-/** Runs of looks that have a number and follow each other. */
+/** Split samples into runs without a gap. */
 function pieces(looks, name, every) {
   const found = [[]];
   for (const look of looks) {
@@ -87,7 +87,7 @@ function pieces(looks, name, every) {
   return found.filter((piece) => piece.length > 1);
 }
 
-// --- numbers as people read them; null is a dash
+// --- formats of numbers; null is a dash
 
 function count(value) {
   if (typeof value !== "number") return DASH;

@@ -1,4 +1,4 @@
-// Management: how phone, model and relay are, which devices are paired, and the way to pair or to part.
+// Management: state of phone, model and relay; paired devices; pairing and revocation.
 
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, DASH, day, expiry, moment, plain, text, uptime } from "./format.js";
@@ -9,7 +9,7 @@ import { AGENT } from "./sentences.js";
 import { ask, badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
-const SOONER = 2000; // ms, while somebody waits for a device to pair
+const SOONER = 2000; // ms between two requests while the pairing dialog is open
 const SERVERS = ["MCP server", "State", "Tools"];
 const COLUMNS = ["Device", "Type", "Last seen", "Expires", "May do", ""];
 
@@ -24,7 +24,7 @@ export function openManagement(room, auto) {
     h("section", { "aria-label": "Phone, model and relay" }, cards),
     h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), h("a", { href: "allow" }, "Allow an agent"), pairButton), list),
   );
-  const reload = h("button", { class: "quiet", type: "button" }, "Start anew");
+  const reload = h("button", { class: "quiet", type: "button" }, "Restart");
   const others = table("MCP servers", SERVERS);
   const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "MCP servers"), reload), others.element);
   const devices = table("Paired devices", COLUMNS);
@@ -104,7 +104,7 @@ function cardsOf(parent) {
   };
 }
 
-/** The phone that the agent would use: what it is called, and whether it may be moved. */
+/** Describe the phone that the agent would use: its name, and whether Device Control is on. */
 function phoneSaid(phones) {
   const chosen = phones.find((each) => each.active) ?? phones[0];
   if (!chosen) return ["None is online", "Pair one, or try svc phone"];
@@ -153,10 +153,10 @@ function deviceRow(live, view) {
   ]);
 }
 
-/** A server of MCP that the agent uses. */
+/** Build the row of an MCP server. */
 function serverRow(server) {
   const tools = Array.isArray(server.tools) ? server.tools : [];
-  const names = tools.map((tool) => `${tool.name}${tool.asks ? "" : " (asks nobody)"}`).join(", ");
+  const names = tools.map((tool) => `${tool.name}${tool.asks ? "" : " (no approval)"}`).join(", ");
   const left = server.left_out > 0 ? `, ${server.left_out} left out` : "";
   return row(SERVERS, [
     h("div", {}, h("strong", { class: "name" }, text(server.name)), h("div", { class: "sub" }, text(server.transport))),
@@ -187,7 +187,7 @@ function hint(value) {
   return { wss: "encrypted", ws: "not encrypted" }[value] ?? text(value);
 }
 
-/** Guessed from what the device says of itself, its name and its grants (older relays tell no surface). */
+/** Guess a device's kind from its surface, name, platform and grants (older relays report no surface). */
 function kindOf(session) {
   const said = `${session.client_surface ?? ""} ${session.device_name ?? ""} ${session.device_platform ?? ""}`.toLowerCase();
   const grants = grantsOf(session.grants).map(([channel]) => channel);

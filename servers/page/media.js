@@ -1,4 +1,4 @@
-// Media: the files that phones can fetch at the moment, and for how long.
+// Media: the files that phones can fetch, and their remaining time.
 
 import { h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, countdown, moment, now, seconds, size, text } from "./format.js";
@@ -15,7 +15,7 @@ export function openMedia(room, auto) {
   const content = h("div", {}, h("div", { class: "heading" }, h("h3", {}, "Files handed to phones"), h("label", { class: "switch" }, expired, h("span", {}, "Include expired"))), list);
   const files = table("Files", COLUMNS);
   const kept = new Keyed("last_accessed");
-  const nothing = empty("file", "No file is waiting", "Screenshots, and files that the agent hands to a phone, stay here until their time is over.");
+  const nothing = empty("file", "No file is waiting", "Screenshots, and files that the agent hands to a phone, stay here until they expire.");
   const view = dataView(room, {
     every: EVERY,
     auto,
@@ -53,7 +53,7 @@ function fileRow(live) {
   ]);
 }
 
-/** What is left of an entry's time, in `element`. */
+/** Show the remaining time of an entry in `element`. */
 export function timeLeft(element, entry) {
   const end = seconds(entry.expires_at);
   const left = end === null ? Infinity : end - now();
@@ -62,7 +62,7 @@ export function timeLeft(element, entry) {
   put(element, over ? "expired" : left === Infinity ? "–" : countdown(left));
 }
 
-/** How much of its time an entry still has, from 0 to 1. */
+/** Return the remaining share of an entry's time, from 0 to 1. */
 function shareLeft(entry) {
   const [begin, end] = [seconds(entry.created_at), seconds(entry.expires_at)];
   if (entry.is_expired === true || begin === null || end === null || end <= begin) return 0;

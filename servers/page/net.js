@@ -1,13 +1,13 @@
-// Calls to the dashboard's own server, and the polling of the open tab. There is no other place that this page asks.
+// Requests to the dashboard's own server, the only one that this page uses, and the polling of the open tab.
 
 import { heardClock } from "./format.js";
 
 const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
 const AGENT = "api/agent";
 const PHONE = "api/phone";
-const PATIENCE = 15_000; // ms; the server answers within five seconds, come what may
+const PATIENCE = 15_000; // ms; the server answers every request within five seconds
 
-/** A call that did not work; the message is for people. */
+/** Error of a failed request; the message is for people. */
 export class CallFailed extends Error {
   constructor(message, status) {
     super(message);
@@ -15,27 +15,27 @@ export class CallFailed extends Error {
   }
 }
 
-/** A call of the relay's part: `relay("GET", "/sessions")`. */
+/** Send a request to the relay's routes: `relay("GET", "/sessions")`. */
 export const relay = (method, path, body, signal) => call(method, RELAY + path, body, signal);
 
-/** Where a picture is that was handed to a phone. */
+/** Return the address of a registered picture. */
 export const pictureOf = (token) => `${RELAY}/media/${encodeURIComponent(token)}`;
 
-/** A call of the chat's part. */
+/** Send a request to the chat's routes. */
 export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
 
-/** A call to the reference phone. */
+/** Send a request to the reference phone. */
 export const phone = (method, path, body, signal) => call(method, PHONE + path, body, signal);
 
-/** How the servers fare, and fared in the last hour. */
+/** Get the measurements of the servers, now and in the last hour. */
 export const vitals = (signal) => call("GET", "api/vitals", undefined, signal);
 
-/** The rows of a QR code. */
+/** Get the rows of a text's QR code. */
 export async function qr(text) {
   return (await call("POST", "api/qr", text)).rows;
 }
 
-/** Begin a turn; the answer's body is its event stream. */
+/** Start a turn and return its event stream. */
 export async function openTurn(session, body, signal) {
   const answer = await ask("POST", `${AGENT}/sessions/${encodeURIComponent(session)}/chat/stream`, body, signal);
   return answer.body;
@@ -65,11 +65,11 @@ async function ask(method, path, body, signal) {
   let detail = null;
   try {
     detail = (await answer.json()).detail;
-  } catch { /* said below */ }
+  } catch { /* the status is reported below */ }
   throw new CallFailed(said(detail) ?? `The dashboard answered ${answer.status}.`, answer.status);
 }
 
-/** What a refusal says, in any of the shapes in use. */
+/** Return the text of an error, in any of the formats in use. */
 function said(detail) {
   if (typeof detail === "string") return detail;
   if (Array.isArray(detail)) return detail.map((each) => `${(each.loc ?? []).join(".")}: ${each.msg}`).join("; ");
@@ -79,8 +79,8 @@ function said(detail) {
 }
 
 /**
- * Asks again and again while its tab is open and the page is seen: `load(signal)` every `every` seconds, `show(data)` or
- * `fail(error)` with what came of it. Without auto-refresh it asks once, and whenever it is told to.
+ * Polls while the tab is open and the page is visible: `load(signal)` every `every` seconds, then `show(data)` or
+ * `fail(error)` with the result. Without auto-refresh it loads once, and at each call of `now`.
  */
 export class Poller {
   #every;
@@ -104,7 +104,7 @@ export class Poller {
     this.now();
   }
 
-  /** Ask now; what was under way is given up. */
+  /** Load now; a request under way is aborted. */
   async now() {
     this.#busy?.abort();
     const busy = (this.#busy = new AbortController());

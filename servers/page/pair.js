@@ -1,4 +1,4 @@
-// The dialog that pairs a device: a code as a QR, in letters and as a URL, for as long as it lasts.
+// The pairing dialog: a pairing code as QR, as text and as URL, until it expires.
 
 import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
@@ -20,7 +20,7 @@ const SPANS = [["", "As configured"], ["86400", "A day"], ["604800", "A week"], 
 const SECRET_NOTE = "A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.";
 const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
-/** Show the dialog and make a code. `onClose` is called when it is gone; `seen(sessions)` tells it who is paired. */
+/** Show the dialog and create a code. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
 export function openPairing(onClose) {
   const fields = formOf(recall());
   const stage = h("div", { class: "stage" });
@@ -91,7 +91,7 @@ export function openPairing(onClose) {
   };
 }
 
-// --- what is made
+// --- invite
 
 function inviteView(invite, rows, every) {
   const left = h("span", { class: "left" });
@@ -112,7 +112,7 @@ function inviteView(invite, rows, every) {
       left,
       h("label", { class: "field" }, h("span", {}, "Invite URL"),
         h("span", { class: "joined" }, h("input", { readonly: true, value: text(invite.pairing_url), spellcheck: "false" }), copyButton(text(invite.pairing_url), "Copy"))),
-      h("p", { class: "sub" }, "It holds credentials: show it to nobody but the device."),
+      h("p", { class: "sub" }, "It contains credentials: show it only to the device."),
       endpoints.length ? h("ul", { class: "endpoints", "aria-label": "Routes in this invite" }, endpoints.map((each) =>
         h("li", {}, badge("plain", roleOf(each?.role)), " ", h("code", {}, `${text(each?.api?.host)}:${text(each?.api?.port)}`)))) : null),
   ];
@@ -122,7 +122,7 @@ function roleOf(role) {
   return ROLES.find(([name]) => name && name === role)?.[1] ?? text(role);
 }
 
-/** A QR, always dark on light, so that every camera reads it. */
+/** Draw a QR, always dark on light, so that every camera reads it. */
 function drawing(rows) {
   const side = rows.length + 2 * MARGIN;
   const path = rows.flatMap((line, y) => [...line.matchAll(/1+/g)].map((run) => `M${run.index + MARGIN} ${y + MARGIN}h${run[0].length}v1h-${run[0].length}z`)).join("");
@@ -130,7 +130,7 @@ function drawing(rows) {
     s("rect", { width: side, height: side, fill: "#fff" }), s("path", { d: path, fill: "#000" }));
 }
 
-// --- what is wished for
+// --- options
 
 function formOf(values) {
   const select = (name, options) => {
@@ -177,7 +177,7 @@ function formOf(values) {
   };
 }
 
-/** Whether a host is a name that the whole internet may know. */
+/** Report whether a host may be a public name. */
 function looksPublic(host) {
   if (!host || /^[0-9.]+$/.test(host) || host.includes(":") || !host.includes(".")) return false;
   return !/\.(local|localhost|lan|internal|home\.arpa|ts\.net)$/i.test(host);
@@ -194,5 +194,5 @@ function recall() {
 function remember(values) {
   try {
     localStorage.setItem(KEY, JSON.stringify(values));
-  } catch { /* a private window */ }
+  } catch { /* private window: the options are lost with the page */ }
 }

@@ -1,16 +1,16 @@
-// Phone: the screen of the reference phone (`svc phone`). What the agent does is seen as it happens; a tap is a tap there.
-// Beside it the person talks with the agent, as from a phone: as text, or aloud, text standing for the microphone.
+// Phone: the screen of the reference phone (`svc phone`), which shows the agent's actions and takes the user's taps.
+// Beside it the user writes to the agent as from a phone: as text, or as speech, with text in place of a microphone.
 
 import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { phone } from "./net.js";
 import { Prose } from "./prose.js";
 import { empty } from "./view.js";
 
-const AGAIN = 2000; // ms between two tries while there is no phone
-const FAR = 24; // px of this page: what moves further is a swipe
-const MEANT = 1000; // ms in which a click may have been meant for the question before
-const MOST_WORDS = 5000; // characters: of a turn of the voice
-const LONG = 500; // ms: what stays longer is held
+const AGAIN = 2000; // ms between two attempts while there is no phone
+const FAR = 24; // px of this page: a longer movement is a swipe
+const MEANT = 1000; // ms in which a click may be meant for the previous question
+const MOST_WORDS = 5000; // characters of a voice turn
+const LONG = 500; // ms: a longer touch is a long press
 const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
 const ASKS = {
   __proto__: null,
@@ -43,7 +43,7 @@ export function openPhone(room) {
   const nothing = empty("phone", "No reference phone is here", "Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you.");
   const waiting = h("p", { class: "waiting", role: "status" }, "Looking for a phone…");
   const hint = h("p", { class: "note" });
-  const windows = new Map(); // by their number: the element, and its parts
+  const windows = new Map(); // element and parts by window number
   const spoken = new Keyed("text");
   const answers = new WeakMap();
   const questions = new Keyed();
@@ -70,7 +70,7 @@ export function openPhone(room) {
     }
   }
 
-  /** Until somebody looks at this page. */
+  /** Wait until the page is visible. */
   function seen() {
     return document.hidden
       ? new Promise((done) => { document.addEventListener("visibilitychange", done, { once: true, signal }); })
@@ -89,7 +89,7 @@ export function openPhone(room) {
     draw(next);
     hear(next);
     reconcile(asks, questions.nodes(next.questions, (each) => each.id, ({ item }) => ask(item)));
-    if (next.questions.length) announce("The phone asks");
+    if (next.questions.length) announce("The phone requests confirmation");
   }
 
   // --- the screen
@@ -110,7 +110,7 @@ export function openPhone(room) {
     reconcile(glass, layers.map(([index, parts]) => layer(index, parts, index === top)));
   }
 
-  /** One window, the topmost drawn last; what lies below it cannot be reached. What has not changed in it stays. */
+  /** Build one window; windows below the topmost one are inert. Unchanged parts keep their elements. */
   function layer(index, parts, isTop) {
     if (!windows.has(index)) windows.set(index, { element: h("div", { class: "layer" }), kept: new Keyed("nodeId") });
     const { element, kept } = windows.get(index);
@@ -140,7 +140,7 @@ export function openPhone(room) {
       ...(node.checked === undefined ? {} : { role: "switch", "aria-checked": `${node.checked === true}` }),
     }, kind === "LinearLayout" ? null : h("span", {}, node.checked === undefined ? said ?? "" : node.checked ? "On" : "Off"));
     button.addEventListener("click", (event) => {
-      if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // by the keyboard
+      if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // a click by the keyboard
     });
     return button;
   }
@@ -153,7 +153,7 @@ export function openPhone(room) {
     return element;
   }
 
-  // --- the finger
+  // --- touch
 
   let down = null;
   glass.addEventListener("pointerdown", (event) => {
@@ -173,7 +173,7 @@ export function openPhone(room) {
     else touch({ kind: performance.now() - at > LONG ? "long_press" : "tap", ...from });
   });
 
-  /** Where that is on the phone. */
+  /** Convert page coordinates to the phone's. */
   function point(x, y) {
     const box = glass.getBoundingClientRect();
     const within = (value, most) => Math.min(most - 1, Math.max(0, Math.round(value)));
@@ -206,7 +206,7 @@ export function openPhone(room) {
     if (!(await send("/toggle", { on: master.checked }))) master.checked = !master.checked;
   });
 
-  // --- what is said
+  // --- messages
 
   function hear({ talk: said = [], awaits }) {
     const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
@@ -219,7 +219,7 @@ export function openPhone(room) {
 
   function line({ kind, text }) {
     if (kind !== "agent") return h("p", { class: kind, dir: "auto" }, text.trim());
-    const answer = h("div", { class: "prose", dir: "auto" }); // it grows
+    const answer = h("div", { class: "prose", dir: "auto" }); // its text grows
     answers.set(answer, new Prose());
     return answer;
   }
@@ -229,7 +229,7 @@ export function openPhone(room) {
     if (word.value.trim() && (await send("/say", { text: word.value, aloud: aloud.checked }))) word.value = "";
   });
 
-  // --- what it asks
+  // --- confirmations
 
   function ask(question) {
     const answer = (allow, remember) => () => send("/answer", { question: question.id, allow, remember });
@@ -237,7 +237,7 @@ export function openPhone(room) {
       h("button", { type: "button", class: remember ? null : "main", disabled: true, onclick: answer(true, remember) }, title));
     setTimeout(() => { for (const each of yes) each.disabled = false; }, MEANT);
     return h("div", { class: "question", role: "alert" },
-      h("strong", {}, ASKS[question.path] ?? (question.verb ? `Press what says “${question.verb}”?` : "Allow this?")),
+      h("strong", {}, ASKS[question.path] ?? (question.verb ? `Press “${question.verb}”?` : "Allow this?")),
       h("pre", { tabindex: "0" }, question.text),
       ticking(h("p", { class: "sub" }), countingDown(question.id)),
       h("div", { class: "actions" },
@@ -258,7 +258,7 @@ export function openPhone(room) {
   return { close: () => closing.abort() };
 }
 
-/** Nodes are named after their window, `w0:17`, the topmost being 0. */
+/** Return the window number of a node id such as `w0:17`; the topmost window is 0. */
 function windowOf(node) {
   return /^w(\d+):/.exec(node.nodeId)?.[1] ?? "0";
 }

@@ -1,14 +1,14 @@
-// Pictures and text files: taken from the person for a message, and drawn where a message has them.
+// Pictures and text files: attached to a message by the user, and drawn in messages.
 
 import { h, icon } from "./dom.js";
 import { size } from "./format.js";
 
 export const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const MOST = 6_500_000; // bytes of all files of a message: in base64, with all else, a body has 10 MB
+const MOST = 6_500_000; // bytes of all files of a message: a body with them in base64 may have 10 MB
 const LONGEST = 200_000; // bytes of a text file
-const WIDEST = 640; // px of a picture that is drawn
+const WIDEST = 640; // px of a drawn picture
 
-/** The files that go with the next message. `onProblem(words)` when one cannot be taken. */
+/** The files of the next message. `onProblem(words)` is called for a file that cannot be attached. */
 export class Attachments {
   #files = [];
   #onProblem;
@@ -29,9 +29,9 @@ export class Attachments {
     return this.#files.length;
   }
 
-  /** Take what can be sent of these files. */
+  /** Attach the files that can be sent. */
   async add(files) {
-    for (const file of [...files]) { // the list is emptied as soon as its event is over
+    for (const file of [...files]) { // copied, since the list is emptied after its event
       const taken = await this.#read(file).catch(() => `${file.name} cannot be read.`);
       if (typeof taken === "string") this.#onProblem(taken);
       else this.#files.push(taken);
@@ -39,7 +39,7 @@ export class Attachments {
     this.#show();
   }
 
-  /** A message of these words with what is attached, as the API takes it; nothing is attached any more. */
+  /** Build a message of the text and the attached files in the API's format, and clear the attachments. */
   message(words) {
     const parts = this.#files.map(({ part }) => part);
     this.#files = [];
@@ -75,10 +75,10 @@ export class Attachments {
   }
 }
 
-/** A picture that a message holds. It is drawn, and not linked: this page asks nobody else, and what it shows is no markup. */
+/** Draw a picture of a message. Links are not followed: this page sends no request to other sites. */
 export function drawn(url) {
   const [, kind, packed] = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url) ?? [];
-  if (!PICTURES.includes(kind)) return h("span", {}, "[a picture of another place]");
+  if (!PICTURES.includes(kind)) return h("span", {}, "[a picture from another site]");
   const canvas = h("canvas", { role: "img", "aria-label": "Attached picture", class: "shot", width: 1, height: 1 });
   show(canvas, kind, packed).catch(() => canvas.replaceWith("[a picture that cannot be shown]"));
   return canvas;

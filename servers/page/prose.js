@@ -1,5 +1,5 @@
-// What an agent says, as elements: headings, paragraphs, lists, quotes, code, emphasis, links. Text stays text, whatever
-// it looks like. What is no part of this small Markdown (tables, for one) is shown as it was written.
+// Elements from the agent's Markdown: headings, paragraphs, lists, quotes, code, emphasis, links. Text never becomes
+// markup. Unsupported syntax, such as tables, is shown as text.
 
 import { h, icon, reconcile, ticking } from "./dom.js";
 import { size, text } from "./format.js";
@@ -10,19 +10,19 @@ import { PICTURES } from "./pictures.js";
 const FENCE = /^\s*```/;
 const HEADING = /^#{1,6}\s+(.+)/;
 const ITEM = /^\s*(?:[-*•]|(\d{1,9})[.)])\s+/;
-const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may have blanks
+const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may contain blanks
 const QUOTE = /^\s*>+\s?/;
 const TABLE = /^\s*\|.*\|\s*$/;
-const FILE = /^\/.+\.(png|jpe?g|gif|webp)$/i; // a picture of the host
+const FILE = /^\/.+\.(png|jpe?g|gif|webp)$/i; // a picture on the host
 const SPECIAL = [FENCE, HEADING, ITEM, MEDIA, QUOTE, TABLE];
-const DEEPEST = 5; // lists within lists
+const DEEPEST = 5; // depth of nested lists
 const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|\[[^\]\n]+\]\(https?:\/\/[^\s<>()]+\)|https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])/;
 
-/** Draws a text that grows. What was drawn already stays as it is, so that it can be selected, and is asked for once. */
+/** Draws a growing text. Unchanged blocks keep their elements, so that selections stay and files are requested once. */
 export class Prose {
   #kept = [];
 
-  /** Show `source` in `element`. */
+  /** Draw `source` in `element`. */
   draw(element, source) {
     this.#kept = blocks(source).map((block, place) => {
       const kept = this.#kept[place];
@@ -32,7 +32,7 @@ export class Prose {
   }
 }
 
-/** The parts of a text, each with what makes an element of it. */
+/** Split a text into blocks, each with the function that builds its element. */
 function blocks(source) {
   const found = [];
   const lines = source.split("\n");
@@ -46,7 +46,7 @@ function blocks(source) {
     const line = lines[at];
     if (FENCE.test(line)) {
       take(code, (each) => !FENCE.test(each));
-      at += 1; // the fence that ends it
+      at += 1; // the closing fence
     } else if (MEDIA.test(line)) take(media, () => false);
     else if (HEADING.test(line)) take(heading, () => false);
     else if (TABLE.test(line)) take(table, (each) => TABLE.test(each));
@@ -58,7 +58,7 @@ function blocks(source) {
   return found;
 }
 
-// --- one part each
+// --- elements of blocks
 
 const code = (source) => h("pre", { tabindex: "0" }, h("code", {}, source.split("\n").slice(1).join("\n")));
 const media = (source) => mediaCard(MEDIA.exec(source)[2] ?? MEDIA.exec(source)[3]);
@@ -68,7 +68,7 @@ const quote = (source) => h("blockquote", {}, broken(source.split("\n").map((eac
 const paragraph = (source) => h("p", {}, broken(source.split("\n")));
 const list = (source) => listOf(source.split("\n"), 0, 1)[0];
 
-/** The list that begins at a line, and the line behind it. */
+/** Build the list that starts at a line; return it with the number of the line behind it. */
 function listOf(lines, begin, depth) {
   const number = ITEM.exec(lines[begin])[1];
   const indent = lines[begin].search(/\S/);
@@ -107,7 +107,7 @@ function inline(source) {
   });
 }
 
-/** A file for the phone: what the inspector tells of it, and the picture itself if it is one. */
+/** Build the card of a file for the phone, with the picture itself if the file is one. */
 function mediaCard(where) {
   const token = /:\/\/(.+)$/.exec(where)?.[1];
   const about = h("div", { class: "sub" }, token ? `Token ${token.slice(0, 8)}` : "A file of the host");
@@ -117,7 +117,7 @@ function mediaCard(where) {
     relay("GET", "/media").then((found) => {
       const entry = (found.media ?? []).find((each) => each.token === token);
       if (!entry) {
-        about.textContent = "Its time is over";
+        about.textContent = "Expired";
         return;
       }
       name.textContent = text(entry.file_name);
@@ -129,7 +129,7 @@ function mediaCard(where) {
   return h("div", { class: "media-of" }, card);
 }
 
-/** A picture of the host is handed out when somebody asks for it: to see a chat again makes no tokens. */
+/** Build the button that registers and shows a picture on the host: opening a chat alone creates no media tokens. */
 function showing(path, card, about) {
   const button = h("button", { type: "button", class: "quiet" }, "Show");
   button.addEventListener("click", async () => {

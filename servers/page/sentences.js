@@ -1,23 +1,23 @@
-// What was done with a phone, as a sentence: `deed(record)`. What it says of an app is a short name; the details have all.
+// Sentences for commands to a phone: `deed(record)`. Apps have short names here; the details show the package names.
 
 import { plain, text } from "./format.js";
 
 const EMPTY = new Set(["com", "org", "net", "io", "de", "app", "apps", "android", "mobile", "client", "main", "sideload"]);
-const SHORT = 60; // characters of a text that are said
+const SHORT = 60; // characters of a parameter in a sentence
 
-// By path: what was done, and what was to be done; `{x}` stands for a parameter as people say it.
+// Past tense and infinitive by path; `{x}` stands for a readable parameter.
 const DEEDS = {
   __proto__: null,
-  "/ping": ["Asked whether it is there", "ask whether it is there"],
-  "/setup": ["Greeted it", "greet it"],
-  "/current_app": ["Looked which app is open", "look which app is open"],
+  "/ping": ["Checked the connection", "check the connection"],
+  "/setup": ["Set up the phone", "set up the phone"],
+  "/current_app": ["Checked which app is open", "check which app is open"],
   "/return_to_svc": ["Went back to the client", "go back to the client"],
   "/return_to_hermes": ["Went back to the client", "go back to the client"],
   "/screen": ["Read the screen", "read the screen"],
-  "/screen_hash": ["Looked whether the screen has changed", "look whether the screen has changed"],
-  "/diff_screen": ["Looked what has changed on the screen", "look what has changed on the screen"],
+  "/screen_hash": ["Checked whether the screen has changed", "check whether the screen has changed"],
+  "/diff_screen": ["Compared the screen", "compare the screen"],
   "/find_nodes": ["Searched the screen", "search the screen"],
-  "/describe_node": ["Looked at a part of the screen", "look at a part of the screen"],
+  "/describe_node": ["Read a part of the screen", "read a part of the screen"],
   "/screenshot": ["Took a picture of the screen", "take a picture of the screen"],
   "/get_apps": ["Listed the apps", "list the apps"],
   "/apps": ["Listed the apps", "list the apps"],
@@ -38,23 +38,23 @@ const DEEDS = {
   "/broadcast": ["Sent a broadcast", "send a broadcast"],
   "/events": ["Read what has happened on the screen", "read what has happened on the screen"],
   "/events/stream": ["Changed the recording of events", "change the recording of events"],
-  "/location": ["Looked where it is", "look where it is"],
+  "/location": ["Read the location", "read the location"],
   "/search_contacts": ["Searched the contacts", "search the contacts"],
   "/call": ["Called {number}", "call {number}"],
   "/send_sms": ["Sent a message to {to}", "send a message to {to}"],
   "/send_mms": ["Sent a picture message to {to}", "send a picture message to {to}"],
   "/share_media": ["Shared a file", "share a file"],
 };
-const NOT_DONE = { // by decision: what stands before what was to be done, and behind all
+const NOT_DONE = { // by decision: text before the infinitive, and at the end
   __proto__: null,
   blocked: ["Was not allowed to ", ""],
   timeout: ["Tried to ", "; the phone did not answer"],
   error: ["Could not ", ""],
   pending: ["Is about to ", ""],
 };
-export const AGENT = "Agent on this host"; // as which the agent pairs itself
+export const AGENT = "Agent on this host"; // device name of the agent's own session
 
-/** `Opened Mail on Pixel 8, asked by the agent`. */
+/** Describe a command: `Opened Mail on Pixel 8, asked by the agent`. */
 export function deed(record) {
   const params = record.params && typeof record.params === "object" ? record.params : {};
   const known = DEEDS[`${record.method} ${record.path}`] ?? DEEDS[record.path] ?? [`Did ${plain(text(record.path))}`, `do ${plain(text(record.path))}`];
@@ -65,7 +65,7 @@ export function deed(record) {
   return `${before ?? ""}${words}${where}${who}${behind}`;
 }
 
-/** `com.example.mail` is Mail. The whole name is what counts; this one is for reading. */
+/** Return a readable app name: `com.example.mail` is Mail. */
 export function appName(name) {
   const parts = String(name).split(".").filter((each) => each && !EMPTY.has(each.toLowerCase()));
   const last = parts.at(-1) ?? String(name);
@@ -77,11 +77,11 @@ const SAID = {
   app: ({ package: name }) => (name ? appName(name) : "an app"),
   text: ({ text: words }) => quoted(words, "text"),
   key: ({ key }) => quoted(key, "a key"),
-  number: ({ number }) => plain(brief(number) ?? "somebody"),
-  to: ({ to }) => plain(brief(to) ?? "somebody"),
+  number: ({ number }) => plain(brief(number) ?? "a number"),
+  to: ({ to }) => plain(brief(to) ?? "a contact"),
 };
 
-/** In quotation marks; where the relay keeps a text to itself it says how long it is, in brackets. */
+/** Quote a text. The relay replaces private text by its length in brackets, which is not quoted. */
 function quoted(value, otherwise) {
   const words = brief(value);
   if (words === null) return otherwise;

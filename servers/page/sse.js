@@ -8,7 +8,7 @@ export async function* events(body) {
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return; // an event that the end cuts off is dropped
+      if (done) return; // an incomplete last event is dropped
       const lines = (rest + value).split("\n");
       rest = lines.pop();
       for (const raw of lines) {

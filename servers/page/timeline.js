@@ -1,10 +1,10 @@
-// The picture of bridge activity: one lane for each decision, one mark for each command, time from left to now.
+// Timeline of bridge commands: one row for each decision, one mark for each command, time from left to right.
 
 import { h, s } from "./dom.js";
 import { clock, now, seconds, span } from "./format.js";
 import { deed } from "./sentences.js";
 
-/** Name, title and sign of each decision, in the order of the lanes. */
+/** Name, title and sign of each decision, in the order of the rows. */
 export const DECISIONS = [
   ["executed", "Executed", "check"],
   ["confirmed", "Confirmed", "person"],
@@ -14,10 +14,10 @@ export const DECISIONS = [
   ["pending", "Pending", "clock"],
 ];
 
-// Seconds, and into how many round parts they are divided on a wide and on a narrow screen. The smallest window that
-// holds everything is taken.
+// Seconds of a time window, and its number of axis steps on a wide and on a narrow screen. The smallest window that
+// holds all commands is used.
 const WINDOWS = [[60, 4, 2], [300, 5, 1], [900, 3, 1], [3600, 4, 2], [6 * 3600, 6, 2], [86400, 4, 2]];
-const NARROW = 640; // px of a picture that has fewer marks on its axis, and says them shorter
+const NARROW = 640; // px of width below which the axis has fewer and shorter labels
 const LEFT = 104; // px for the titles
 const RIGHT = 6;
 const LANE = 26;
@@ -66,7 +66,7 @@ export function timeline(records, room, onPick) {
     records.length === 1 ? "The last command" : `The last ${records.length} commands`, cut ? `, ${cut} of them before this picture begins` : ""));
 }
 
-/** The picture in words. */
+/** Describe the timeline for screen readers. */
 function told(records, oldest) {
   const counts = DECISIONS.map(([name, title]) => [records.filter((each) => laneOf(each) === name).length, title.toLowerCase()]);
   const parts = counts.filter(([n]) => n).map(([n, title]) => `${n} ${title}`);
@@ -80,7 +80,7 @@ function mark(record, x, y, onPick) {
     s("rect", { x: (x - 2.5).toFixed(1), y: y - 8, width: 5, height: 16, rx: 2.5 }));
 }
 
-/** The lane of a record; what is not known is pending. */
+/** Return the row of a record; an unknown decision counts as pending. */
 function laneOf(record) {
   return DECISIONS.some(([name]) => name === record.decision) ? record.decision : "pending";
 }

@@ -1,25 +1,25 @@
-// One turn of a chat as it is seen: what was asked, what the agent thinks, does and says.
+// Display of one turn of a chat: the user's message, the agent's reasoning, tool calls and text.
 
 import { h, icon, ticking } from "./dom.js";
 import { now } from "./format.js";
 import { drawn } from "./pictures.js";
 import { Prose } from "./prose.js";
 
-const FAILED = /^(error|interrupted): /; // how the agent begins to tell the model of a call that failed
+const FAILED = /^(error|interrupted): /; // prefix of a failed call's result for the model
 const RESULT = 4000; // characters of a result that are shown
 const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
 const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
 
-/** A message of the person. */
+/** Build the element of a user's message. */
 export function userMessage(content) {
   return h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), h("div", { class: "bubble" }, partsOf(content)));
 }
 
-/** What the agent answers, part by part. `answer(id, choice)` is called for a call that waits for the person's word. */
+/** The agent's answer, part by part. `answer(id, choice)` is called when the user answers an approval request. */
 export class AgentMessage {
   #parts = h("div", { class: "parts" });
   #text = "";
-  #block = null; // the element of the words that come, and what draws them
+  #block = null; // the element of the current text; `#prose` draws into it
   #prose = null;
   #thought = null;
   #calls = new Map();
@@ -31,7 +31,7 @@ export class AgentMessage {
     this.element = h("div", { class: "said agent" }, h("span", { class: "aside" }, "Agent: "), this.#parts);
   }
 
-  /** A piece of the answer. */
+  /** Append a piece of the answer. */
   say(piece) {
     this.#thought = null;
     if (!this.#block) {
@@ -40,18 +40,18 @@ export class AgentMessage {
       this.#prose = new Prose();
     }
     this.#text += piece;
-    // Once a frame is often enough to draw, however fast the words come.
+    // Text may arrive faster than frames; one drawing for each frame is enough.
     this.#frame ||= requestAnimationFrame(() => this.#draw());
   }
 
-  /** A piece of its reasoning. */
+  /** Append a piece of the reasoning. */
   think(piece) {
     this.#end();
     this.#thought ??= this.#parts.appendChild(h("details", { class: "thought" }, h("summary", {}, icon("spark"), "Reasoning"), h("p"))).lastChild;
     this.#thought.append(piece);
   }
 
-  /** A tool: a state of `SIGNS`, and what is known of it. */
+  /** Show a tool call in a state of `SIGNS`, with the members known so far. */
   call(id, state, { name, args, result, seconds } = {}) {
     let card = this.#calls.get(id);
     if (!card) {
@@ -64,12 +64,12 @@ export class AgentMessage {
     card.show(state, result, seconds);
   }
 
-  /** A call waits for the person's word: all that it would do. */
+  /** Show the approval request of a call, with all its arguments. */
   ask(id, question) {
     this.#calls.get(id)?.ask(questionOf(question, this.#answer));
   }
 
-  /** A note that the agent keeps from now on, or no more; `undo()` takes it back. */
+  /** Show an added or removed note of the agent's memory; `undo()` reverts the change. */
   noted({ added, removed }, undo) {
     this.#end();
     const said = h("span", {}, [removed ? `No longer noted: ${removed}` : "", added ? `Noted: ${added}` : ""].filter(Boolean).join(" "));
@@ -80,18 +80,18 @@ export class AgentMessage {
     this.#parts.append(h("p", { class: "note" }, said, " ", button));
   }
 
-  /** A note below it: stopped, failed. */
+  /** Append a note about the turn: stopped, failed. */
   note(kind, said) {
     this.#end();
     this.#parts.append(h("p", { class: `note ${kind}` }, said));
   }
 
-  /** Show at once what was said, and not with the next frame. */
+  /** Draw pending text at once, not with the next frame. */
   draw() {
     this.#end();
   }
 
-  /** Nothing follows. */
+  /** End the message: no event follows. */
   finish() {
     this.draw();
     for (const card of this.#calls.values()) card.abandon();
@@ -154,7 +154,7 @@ class ToolCard {
   }
 }
 
-/** A question as it is asked: all that would be done, and the buttons of a word that is for this call alone. */
+/** Build an approval request: the whole command, and buttons for an answer that is valid for this call only. */
 export function questionOf(question, answer) {
   const choose = (choice) => () => {
     const said = h("span", { role: "status" }, choice === "deny" ? "Denied." : "Allowed.");
@@ -162,19 +162,19 @@ export function questionOf(question, answer) {
     answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
   };
   const element = h("div", { class: "ask" },
-    h("span", {}, question.description || "May it?"), h("code", {}, question.command),
+    h("span", {}, question.description || "Allow this call?"), h("code", {}, question.command),
     h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
     h("button", { type: "button", onclick: choose("deny") }, "Deny"));
   return element;
 }
 
-/** Whether the last turn has no answer yet. */
+/** Report whether the last turn has no answer yet. */
 export function isUnanswered(rows) {
   const last = rows.at(-1);
   return last !== undefined && (last.role !== "assistant" || Boolean(last.tool_calls?.length));
 }
 
-/** Stored rows as messages, oldest first; `goesOn` if the turn of the last one is still under way. */
+/** Build elements from stored rows, oldest first; `goesOn` if the turn of the last row is still under way. */
 export function messagesOf(rows, goesOn) {
   const elements = [];
   let message = null;
@@ -222,7 +222,7 @@ function argumentsOf(call) {
   }
 }
 
-/** What a person sent: words, and the pictures among them. */
+/** Build the parts of a user's message: text and pictures. */
 function partsOf(content) {
   if (!Array.isArray(content)) return textOf(content);
   return content.map((part, n) => {

@@ -1,11 +1,11 @@
-// What every tab with polled data has: loading, error and empty states, and Refresh where nothing refreshes by itself.
+// Common parts of tabs with polled data: loading, error and empty states, and Refresh without auto-refresh.
 
 import { announce, h, icon } from "./dom.js";
 import { Poller } from "./net.js";
 
 /**
  * Fill `room` with data. `load(signal)` fetches, `render(data)` shows it in `content`, which appears with the first
- * data. An error stands above what was there before, which may be out of date. The room is `aria-busy` while it asks.
+ * data. An error is shown above the previous data, which may be out of date. The room is `aria-busy` while loading.
  */
 export function dataView(room, { every, auto, load, content, render }) {
   const problem = h("div", { class: "problem", hidden: true });
@@ -67,12 +67,12 @@ export function dataView(room, { every, auto, load, content, render }) {
   };
 }
 
-/** What stands where there is nothing yet. */
+/** Build the placeholder of an empty view. */
 export function empty(picture, title, text, ...more) {
   return h("div", { class: "empty" }, icon(picture), h("h3", {}, title), h("p", {}, text), ...more);
 }
 
-/** Say something that has to be read, or with `action` ask before it is done; the promise is whether it was agreed to. */
+/** Show a dialog with a text, or with `action` a confirmation; the promise resolves to whether the user confirmed. */
 export function ask(title, words, action) {
   const answer = (value, props, text) => h("button", { type: "button", ...props, onclick: () => dialog.close(value) }, text);
   const dialog = h("dialog", { class: "sure", role: "alertdialog", "aria-labelledby": "sure-title", "aria-describedby": "sure-words" },
@@ -87,14 +87,14 @@ export function ask(title, words, action) {
   }));
 }
 
-/** A coloured word. */
+/** Build a coloured label. */
 export function badge(kind, text, props = {}) {
   return h("span", { class: `badge ${kind}`, ...props }, text);
 }
 
 /**
- * A table whose rows become cards on narrow screens; the roles keep it a table there. `columns` are the titles, an empty
- * one for a column of buttons.
+ * Build a table whose rows become cards on narrow screens; its roles keep it a table for screen readers. `columns` are
+ * the titles, an empty one for a column of buttons.
  */
 export function table(label, columns) {
   const body = h("tbody", { role: "rowgroup" });
@@ -110,7 +110,7 @@ export function table(label, columns) {
   return { element: h("div", { class: "scroller" }, element), body, columns };
 }
 
-/** A row: `cells` are texts, elements, or `[text, { class }]`. */
+/** Build a row: `cells` are texts, elements, or `[text, { class }]`. */
 export function row(columns, cells, props = {}) {
   const made = cells.map((cell, place) => {
     const [inside, more] = Array.isArray(cell) ? cell : [cell, {}];

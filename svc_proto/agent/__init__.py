@@ -1,1 +1,1 @@
-"""The agent behind the API: a model that streams and calls tools, or the built-in one."""
+"""Agents behind the API: a model that streams and calls tools, or the built-in agent."""

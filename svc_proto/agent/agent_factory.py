@@ -1,10 +1,10 @@
-"""Putting an agent together: what a server makes once, at its start.
+"""Factory of the agent and its parts, called once at the start of a server.
 
     parts = build_agent(engine, AgentConfig(home=..., relay_url=..., relay_token=..., brand=...))
     outcome = yield from parts.agent.run(turn, host)
 
-A turn without a `model` is answered by the built-in agent. It pauses `pace` seconds between its words, so that people
-see them come; tests set 0.
+The built-in agent answers turns without a `model`. It pauses `pace` seconds between two words, so that streaming is
+visible; tests set 0.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["AgentConfig", "AgentParts", "build_agent"]
 
 @frozen(kw_only=True)
 class AgentConfig:
-    """What an agent has to know."""
+    """Configuration of an agent."""
 
     home: str  # of the service: `<home>/skills`; memory and approvals are in the runtime's state folder
     relay_url: str = "http://127.0.0.1:8767"
-    relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair by loopback when first needed
+    relay_token: str = field(default="", repr=False)  # empty: the stored one, or pair over loopback at the first use
     brand: Brand = SVC
     tools: ToolPolicy = ALL
     pace: float = 0.02  # s between two words of the built-in agent
@@ -54,7 +54,7 @@ class AgentConfig:
 
 @define(eq=False)
 class AgentParts:
-    """The agent, and what the management routes show of it. MCP servers are loaded once there are some."""
+    """The agent and the parts that management routes show. MCP servers are loaded when the first one is configured."""
 
     agent: Agent = field(init=False)
     toolbox: Toolbox
@@ -64,22 +64,22 @@ class AgentParts:
     servers: McpServers | None = field(default=None, init=False)
 
     def use_servers(self, found: Mapping[str, object]) -> None:
-        """These are the MCP servers from now on (`mcp_servers` of the configuration)."""
+        """Apply the MCP servers of the configuration (`mcp_servers`)."""
         if self.servers is None and found:
-            from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - most have none
+            from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - loaded at the first use
 
             self.servers = self.toolbox.dynamic_tools = McpServers(self._engine)
         if self.servers is not None:
             self.servers.configure(found)
 
     def stop(self) -> None:
-        """The process ends."""
+        """Stop the MCP servers."""
         if self.servers is not None:
             self.servers.stop()
 
 
 def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
-    """Make everything. Nothing is read or connected to yet."""
+    """Create the agent and its parts, without reading or connecting."""
     memory = AgentMemory(engine)
     skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
@@ -94,7 +94,7 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
 
 
 class _AgentSelector:
-    """The model's agent where there is a model, else the built-in one; two commands go past both."""
+    """Agent that selects the model's agent if a model is set, else the built-in one; two commands bypass both."""
 
     def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:
         self._parts = parts

@@ -1,7 +1,7 @@
-"""Who has allowed what: once, for a chat, or for good. Those for good are in a state file.
+"""Approvals of tool calls: once, for a chat, or for good. Approvals for good are in a state file.
 
-What is remembered is a pattern, the tool's name and its target: `phone_call +15550100`, or of several arguments
-`phone_send_intent {"action":"…","data":"…"}`. Whoever is asked is shown all that the tool would be given.
+An approval is stored as a pattern: the tool's name and target, such as `phone_call +15550100`, or with several
+arguments `phone_send_intent {"action":"…","data":"…"}`. The approval request shows all arguments of the tool.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ __all__ = ["ALLOWED", "FILE", "ApprovalMemory", "pattern_of", "build_approval_re
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
-MAX_ALWAYS = 1_000  # patterns: the oldest is forgotten
-MAX_SESSIONS = 1_000  # chats with something remembered: the oldest is forgotten
-MAX_PER_SESSION = 100  # patterns of one chat: the oldest is forgotten
-MAX_PATTERN = 200  # characters; a longer one ends with the hash of all of it
+MAX_ALWAYS = 1_000  # patterns; the oldest is dropped
+MAX_SESSIONS = 1_000  # chats with stored approvals; the oldest is dropped
+MAX_PER_SESSION = 100  # patterns of one chat; the oldest is dropped
+MAX_PATTERN = 200  # characters; a longer one ends with the hash of the whole pattern
 MAX_SHOWN = 8_000  # characters of a call in an approval request; a longer call is refused
 HIDDEN = f"This call needs approval, but its members named {', '.join(SECRET_KEYS)} would not be shown."
 TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {MAX_SHOWN} characters."
 
 
 def pattern_of(tool: Tool, given: Arguments) -> str:
-    """What "session" and "always" would allow from now on."""
+    """Return the pattern that "session" and "always" allow."""
     about = {name: given[name] for name in tool.asks_by if name in given}
     if not about:
         return f"{tool.name} #{tool.edition}" if tool.edition else tool.name
@@ -52,14 +52,14 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
 
 
 def build_approval_request(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalRequested:
-    """The question. Raises `ToolError` for what cannot be shown."""
+    """Build an approval request. Raises `ToolError` for a call that cannot be shown in full."""
     return ApprovalRequested(
         call=call, command=describe_call(tool, given), description=why, pattern=pattern_of(tool, given)
     )
 
 
 def describe_call(tool: Tool, given: Arguments) -> str:
-    """All that a tool would be given, as one line. Raises `ToolError` if not all can be shown."""
+    """Return all arguments of a call in one line. Raises `ToolError` if they cannot be shown in full."""
     shown = redact(given)
     if shown != given:
         raise ToolError(HIDDEN)
@@ -70,7 +70,7 @@ def describe_call(tool: Tool, given: Arguments) -> str:
 
 
 class ApprovalMemory:
-    """The memory of what was allowed, and the asking."""
+    """Stored approvals, and requests for new ones."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -78,19 +78,19 @@ class ApprovalMemory:
         self._writing = Lock(engine)
 
     def remembers(self, session_id: str, pattern: str) -> Flow[bool]:
-        """Whether nobody has to be asked."""
+        """Report whether a pattern is approved already."""
         if pattern in self._sessions.get(session_id, {}):
             return True
         known = yield from self._always()
         return not isinstance(known, Failure) and pattern in known
 
     def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
-        """Ask, and remember the answer as it was meant."""
+        """Request an approval, store it for the chosen scope, and report whether it was given."""
         choice = yield from host.request_approval(asked)
         if choice == "session":
             self._remember(session_id, asked.pattern)
         if choice == "always":
-            self._remember(session_id, asked.pattern)  # whatever becomes of the file
+            self._remember(session_id, asked.pattern)  # also for a failed write of the file
             yield from self._write(asked.pattern)
         return choice in ALLOWED
 
@@ -104,7 +104,7 @@ class ApprovalMemory:
             del self._sessions[next(iter(self._sessions))]
 
     def _always(self) -> Flow[tuple[str, ...] | Failure]:
-        """The patterns of the state file; one that cannot be read allows nothing, and is not written over."""
+        """Return the patterns of the state file; an unreadable file approves nothing and is not overwritten."""
         text = yield from read_state(self._engine, FILE)
         if text is None:
             return ()
@@ -133,5 +133,5 @@ class ApprovalMemory:
 
 
 def _line(text: str) -> str:
-    """What may turn a line around, or make it look like another, is escaped as JSON does."""
+    """Escape characters as JSON does that could reorder or imitate parts of the line."""
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

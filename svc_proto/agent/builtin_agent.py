@@ -1,7 +1,7 @@
-"""The agent that answers when no model is connected: it says how to connect one, and runs commands with every tool.
+"""Built-in agent for servers without a model: explains how to connect one, and runs commands with every tool.
 
-It is deterministic, and tells its words one by one as a model would, so that a newcomer sees streaming, tool events and
-phone control without a key. What it counts as tokens are words.
+The agent is deterministic and emits its words one by one as a model would. So streaming, tool events and phone control
+work without a key. Words count as tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GREETING", "BuiltinAgent"]
 
-MAX_SHOWN = 4_000  # characters of one result that are said
+MAX_SHOWN = 4_000  # characters of one result in the answer
 _WORD = re.compile(r"\s*\S+\s*")
 
 GREETING = """\
@@ -51,7 +51,7 @@ Until then I run commands: `/help` lists them, `/phone ping` asks your phone whe
 
 
 class BuiltinAgent:
-    """See the module. `pace` is the time between two words, in seconds."""
+    """Agent that answers commands. `pace` is the time between two words, in seconds."""
 
     def __init__(self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, *, pace: float) -> None:
         self._engine = engine
@@ -113,7 +113,7 @@ class BuiltinAgent:
 
 
 def _displayed_result(call: ToolCall, result: str) -> str:
-    """Return what people see of a result: the markers that clients act on, else the text without advice for a model."""
+    """Return a result for people: the markers that clients act on, else the text without advice for a model."""
     markers = [line for line in result.splitlines() if line.startswith("MEDIA:")]
     if markers:
         return "\n".join(markers)

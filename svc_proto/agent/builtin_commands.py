@@ -1,6 +1,6 @@
-"""The commands of the built-in agent: a line that a person typed in, a plan out. Nothing happens here.
+"""Commands of the built-in agent: a typed line is parsed to a plan, without side effects.
 
-A plan is words to say, reasoning to show, and calls of tools; what the calls answered is shown after them.
+A plan is text to emit, reasoning to show, and tool calls, whose results are shown after them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ I am the built-in agent. I understand commands:
 
 @frozen(kw_only=True)
 class Plan:
-    """What to do for a command."""
+    """Actions for a command."""
 
     say: str = ""
     think: str = ""
@@ -48,7 +48,7 @@ PlanFactory: TypeAlias = Callable[[str, Mapping[str, Tool]], Plan]
 
 
 def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
-    """What a command wants. One that makes no sense gets an explanation."""
+    """Parse a command. For an invalid one the plan is an explanation."""
     name, _, rest = line.strip().removeprefix("/").partition(" ")
     make = _COMMANDS.get(name.lower() or "help")
     if make is None:
@@ -74,7 +74,7 @@ def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
     try:
         words = shlex.split(rest)
     except ValueError:
-        words = rest.split()  # an apostrophe, say
+        words = rest.split()  # unbalanced quotes, such as an apostrophe
     arguments: dict[str, object] = {}
     free: list[str] = []
     properties = cast("Mapping[str, object]", tool.parameters["properties"])
@@ -84,7 +84,7 @@ def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
             arguments[pair[1]] = _value(pair[2])
         elif free or not arguments or len(words) == 1:
             free.append(word)
-        else:  # text with blanks that nobody quoted: it goes on
+        else:  # unquoted text with blanks: append to the last argument
             last = next(reversed(arguments))
             arguments[last] = f"{arguments[last]} {word}"
     wanted = [*cast("list[str]", tool.parameters.get("required", [])), *properties]
@@ -95,7 +95,7 @@ def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
 
 
 def _value(text: str) -> object:
-    """A value as it was typed; arrays and objects are JSON."""
+    """Parse a typed value; arrays and objects are JSON."""
     return json_value(text, text) if text.startswith(("[", "{")) else text
 
 

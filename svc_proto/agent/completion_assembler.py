@@ -1,8 +1,8 @@
-"""One model answer out of the chunks of a chat-completions stream: what to tell at once, and what it comes to.
+"""Assembler of one model answer from the chunks of a chat-completions stream.
 
-Servers differ. Reasoning has three names; a tool call comes whole or in pieces, with or without index and id, with its
-name repeated or not, its arguments as text or as an object; usage comes in a chunk of its own or not at all; an answer
-that was not streamed is one chunk with a `message`. What is of a wrong type counts as absent.
+Servers differ. Reasoning has three names. A tool call comes whole or in pieces, with or without index and id, with its
+name repeated or not, its arguments as text or as an object. Usage comes in a chunk of its own or not at all. An answer
+that was not streamed is one chunk with a `message`. A member of a wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from svc_proto.schema.json_object import JsonObject, error_text, json_value
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "CompletionAssembler", "PartialToolCall", "ModelResponseError"]
 
-MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments: the answer is cut
-MAX_CALLS = 32  # calls of one answer: an error
-MAX_CHUNK = 16 * 1024  # characters of a chunk that may be read without being parsed
-MAX_TEMPLATES = 8  # chunks of an answer that are looked at for what all have in common
-CONTENT = ('"content":', '"content": ')  # as it is written, with or without a blank
-PROBE = "\u2042"  # words that no chunk has
+MAX_TEXT = 1024 * 1024  # characters of one answer, its reasoning, or its arguments; the answer is cut there
+MAX_CALLS = 32  # calls of one answer; more are an error
+MAX_CHUNK = 16 * 1024  # characters of a chunk that may be read without parsing
+MAX_TEMPLATES = 8  # chunks of an answer from which templates are learned
+CONTENT = ('"content":', '"content": ')  # with and without a blank
+PROBE = "\u2042"  # a text that no chunk contains
 MAX_NAME = 200  # characters of an id or the name of a tool
 REASONING = ("reasoning_content", "reasoning", "thinking")
-_WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # as they are in JSON, without an escape
+_WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # JSON string content without escapes
 Delta: TypeAlias = TextDelta | ReasoningDelta
 
 
 class ModelResponseError(Exception):
-    """What the model's server says cannot be used, or it says that it failed; the text may quote it."""
+    """Unusable response of the model's server, or an error that it reports; the text may quote the server."""
 
 
 @define
 class PartialToolCall:
-    """A call as far as it is known."""
+    """A tool call, as far as it has arrived."""
 
     id: str = ""
     name: str = ""
@@ -46,17 +46,17 @@ class PartialToolCall:
 
     @property
     def arguments(self) -> str:
-        """The arguments of the call, as the model wrote them: JSON as a rule."""
+        """Return the arguments as the model wrote them: JSON as a rule."""
         return "".join(self.pieces)
 
 
 class CompletionAssembler:
-    """Feed `feed` with the data of each event."""
+    """Collects the data of each event through `feed`."""
 
     def __init__(self) -> None:
         self.calls: list[PartialToolCall] = []
-        self.finish: str | None = None  # the server's word
-        self.done = False  # `[DONE]` came, or the answer was one piece
+        self.finish: str | None = None  # the server's finish reason
+        self.done = False  # `[DONE]` arrived, or the answer was one piece
         self.full = False  # cut at `MAX_TEXT`
         self.input_tokens = 0
         self.output_tokens = 0
@@ -65,31 +65,31 @@ class CompletionAssembler:
         self._text_size = 0
         self._reasoning_size = 0
         self._argument_size = 0
-        self._places: dict[int, int] = {}  # of the latest call with an index
+        self._places: dict[int, int] = {}  # call by index; the latest one
         self._mould = _ChunkTemplate()
 
     @property
     def text(self) -> str:
-        """The answer so far."""
+        """Return the answer so far."""
         return "".join(self._text)
 
     @property
     def reasoning(self) -> str:
-        """The reasoning so far."""
+        """Return the reasoning so far."""
         return "".join(self._reasoning)
 
     @property
     def begun(self) -> bool:
-        """Whether anything of an answer has come."""
+        """Report whether any part of an answer has arrived."""
         return bool(self._text or self._reasoning or self.calls)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing more is to be taken."""
+        """Report whether further events are to be ignored."""
         return self.done or self.full
 
     def feed(self, data: str) -> Iterable[Delta]:
-        """One event's data; go through what it gives before the next. Raises `ModelResponseError`, here or there."""
+        """Parse one event's data. Consume the result before the next call; both may raise `ModelResponseError`."""
         text = self._mould.words(data)
         size = self._text_size + len(text)
         if text and size < MAX_TEXT:
@@ -162,7 +162,7 @@ class CompletionAssembler:
             call.pieces.append(arguments)
 
     def _slot(self, index: int | None, identity: str, name: str) -> PartialToolCall:
-        """The call that a fragment belongs to: that of its index, unless its id is another's; else the latest."""
+        """Return the call of a fragment: the one with its index, unless the ids differ; else the latest."""
         place = len(self.calls) - 1
         if index is not None:
             place = self._places.get(index, -1)
@@ -188,9 +188,9 @@ class CompletionAssembler:
 
 
 class _ChunkTemplate:
-    """What stands around the words of a chunk: as a rule the same in the next one, which need not be parsed then.
+    """The constant text around the words of a chunk. A chunk with the same text around needs no parsing.
 
-    With any one string in the place of another a JSON text has the same structure, so only the words are looked at.
+    A JSON text keeps its structure when one string replaces another, so only the words are checked.
     """
 
     __slots__ = ("_after", "_before", "_lessons")
@@ -200,7 +200,7 @@ class _ChunkTemplate:
         self._lessons = MAX_TEMPLATES
 
     def words(self, data: str) -> str:
-        """The words of a chunk of this mould; empty if it has to be parsed."""
+        """Return the words of a chunk that fits the template; empty if it must be parsed."""
         before, after = self._before, self._after
         if not before or not data.startswith(before) or not data.endswith(after) or len(data) > MAX_CHUNK:
             return ""
@@ -208,7 +208,7 @@ class _ChunkTemplate:
         return "" if found is None else found[0]
 
     def learn(self, data: str, text: str) -> None:
-        """A chunk was parsed, and this is all that it says."""
+        """Learn the template of a parsed chunk that holds nothing but `text`."""
         if not self._lessons or len(data) > MAX_CHUNK or _WORDS.fullmatch(text) is None:
             return
         self._lessons -= 1

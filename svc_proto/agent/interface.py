@@ -1,9 +1,9 @@
-"""What an agent is asked, what it tells while it works, and who listens: the seam between the API and its agents.
+"""Interface between the API and its agents: turns, events and the host.
 
     outcome = yield from agent.run(turn, host)
 
-An agent is a flow. It tells the host what happens, in order, and has the host keep what must outlive a crash before
-it tells of it. It is stopped by cancelling its task, at any wait; the host then knows what was said so far.
+An agent is a flow. It emits events to the host in order. The host stores what must survive a crash before the event
+is emitted. An agent is stopped by cancelling its task, at any wait; the host then has the text so far.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = [
     "EphemeralText",
 ]
 
-Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of the chat-completions kind
+Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of chat completions
 
 
-# --- what is asked ------------------------------------------------------------------------------------------------
+# --- turns --------------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
@@ -51,33 +51,33 @@ class ModelEndpoint:
     base_url: str
     model: str
     api_key: str = field(default="", repr=False)
-    context: int | None = None  # tokens that the model can hold, where it is known
+    context: int | None = None  # context size in tokens, if known
 
 
 @frozen(kw_only=True)
 class Turn:
-    """One user message and all that the model is to see with it."""
+    """A user message and the context for the model."""
 
     session_id: str
     run_id: str
-    prompt: Content  # empty: the history ends with what is to be answered
+    prompt: Content  # empty: the history ends with the message to answer
     history: tuple[Mapping[str, object], ...] = ()  # earlier messages in the chat-completions form, whole
-    system: str = ""  # the whole system prompt; the agent adds nothing but what its tools need
+    system: str = ""  # the whole system prompt; the agent appends only what its tools need
     model: ModelEndpoint | None = None  # None: the built-in agent answers
-    max_calls: int = 90  # of the model, in this turn
+    max_calls: int = 90  # model calls in this turn
     max_tokens: int | None = None  # of one answer
-    options: Mapping[str, object] = field(factory=dict)  # more members of each request to the model
-    # Header fields for local routes of the relay, where this host's operator asks; None: it is somebody else.
+    options: Mapping[str, object] = field(factory=dict)  # further members of each request to the model
+    # Header fields for local routes of the relay if this host's operator sent the message; else None.
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)
-    tools: tuple[Mapping[str, object], ...] | None = None  # the client's, which it carries out; None: the agent's own
+    tools: tuple[Mapping[str, object], ...] | None = None  # tools that the client runs; None: the agent's own
 
 
-# --- what is told -------------------------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
 class ToolCall:
-    """A call that the model wants. `args` is always an object; what could not be parsed as one is `{}`."""
+    """A tool call of the model. `args` is always an object; `{}` if the arguments could not be parsed as one."""
 
     id: str
     name: str
@@ -95,7 +95,7 @@ class TextDelta:
 
 @frozen
 class EphemeralText(TextDelta):
-    """A piece of the answer for whoever reads it now: it is not stored, and nobody finds it later."""
+    """A piece of the answer for the present readers only: it is not stored."""
 
 
 @frozen
@@ -112,7 +112,7 @@ class ModelCallStarted:
 
 @frozen
 class ModelCallFinished:
-    """The model's answer is complete, and this is what it cost."""
+    """The model's answer is complete, with its token counts."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -120,7 +120,7 @@ class ModelCallFinished:
 
 @frozen
 class ToolCallPending:
-    """A call waits, for an approval say. Told only if it really waits."""
+    """A call waits, such as for an approval. Emitted only if it really waits."""
 
     call: ToolCall
 
@@ -134,10 +134,10 @@ class ToolCallStarted:
 
 @frozen(kw_only=True)
 class ToolCallFinished:
-    """A call is over; its row is stored. `error` is None unless it failed."""
+    """A call has ended; its row is stored. `error` is None unless it failed."""
 
     call: ToolCall
-    output: str  # what the model gets
+    output: str  # for the model
     preview: str | None = None  # its first line, shortened, secrets redacted
     seconds: float = 0.0
     error: str | None = None
@@ -145,17 +145,17 @@ class ToolCallFinished:
 
 @frozen(kw_only=True)
 class MemoryChange:
-    """What became of the agent's memory: a note added, removed, or one in the place of another."""
+    """A change of the agent's memory: a note added, removed or replaced."""
 
     target: str  # `memory` or `user`
-    count: int  # notes that it holds now
+    count: int  # notes in the list after the change
     added: str | None = None
     removed: str | None = None
 
 
 @frozen
 class MemoryChanged:
-    """A call has changed the memory: told, so that it can be seen and undone."""
+    """A call has changed the memory; clients show it, and can undo it."""
 
     call: ToolCall
     change: MemoryChange
@@ -163,18 +163,18 @@ class MemoryChanged:
 
 @frozen(kw_only=True)
 class ApprovalRequested:
-    """Someone has to allow a call (wire api 6.3 `approval.request`)."""
+    """A call needs approval (wire api 6.3 `approval.request`)."""
 
     call: ToolCall
     command: str  # redacted
     description: str
-    pattern: str  # what "session" and "always" would allow from now on
+    pattern: str  # the pattern that "session" and "always" allow
     choices: tuple[str, ...] = ("once", "session", "always", "deny")
 
 
 @frozen(kw_only=True)
 class ApprovalResolved:
-    """Someone did, or denied, or nobody in time (then `choice` is `deny`)."""
+    """An approval request was answered; `choice` is `deny` also if there was no answer in time."""
 
     call: ToolCall
     choice: str
@@ -196,59 +196,59 @@ TurnEvent: TypeAlias = (
 ApprovalChoice: TypeAlias = str  # once, session, always or deny
 
 
-# --- who listens --------------------------------------------------------------------------------------------------
+# --- host ---------------------------------------------------------------------------------------------------------
 
 
 class AgentHost(Protocol):
-    """Whoever runs an agent. Nothing here raises; an agent that is no longer wanted is cancelled."""
+    """Host of a running agent. Nothing here raises; the host cancels an agent to stop it."""
 
     @property
     def reader_behind(self) -> bool:
-        """A reader is behind: read no more from where the answer comes until `wait_drained`."""
+        """Report whether a reader is behind: then the agent must call `wait_drained` before it reads on."""
         ...
 
     @property
     def can_request_approval(self) -> bool:
-        """Whether whoever began the turn can be asked something."""
+        """Report whether approval requests can be answered in this turn."""
         ...
 
     def emit(self, event: TurnEvent) -> None:
-        """An event of the turn has happened; it is passed on to whoever reads."""
+        """Publish an event of the turn to its readers."""
         ...
 
     def wait_drained(self) -> Flow[None]:
-        """Wait until the readers have caught up, or have gone."""
+        """Wait until the readers have caught up, or have disconnected."""
         ...
 
     def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
-        """Store the assistant row of one model answer that calls tools, before any of them runs."""
+        """Store the assistant row of one model answer with tool calls, before any of them runs."""
         ...
 
     def store_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """Store the tool row of one call, before `ToolCallFinished` is told."""
+        """Store the tool row of one call, before `ToolCallFinished` is emitted."""
         ...
 
     def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
-        """Tell of the question, wait for the answer, tell of it, and return it; `deny` when nobody answers in time."""
+        """Publish an approval request, wait for its answer, publish and return it; `deny` without an answer in time."""
         ...
 
 
 @frozen(kw_only=True)
 class TurnOutcome:
-    """How a turn ended, when it was not stopped. What was said was told.
+    """End of a turn that was not stopped.
 
-    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `tool_calls`, where they are the client's to
-    make; `error`, with a text for people in `error`.
+    `finish`: `stop`; `length`, cut by a limit of tokens, text or calls; `tool_calls`, if the client is to run them;
+    `error`, with a text for people in `error`.
     """
 
     finish: str = "stop"
     calls: tuple[ToolCall, ...] = ()  # for the client
     error: str | None = None
-    code: str | None = None  # of the error, a machine word: `upstream_error`, `upstream_timeout`, `agent_error`
+    code: str | None = None  # machine-readable: `upstream_error`, `upstream_timeout`, `agent_error`
 
 
 class Agent(Protocol):
-    """What answers the turns of a chat: a model with tools, or the built-in one."""
+    """Answers the turns of a chat: a model with tools, or the built-in agent."""
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""

@@ -1,4 +1,4 @@
-"""The chat command `/mcp`: which MCP servers there are, how they are, and their tools; `/mcp reload` begins anew."""
+"""Chat command `/mcp`: lists the MCP servers, their state and their tools; `/mcp reload` restarts them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
 
 
 def matches(turn: Turn) -> bool:
-    """Whether a turn is this command."""
+    """Report whether a turn is this command."""
     prompt = turn.prompt
     if isinstance(prompt, str) and not prompt.lstrip().startswith("/"):
         return False
@@ -29,7 +29,7 @@ def matches(turn: Turn) -> bool:
 
 
 def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-    """Answer it."""
+    """Run the command of a turn."""
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:
         text = NONE

@@ -1,10 +1,10 @@
-"""`mcp_servers` of the configuration file: which servers of MCP the agent may use, and what of them.
+"""Parser of `mcp_servers` in the configuration file: MCP servers and the tools that the agent may use.
 
     mcp_servers:
       files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /home/me], env: {TOKEN: …}}
       tickets: {url: "https://tickets.example/mcp", headers: {Authorization: Bearer …}, timeout: 120}
 
-What cannot be used is said by name, and the others work. No value of `env` or `headers` is ever shown.
+Invalid entries are reported by name, and the others are used. No value of `env` or `headers` is ever shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["MAX_SERVERS", "OFF", "McpServerConfig", "parse_mcp_servers"]
 
 MAX_SERVERS = 32  # servers of one configuration; a further one is reported as a problem
 MAX_TIMEOUT = 3_600.0  # s
-MAX_SLUG = 24  # characters of a server's part of the names of its tools
+MAX_SLUG = 24  # characters of a server's part of its tools' names
 MAX_VALUE = 8_192  # characters of one header field
 OFF = "it is switched off (enabled: false)"
 _FIELD = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -35,25 +35,25 @@ _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 @frozen(kw_only=True)
 class McpServerConfig:
-    """One server. `slug` has no underscore, so that no tool of one server is called like one of another."""
+    """Configuration of one MCP server. `slug` has no underscore, so that tool names of two servers never collide."""
 
     name: str
     slug: str
     transport: StdioParameters | HttpParameters
     timeout: float = 60.0  # s for a call
-    connect_timeout: float = 60.0  # s for its start
-    trust: bool = False  # what it says of its tools is believed: those that only read ask nobody
-    auto: tuple[str, ...] = ()  # tools that ask nobody
-    only: tuple[str, ...] | None = None  # tools that are wanted; None: all
-    never: tuple[str, ...] = ()  # tools that are not
+    connect_timeout: float = 60.0  # s for the start
+    trust: bool = False  # trust the server's `readOnlyHint`: such tools need no approval
+    auto: tuple[str, ...] = ()  # tools that need no approval
+    only: tuple[str, ...] | None = None  # enabled tools; None: all
+    never: tuple[str, ...] = ()  # disabled tools
 
     def is_tool_enabled(self, tool: str) -> bool:
-        """Whether a tool of this name is to be used."""
+        """Report whether a tool of this name is enabled."""
         return tool not in self.never and (self.only is None or tool in self.only)
 
 
 def parse_mcp_servers(found: Mapping[str, object]) -> tuple[list[McpServerConfig], dict[str, str]]:
-    """The servers that can be used, and by name why the others cannot."""
+    """Return the valid servers, and the problems of the others by name."""
     servers: list[McpServerConfig] = []
     problems: dict[str, str] = {}
     slugs: dict[str, None] = {}

@@ -1,15 +1,15 @@
-"""One MCP server of the configuration: started when it is first needed, and again when it fails.
+"""Lifecycle of one configured MCP server: started at the first use, restarted after a failure.
 
 | state    | trigger | next     |                                                              |
 |----------|---------|----------|--------------------------------------------------------------|
-| DOWN     | START   | STARTING | the first turn that is told of tools                         |
-| STARTING | UP      | READY    | it has named its tools                                       |
+| DOWN     | START   | STARTING | the first turn with tools                                    |
+| STARTING | UP      | READY    | its tools are listed                                         |
 | STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes               |
 | READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service |
-| WAITING  | START   | STARTING | the pause is over, or somebody asks for it                   |
-| any      | STOP    | STOPPED  | it is not configured any more, or the process ends           |
+| WAITING  | START   | STARTING | the pause is over, or a call needs the server                |
+| any      | STOP    | STOPPED  | removed from the configuration, or the process ends          |
 
-A call of a server that is not there fails at once, in words that the model can use; the turn goes on.
+A call to an unavailable server fails at once, with a text for the model; the turn goes on.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["MCP_SERVER_TABLE", "McpServer", "McpServerState", "McpServerTrigger"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # s between two attempts
-STABLE_AFTER = 60.0  # s of service after which it counts as sound
-LISTS_AGAIN = 5.0  # s at least between two lists of tools, however often a server says that they have changed
+STABLE_AFTER = 60.0  # s of service after which the pause is reset
+LISTS_AGAIN = 5.0  # s at least between two lists of tools, however often a server reports changes
 
 
 class McpServerState(Enum):
-    """Whether it can be used."""
+    """State of an MCP server."""
 
     DOWN = "not started"
     STARTING = "starting"
@@ -50,7 +50,7 @@ class McpServerState(Enum):
 
 
 class McpServerTrigger(Enum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     START = "start"
     UP = "up"
@@ -69,14 +69,14 @@ MCP_SERVER_TABLE: Table[McpServerState, McpServerTrigger] = {
 
 
 class McpServer:
-    """See the module. `tools` are those of its last list."""
+    """MCP server of the configuration. `tools` is its latest list."""
 
     def __init__(self, engine: Engine, config: McpServerConfig) -> None:
         self.config = config
         self.state = McpServerState.DOWN
         self.tools: tuple[Tool, ...] = ()
-        self.left_out = 0  # tools that are too many, or too long
-        self.problem = ""  # why it is not there
+        self.left_out = 0  # tools beyond the limits
+        self.problem = ""  # why the server is unavailable
         self.attempts = 0
         self._engine = engine
         self._client: McpClient | None = None
@@ -85,16 +85,16 @@ class McpServer:
         self._again = engine.timers.timer(self.start)
         self._lists = engine.timers.timer(self._list_again)
         self._pause = FIRST_PAUSE
-        self._since = 0.0  # monotonic seconds at which it got ready
-        self._listed = 0.0  # the same of its last list
+        self._since = 0.0  # monotonic seconds of the latest start
+        self._listed = 0.0  # monotonic seconds of the latest list
 
     @property
     def ready(self) -> bool:
-        """Whether its tools can be called."""
+        """Report whether the tools can be called."""
         return self.state is McpServerState.READY
 
     def start(self) -> None:
-        """Start it, unless that is under way or done."""
+        """Start the server, unless it is starting or ready."""
         if (self.state, McpServerTrigger.START) in MCP_SERVER_TABLE:
             self._step(McpServerTrigger.START)
             self._again.cancel()
@@ -102,7 +102,7 @@ class McpServer:
             self._task = self._engine.spawn(self._open())
 
     def stop(self) -> None:
-        """It is not wanted any more."""
+        """Stop the server for good."""
         self._step(McpServerTrigger.STOP)
         self._again.retire()
         self._lists.retire()
@@ -112,14 +112,14 @@ class McpServer:
             self._client.close()
 
     def wait_settled(self, until: float) -> Flow[None]:
-        """Wait until it is not starting any more, or it is so late."""
+        """Wait until the server is not starting any more, or until a monotonic time."""
         while self.state is McpServerState.STARTING and self._engine.now.mono < until:
             yield from self._bell.wait(until)
 
     def call(self, name: str, arguments: Arguments) -> Flow[ToolResult]:
-        """Call a tool by the name that the server has for it. Raises `ToolError`.
+        """Call a tool by the server's name for it. Raises `ToolError`.
 
-        A call that the server has not heard, since it had forgotten us, is made again.
+        A call that the server did not receive because its session had ended is repeated.
         """
         try:
             return (yield from self._request(name, arguments))

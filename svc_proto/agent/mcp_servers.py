@@ -1,4 +1,4 @@
-"""All MCP servers of the configuration, as the toolbox has them; loaded when there are some, for the first time."""
+"""All configured MCP servers, as the toolbox's source of dynamic tools; loaded at the first use."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["McpServers"]
 
-MAX_TOOLS = 128  # that a model is told of, of all servers
-MAX_BYTES = 128 * 1024  # of what it is told of them
-READY_TIMEOUT = 20.0  # s that a turn waits for servers that were never there before
+MAX_TOOLS = 128  # tools of all servers for a model
+MAX_BYTES = 128 * 1024  # size of all tool definitions for a model
+READY_TIMEOUT = 20.0  # s that a turn waits for servers that have never been ready
 
 
 class McpServers:
-    """See the module; it is the toolbox's `more`."""
+    """MCP servers by name. Implements `DynamicToolSource`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -32,7 +32,7 @@ class McpServers:
         self._problems: dict[str, str] = {}
 
     def configure(self, found: Mapping[str, object]) -> None:
-        """The configuration says this now: servers that are said as before go on."""
+        """Apply a configuration; servers with an unchanged entry keep running."""
         configs, self._problems = parse_mcp_servers(found)
         before, self._servers = self._servers, {}
         for config in configs:
@@ -45,7 +45,7 @@ class McpServers:
             server.stop()
 
     def reload(self) -> Flow[None]:
-        """Begin anew with all of them, and wait until it is known what has come of it."""
+        """Restart all servers, and wait until each is ready or has failed."""
         old, self._servers = self._servers, {}
         for name, server in old.items():
             server.stop()
@@ -53,7 +53,7 @@ class McpServers:
         yield from self.ready()
 
     def stop(self) -> None:
-        """The process ends."""
+        """Stop all servers."""
         for server in self._servers.values():
             server.stop()
         self._servers = {}
@@ -61,7 +61,7 @@ class McpServers:
     # --- for the toolbox ------------------------------------------------------------------------------------------
 
     def ready(self) -> Flow[None]:
-        """Start those that were not started, and wait for them; one that has failed once is not waited for."""
+        """Start servers that are not started, and wait for their first attempt; failed ones are not waited for."""
         until = self._engine.now.mono + READY_TIMEOUT
         for server in self._servers.values():
             if server.state is McpServerState.DOWN:
@@ -71,12 +71,12 @@ class McpServers:
                 yield from server.wait_settled(until)
 
     def tool(self, name: str) -> Tool | None:
-        """A tool by its name, whether its server is there or not."""
+        """Return a tool by its name, whether its server is ready or not."""
         every = chain.from_iterable(server.tools for server in self._servers.values())
         return next((tool for tool in every if tool.name == name), None)
 
     def toolsets(self) -> tuple[Toolset, ...]:
-        """What is there now, a toolset for each server, within the bounds of all of them."""
+        """Return the ready tools, one toolset for each server, within the limits for all of them."""
         found: list[Toolset] = []
         left, room = MAX_TOOLS, MAX_BYTES
         for name, server in self._servers.items():
@@ -96,10 +96,10 @@ class McpServers:
             )
         return tuple(found)
 
-    # --- for people -----------------------------------------------------------------------------------------------
+    # --- status ---------------------------------------------------------------------------------------------------
 
     def report(self) -> list[dict[str, object]]:
-        """A row for each server. No command, address, variable or header: they may hold secrets."""
+        """Return a row for each server, without commands, addresses, variables and headers, which may hold secrets."""
         rows: list[dict[str, object]] = []
         offered = {toolset.label: toolset.tools for toolset in self.toolsets()}
         for name, server in self._servers.items():

@@ -1,7 +1,7 @@
-"""What the agent remembers between chats: two short lists of notes, read anew each time (wire api 8.3).
+"""The agent's notes between chats: two short lists, read from the state folder at each use (wire api 8.3).
 
-`memory` holds the agent's own notes, `user` what it knows about the person. Each is a file of the state folder, with a
-line that holds a section sign between entries, so that a person can edit it too.
+`memory` holds the agent's own notes, `user` its notes about the user. Each is a file of the state folder, with a line
+that holds a section sign between entries, so that a person can edit it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TARGETS = ("memory", "user")
 FILES = {"memory": "memories/MEMORY.md", "user": "memories/USER.md"}
 MAX_CHARS = {"memory": 2_200, "user": 1_375}  # characters of all entries together, wire api 8.3
 SEPARATOR = "\n§\n"
-MAX_SHOWN = 20  # entries that a refusal quotes
+MAX_SHOWN = 20  # entries quoted in an error
 _Edit: TypeAlias = "Callable[[tuple[str, ...]], MemoryChangeResult | tuple[tuple[str, ...], str]]"
 
 
 @frozen(kw_only=True)
 class MemoryChangeResult:
-    """How a change went: `status` is that of the HTTP answer, `body` its JSON (wire api 8.3). `note`: what is other."""
+    """Result of a change: status and JSON of the HTTP answer (wire api 8.3), and the change if there was one."""
 
     status: int
     body: dict[str, object]
@@ -41,26 +41,26 @@ class MemoryChangeResult:
 
     @property
     def text(self) -> str:
-        """For the model."""
+        """Return the message for the model."""
         return str(self.body.get("message") or self.body.get("error"))
 
 
 class AgentMemory:
-    """The two lists of notes, of the agent and of its user. Changes happen one after the other."""
+    """The two lists of notes. Changes are made one after the other."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._changing = Lock(engine)
 
     def entries(self, target: str) -> Flow[tuple[str, ...] | Failure]:
-        """The entries of one list, oldest first; a `Failure` when the store cannot be read."""
+        """Return the entries of one list, oldest first; a `Failure` if the store cannot be read."""
         text = yield from read_state(self._engine, FILES[target])
         if isinstance(text, Failure):
             return text
         return tuple(entry.strip() for entry in (text or "").replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
 
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
-        """Add an entry at the end. One that is there already is a success without a change."""
+        """Add an entry at the end. An existing one is a success without a change."""
         entry = _plain(content)
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
@@ -130,13 +130,13 @@ class AgentMemory:
 
 
 def usage_of(target: str, entries: tuple[str, ...]) -> str:
-    """How full a list is, as `12% - 264/2,200 chars`."""
+    """Return the fill level of a list, as `12% - 264/2,200 chars`."""
     size, cap = _size(entries), MAX_CHARS[target]
     return f"{size * 100 // cap}% - {size:,}/{cap:,} chars"
 
 
 def _plain(content: str) -> str:
-    """One entry as it is stored: no separator in it."""
+    """Return an entry in its stored form, without the separator."""
     return content.replace("\r\n", "\n").replace("§", "").strip()
 
 
@@ -145,13 +145,13 @@ def _size(entries: tuple[str, ...]) -> int:
 
 
 def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChangeResult:
-    """The one distinct entry that contains a text."""
+    """Return the one distinct entry that contains a text."""
     wanted = old_text.strip()
     if not wanted:
         return _refused("old_text must not be empty")
     found = list(dict.fromkeys(entry for entry in entries if wanted in entry))
     if wanted in found:
-        return wanted  # all of it is meant, though others contain it
+        return wanted  # an exact match has precedence over entries that contain the text
     if not found:
         return _refused("no entry contains old_text", current_entries=list(entries)[:MAX_SHOWN])
     if len(found) > 1:

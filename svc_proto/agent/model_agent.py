@@ -1,7 +1,7 @@
-"""The agent that asks a model: call it, run the tools that it wants, call it again with the results.
+"""Agent that calls a model, runs the requested tools, and calls the model again with the results.
 
-It ends when an answer wants no tools, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, or with an error of
-the model's server. Cancelled at any wait, it drops the connection to the server and every tool that runs.
+It ends when an answer has no tool calls, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, or with an error
+of the model's server. Cancelled at any wait, it closes the connection to the server and cancels every running tool.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
 
-MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that go back to the model: the turn is cut
-PARAGRAPH_BREAK = "\n\n"  # told between the texts of two answers of one turn
+MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that return to the model; the turn is cut there
+PARAGRAPH_BREAK = "\n\n"  # emitted between the texts of two answers of one turn
 NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
 Row = Mapping[str, object]
 
 
 class ModelAgent:
-    """See the module."""
+    """Agent for turns with a model."""
 
     def __init__(
         self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, skills: SkillLibrary, limits: ModelCallLimits
@@ -106,7 +106,7 @@ class ModelAgent:
         return TurnOutcome(finish="length")
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
-        """With tools that the client carries out: one answer, and nothing of ours in what the model is told."""
+        """Run a turn with the client's tools: one model answer, without our prompts and tools."""
         request, _ = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())
         route = cast("ModelEndpoint", turn.model)
@@ -131,7 +131,7 @@ class ModelAgent:
         return build_system_prompt(turn.system, *about, TOOLS, notes_part(notes), skills_part(rows))
 
     def _calls(self, fragments: list[PartialToolCall], ids: dict[str, None]) -> tuple[RequestedToolCall, ...]:
-        """The calls of an answer, each with an id that no other of the conversation has: clients match by it."""
+        """Return the calls of an answer with ids that are unique in the conversation: clients match results by id."""
         calls: list[RequestedToolCall] = []
         for fragment in fragments:
             identity = fragment.id
@@ -143,7 +143,7 @@ class ModelAgent:
 
 
 def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:
-    """The request to a model, and its list of messages, which grows."""
+    """Build the request to a model, and its list of messages, which grows."""
     rows: list[Row] = [{"role": "system", "content": system}] if system else []
     rows += map(_mended, turn.history)
     if turn.prompt:
@@ -172,7 +172,7 @@ def _wanted(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
 
 
 def _assistant_row(text: str, calls: tuple[RequestedToolCall, ...]) -> Row:
-    """What the model is shown of its own answer. Arguments that were no JSON would be refused by some servers."""
+    """Return the model's answer as a message. Invalid arguments are replaced, since some servers refuse them."""
     wanted = [
         {
             "id": each.call.id,
@@ -192,7 +192,7 @@ def _calls_of(row: Row) -> list[JsonObject]:
 
 
 def _mended(row: Row) -> Row:
-    """A row of the history whose arguments are JSON objects, for the same reason."""
+    """Return a row of the history with valid JSON arguments, since some servers refuse others."""
     calls = _calls_of(row)
     return {**row, "tool_calls": [_mended_call(call) for call in calls]} if calls else row
 

@@ -1,8 +1,8 @@
-"""One call of a model: `POST {base_url}/chat/completions`, streamed, with retries while nothing of an answer has come.
+"""Client for one model call: `POST {base_url}/chat/completions`, streamed, with retries before the answer begins.
 
-The reader pulls: after each batch of events it waits for the host's readers, and the connection is not read meanwhile.
-The key goes into the request and nowhere else: redirects are not followed, and what a server says of an error is
-shortened and freed of the key before anybody sees it.
+After each batch of events the client waits for the host's readers, and does not read the connection meanwhile. The key
+is sent in the request only: redirects are not followed, and error texts of a server are shortened and stripped of the
+key.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MODEL_LIMITS", "ModelCallFailure", "ModelCallLimits", "call_model"]
 
 JSON = (b"content-type", b"application/json")
-RETRIED = (408, 409, 425, 429)  # and every 5xx
+RETRIED = (408, 409, 425, 429)  # statuses that are retried, like every 5xx
 _NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
-_FALLBACK_MEMBERS = {  # what some servers do not take, and what stands for it
+# Members that some servers refuse, and their replacements.
+_FALLBACK_MEMBERS = {
     "tools": None,
     "stream_options": None,
     "max_tokens": "max_completion_tokens",
@@ -42,16 +43,16 @@ _FALLBACK_MEMBERS = {  # what some servers do not take, and what stands for it
 
 @frozen(kw_only=True)
 class ModelCallLimits:
-    """Times in seconds."""
+    """Limits of a model call. Times in seconds."""
 
     connect: float = 15.0
-    answer: float = 300.0  # to the head: a local model may have to be loaded first
+    answer: float = 300.0  # until the response head: a local model may have to be loaded first
     silence: float = 300.0  # between two events
-    whole: float = 3_600.0  # for one answer, whatever keeps its connection alive
-    trailer: float = 5.0  # for the usage and the end, once the answer itself is complete
+    whole: float = 3_600.0  # for one answer, whether or not the connection is active
+    trailer: float = 5.0  # for usage and end, after the answer itself
     attempts: int = 4
-    first_pause: float = 1.0  # doubles
-    longest_pause: float = 60.0  # a Retry-After beyond that is not waited for
+    first_pause: float = 1.0  # doubles after each attempt
+    longest_pause: float = 60.0  # a longer Retry-After ends the attempts
 
 
 DEFAULT_MODEL_LIMITS = ModelCallLimits()
@@ -59,15 +60,15 @@ DEFAULT_MODEL_LIMITS = ModelCallLimits()
 
 @frozen(kw_only=True)
 class ModelCallFailure:
-    """Why there is no answer, or no whole one. `text` is for people."""
+    """Reason for a missing or incomplete answer. `text` is for people."""
 
     text: str
     code: str = "upstream_error"
-    reason: str = ""  # the same for a log, where it differs: without what the server said
-    pause: float | None = None  # s to wait before another try, as the server asks for
-    retryable: bool = False  # another try may help
-    unwanted: str | None = None  # it would take the request without this member
-    status: int | None = None  # with which it refused
+    reason: str = ""  # for the log, without the server's text; empty: as `text`
+    pause: float | None = None  # s until the next attempt, as requested by the server
+    retryable: bool = False  # another attempt may succeed
+    unwanted: str | None = None  # the request member that the server refuses
+    status: int | None = None  # HTTP status of the refusal
 
 
 def call_model(
@@ -80,9 +81,9 @@ def call_model(
     before_text: str = "",
     needed: tuple[str, ...] = (),
 ) -> Flow[CompletionAssembler | ModelCallFailure]:
-    """Call the model and tell of its words. `before_text` is told before the first of them.
+    """Call the model and emit its text to the host. `before_text` is emitted before the first piece.
 
-    A server that does not take a member is asked without it, but for those that are `needed`.
+    If a server refuses a member, the request is repeated without it, unless the member is `needed`.
     """
     if not is_printable_ascii(route.api_key):
         return ModelCallFailure(text="the model's API key has characters that no header can carry")
@@ -95,7 +96,9 @@ def call_model(
         if isinstance(answer, CompletionAssembler):
             return answer
         if answer.unwanted in asked and answer.unwanted not in needed:
-            engine.log(Level.WARNING, "model asked without", member=answer.unwanted, model=route.model)
+            engine.log(
+                Level.WARNING, "model request repeated without a member", member=answer.unwanted, model=route.model
+            )
             asked = _retold(asked, answer.unwanted)
             continue
         wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
@@ -104,7 +107,7 @@ def call_model(
             why = answer.reason or answer.text
             engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
             return answer
-        engine.log(Level.WARNING, "model asked again", attempt=attempt, seconds=wanted)
+        engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=wanted)
         yield from sleep(engine, wanted)
         pause *= 2
 
@@ -144,7 +147,7 @@ def _attempt(
 
 
 class _AttemptProgress:
-    """What has come of one attempt, and the telling of it."""
+    """Progress of one attempt: the assembled answer, and its events for the host."""
 
     def __init__(self, host: AgentHost, before_text: str) -> None:
         self._host = host
@@ -180,7 +183,7 @@ def _stream(
             yield from tale.yield_to_loop()
             continue
         if assembly.finish:
-            break  # the answer is whole: only the usage may be missing
+            break  # the answer is complete, only the usage may be missing
         if batch is not None and batch.kind is FailureKind.TIMED_OUT:
             return ModelCallFailure(
                 text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout"
@@ -192,7 +195,7 @@ def _stream(
 def _whole(
     answer: HttpResult, tale: _AttemptProgress, route: ModelEndpoint
 ) -> Flow[CompletionAssembler | ModelCallFailure]:
-    """An answer that is no event stream: a refusal, or a completion in one piece."""
+    """Handle a response that is no event stream: an error, or a completion in one piece."""
     body = answer.body.decode("utf-8", "replace")
     if answer.status != 200:
         return _refusal(answer, body, route)
@@ -231,7 +234,7 @@ def _refusal(answer: HttpResult, body: str, route: ModelEndpoint) -> ModelCallFa
 
 
 def _unwanted(said: str) -> str | None:
-    """The member of a request that a server complains about, if it can do without."""
+    """Return the request member that a server's error names, if it may be omitted."""
     if _NO_TOOLS.search(said):
         return "tools"
     if "max_completion_tokens" in said:

@@ -1,8 +1,8 @@
-"""The chat command `/svc-relay-pair` (spec "Pairing flow" 1): a pairing code and its QR, for the operator alone.
+"""Chat command `/svc-relay-pair` (spec "Pairing flow" 1): a pairing code and its QR, for the operator only.
 
-Who that is says `Turn.operator`: a program of this host that speaks for whoever sits at it (the dashboard, `svc-relay
-chat`), as none does that speaks for a device: the TUI gateway, voice. The relay judges it by the same local secret as
-`svc pair`. What was shown is not kept with the chat, which every device with a key can read.
+Programs of this host that act for its operator (the dashboard, `svc-relay chat`) set `Turn.operator`. Programs that act
+for a device (the TUI gateway, voice) never do. The relay checks the same local secret as for `svc pair`.
+The code is not stored with the chat, which every device with a key can read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HALVES = {"00": " ", "01": "▄", "10": "▀", "11": "█"}  # two modules, one 
 
 
 class PairCommand:
-    """See the module. `url` is where the relay is."""
+    """Handler of the pairing command. `url` is the relay's."""
 
     def __init__(self, engine: Engine, url: str, brand: Brand) -> None:
         self._engine = engine
@@ -43,11 +43,11 @@ class PairCommand:
 
     @staticmethod
     def matches(turn: Turn) -> bool:
-        """Whether a turn is this command."""
+        """Report whether a turn is this command."""
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """The answer to `/svc-relay-pair`: a fresh code, or why there is none."""
+        """Answer with a new code, or with the reason why there is none."""
         if turn.operator is None:
             host.emit(TextDelta(NOT_HERE))
             return TurnOutcome()
@@ -71,7 +71,7 @@ class PairCommand:
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:
-    """Light on dark, with a margin: rows of 0 and 1 (dark), two of them in a line of text."""
+    """Draw rows of 0 and 1 (dark) as light on dark, with a margin, two rows in a line of text."""
     width = len(rows[0]) + 4 if rows else 0
     light = "0" * width
     padded = [light, light, *(f"00{row}00" for row in rows), light, light]

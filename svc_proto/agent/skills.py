@@ -4,9 +4,9 @@
     skills/phone/battery/SKILL.md              one of the category `phone`
     skills/phone/battery/references/levels.md  a file that belongs to it
 
-A `SKILL.md` may begin with YAML between two lines of `---`: `name`, `description`, `tags`, `related_skills`. Every file
-is opened first and judged by the real path of what was opened: nothing outside of the skill's own folder is read, by
-whatever name or link. Folders are walked anew for each call, so that a new skill is there at once.
+A `SKILL.md` may begin with YAML between two lines of `---`: `name`, `description`, `tags`, `related_skills`. A file is
+opened first and then checked by its real path. Nothing outside of the skill's own folder is read, by any name or link.
+Folders are listed for each call, so that a new skill is found at once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "SkillLibrary"]
 
-MAX_SKILLS = 200  # further ones are not looked at
-MAX_FOLDERS = 500  # folders that are looked into in one walk
+MAX_SKILLS = 200  # further ones are ignored
+MAX_FOLDERS = 500  # folders that are listed in one call
 MAX_FILE = 256 * 1024  # bytes of one file
 MAX_DEPTH = 3  # folders of categories above a skill
 MAX_DESCRIPTION = 1_024  # characters
@@ -41,19 +41,19 @@ _LINK = re.compile(r"\b((?:references|templates|scripts|assets|examples)/[A-Za-z
 
 @frozen(kw_only=True)
 class Skill:
-    """One skill: a row of `GET /api/skills`."""
+    """Skill with its files: a row of `GET /api/skills`."""
 
     name: str
     description: str
     category: str | None
-    folder: str  # of its files
-    content: str  # of its SKILL.md, whole
+    folder: str  # that holds its files
+    content: str  # its whole SKILL.md
     tags: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
 
     @property
     def row(self) -> dict[str, object]:
-        """The skill as the lists of skills show it."""
+        """Return the skill as a row of a list."""
         return {"name": self.name, "description": self.description, "category": self.category}
 
 
@@ -65,7 +65,7 @@ class SkillLibrary:
         self._root = f"{home}/skills"
 
     def list(self) -> Flow[tuple[Skill, ...]]:
-        """All skills, by category and name. Of two with the same name the first counts."""
+        """Return all skills, by category and name. Of two with the same name the first counts."""
         found: dict[str, Skill] = {}
         for folder, category, data in (yield from self._walk()):
             skill = yield from self._parse(folder, category, data)
@@ -73,7 +73,7 @@ class SkillLibrary:
         return tuple(sorted(found.values(), key=lambda skill: (skill.category or "", skill.name)))
 
     def read(self, name: str, file_path: str | None = None) -> Flow[dict[str, object]]:
-        """The JSON of `GET /api/skills/{name}`, of the skill or of one of its files; never raises."""
+        """Return the JSON of `GET /api/skills/{name}`, for the skill or one of its files; never raises."""
         skills = yield from self.list()
         skill = next((skill for skill in skills if skill.name == name), None)
         if skill is None:
@@ -107,7 +107,7 @@ class SkillLibrary:
     # --- reading ---
 
     def _walk(self) -> Flow[_Found]:
-        """Folder, category and SKILL.md of each skill."""
+        """Return folder, category and SKILL.md of each skill."""
         found: _Found = []
         waiting: list[tuple[str, ...]] = [(name,) for name in (yield from self._folders(()))]
         looked = 0
@@ -131,7 +131,7 @@ class SkillLibrary:
         return tuple(str(name) for name in names if not str(name).startswith("."))
 
     def _open(self, folder: str, name: str) -> Flow[bytes | Failure]:
-        """A file in a folder, by the real paths of both."""
+        """Read a file of a folder after a check of both real paths."""
         engine = self._engine
         if "\x00" in name or name.startswith("/"):
             return OUTSIDE
@@ -191,7 +191,7 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _linked(content: str) -> dict[str, object] | None:
-    """The files that the text of a skill names, by folder; None when it names none."""
+    """Return the files that a skill's text names, by folder; None if there are none."""
     found: dict[str, list[str]] = {}
     for path in list(dict.fromkeys(_LINK.findall(content)))[:MAX_NAMES]:
         if ".." not in path.split("/"):

@@ -1,4 +1,4 @@
-"""What a model is told besides the caller's system prompt: only what its tools need, and what it has to remember."""
+"""System prompt for a model: the caller's prompt, instructions for tools, notes and skills."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from svc_proto.agent.memory import MAX_CHARS, TARGETS
 
 __all__ = ["MCP", "NO_PHONE", "PHONE", "TOOLS", "notes_part", "skills_part", "build_system_prompt"]
 
-MAX_SKILLS_SHOWN = 50  # the tool lists the rest
-MAX_DESCRIPTION = 160  # characters of one skill's
+MAX_SKILLS_SHOWN = 50  # `skills_list` returns the rest
+MAX_DESCRIPTION = 160  # characters of one skill's description
 TITLES = {"memory": "Your notes", "user": "What you know about the user"}
 
 TOOLS = """\
@@ -28,12 +28,12 @@ other means."""
 
 
 def build_system_prompt(base: str, *parts: str) -> str:
-    """The whole system prompt."""
+    """Join the parts to one system prompt."""
     return "\n\n".join(part.strip() for part in (base, *parts) if part.strip())
 
 
 def notes_part(entries: Mapping[str, Sequence[str]]) -> str:
-    """What is remembered; empty if nothing is. Bounded by the caps, whatever a person wrote into the files."""
+    """Return the notes as a part of the prompt, with a limit for files edited by hand; empty if there are none."""
     pieces: list[str] = []
     for target in TARGETS:
         notes = "\n".join(f"- {entry}" for entry in entries.get(target, ()))
@@ -43,7 +43,7 @@ def notes_part(entries: Mapping[str, Sequence[str]]) -> str:
 
 
 def skills_part(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and descriptions of the skills; empty if there are none."""
+    """Return names and descriptions of the skills; empty if there are none."""
     if not rows:
         return ""
     lines = [f"- {name}: {description[:MAX_DESCRIPTION]}" for name, description in rows[:MAX_SKILLS_SHOWN]]

@@ -1,8 +1,8 @@
-"""What a model is told of the tools: all, or, where its context is small, a few in short words and more on demand.
+"""Selection of tools for a model: all, or for a small context a few with short descriptions, and more on demand.
 
-The 37 tools with a phone are 16 kB of schemas, some 4,000 tokens: the whole of a small context. The few are what most
-tasks need; the others are in groups, and the tool `more_tools` brings a group into the rest of the turn. A call of a
-tool that was not told of is run all the same.
+The 37 tools with a phone are 16 kB of schemas, some 4,000 tokens: the whole of a small context. The selected few
+suffice for most tasks; the others are in groups, and the tool `more_tools` adds a group for the rest of the turn. A
+call of a tool outside the selection is run as well.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from svc_proto.engine.flow import Flow
 
 __all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools"]
 
-SMALL_CONTEXT = 16_384  # tokens; below it a model is told of a few tools
+SMALL_CONTEXT = 16_384  # tokens; a model with less is offered a few tools
 TOOLSETS = ("phone", "memory", "skills", "mcp")
 MORE_TOOLS = "more_tools"
-GROUPS = {  # by name: what its tools are for
+# Groups by name, with the purpose of their tools.
+GROUPS = {
     "look": "search the screen, one node in detail, what changed, the app in front, events",
     "touch": "long press, drag, swipe, wait",
     "send": "clipboard, playback, sharing, intents, broadcasts",
@@ -33,22 +34,22 @@ GROUPS = {  # by name: what its tools are for
 
 @frozen(kw_only=True)
 class ToolPolicy:
-    """What the operator wants. `few` None: by the model's context. `only` None: all toolsets, else those named."""
+    """The operator's choice of tools. `few` None: by the model's context. `only` None: all toolsets."""
 
     few: bool | None = None
     only: tuple[str, ...] | None = None
 
     def includes(self, toolset: str) -> bool:
-        """Whether the operator wants a toolset; `mcp-…` is that of one MCP server."""
+        """Report whether a toolset is enabled; `mcp-…` is that of one MCP server."""
         return self.only is None or toolset.partition("-")[0] in self.only
 
     def prefers_few(self, context: int | None) -> bool:
-        """Whether a model with a context of so many tokens, if it is known, is told of a few tools."""
+        """Report whether a model with a context of so many tokens (None: unknown) is offered a few tools."""
         return self.few if self.few is not None else context is not None and context < SMALL_CONTEXT
 
 
 class ToolSelection:
-    """The tools of one turn. `rows` is the list that goes to the model; it grows."""
+    """The tools of one turn. `rows` is the list for the model; it grows."""
 
     def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool) -> None:
         self._groups: dict[str, list[Tool]] = {}
@@ -62,7 +63,7 @@ class ToolSelection:
             self.rows.append(_function(*_more(self._groups)))
 
     def expand(self, calls: Iterable[ToolCall]) -> None:
-        """The model has made these calls: what it asked for is told from its next request on."""
+        """Add the groups that these calls request, for the model's next request."""
         for call in calls:
             if call.name == MORE_TOOLS:
                 self.rows += [
@@ -71,8 +72,7 @@ class ToolSelection:
 
 
 def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
-    """The tool `more_tools`, as the toolbox has it: an `ToolSelection` tells of it, where there is something to
-    bring."""
+    """Return the toolset of `more_tools`. `ToolSelection` offers the tool if there is a group to add."""
     names: dict[str, list[str]] = {}
     for tool in (tool for toolset in toolsets for tool in toolset.tools if tool.group):
         names.setdefault(tool.group, []).append(tool.name)
@@ -88,14 +88,14 @@ def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
 
 
 def _more(groups: Iterable[str]) -> tuple[str, str, Mapping[str, object]]:
-    """The tool that brings a group of tools: its name, description and parameters."""
+    """Return name, description and parameters of the tool that adds a group."""
     lines = "; ".join(f"{group}: {GROUPS[group]}" for group in groups)
     parameters = schema(("group",), group={"type": "string", "enum": list(groups)})
     return MORE_TOOLS, f"Bring more tools, by group. {lines}.", parameters
 
 
 def _tool_definition(tool: Tool, *, short: bool) -> Mapping[str, object]:
-    """A tool as a model is told. Short: its first sentence, and of its arguments the types."""
+    """Return a tool's definition. Short: the first sentence of its description, and arguments without descriptions."""
     description, parameters = tool.description, tool.parameters
     if short:
         description = f"{description.partition('. ')[0].rstrip('.')}."
@@ -112,5 +112,5 @@ def _tool_definition(tool: Tool, *, short: bool) -> Mapping[str, object]:
 
 
 def _function(name: str, description: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """A tool in the chat-completions form."""
+    """Return a tool in the chat-completions form."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

@@ -1,9 +1,9 @@
-"""All tools by name, and the running of calls: arguments, approval, events, rows, limits.
+"""All tools by name, and the execution of calls: arguments, approval, events, rows, limits.
 
     results = yield from toolbox.run_calls(turn, host, calls)      # for the model, in the order of the calls
 
-The calls of one model answer run side by side, but for those that are `in_order`: these wait for each other, since
-what is done to a phone is done in the order in which the model said it.
+The calls of one model answer run concurrently, except `sequential` ones, which run one after the other: actions on a
+phone keep the model's order.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 ALL = ToolPolicy()
-MAX_OUTPUT = 64 * 1024  # characters that the model gets of one result
-MAX_PREVIEW = 120  # characters of what people see of a call or a result
+MAX_OUTPUT = 64 * 1024  # characters of one result for the model
+MAX_PREVIEW = 120  # characters of a call or a result for people
 CUT = "\n[cut: the rest is too long]"
 NOBODY = (
     "This call needs the user's approval, which cannot be requested here, so it was not made.",
@@ -60,30 +60,30 @@ DENIED = ("The user did not allow this call.", "Respect that: do not try to do t
 
 @frozen
 class RequestedToolCall:
-    """A call that a model made, and what is wrong with it already."""
+    """Tool call of the model, with the problem that its arguments have."""
 
     call: ToolCall
     problem: str | None = None
 
 
 class DynamicToolSource(Protocol):
-    """Tools that come and go: those of MCP servers."""
+    """Tools that change at run time: those of MCP servers."""
 
     def ready(self) -> Flow[None]:
-        """Wait until it is known which there are, for a while."""
+        """Wait, for a limited time, until the tools are known."""
         ...
 
     def tool(self, name: str) -> Tool | None:
-        """One by its name."""
+        """Return a tool by its name."""
         ...
 
     def toolsets(self) -> tuple[Toolset, ...]:
-        """Those that are there."""
+        """Return the available tools."""
         ...
 
 
 class Toolbox:
-    """The tools of an agent. `dynamic_tools` come besides."""
+    """The tools of an agent, with those of `dynamic_tools`."""
 
     dynamic_tools: DynamicToolSource | None = None
 
@@ -97,7 +97,7 @@ class Toolbox:
         self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
 
     def toolsets(self) -> list[dict[str, object]]:
-        """The rows of `GET /v1/toolsets` (wire api 8.2)."""
+        """Return the rows of `GET /v1/toolsets` (wire api 8.2)."""
         more = () if self.dynamic_tools is None else self.dynamic_tools.toolsets()
         return [
             {
@@ -114,7 +114,7 @@ class Toolbox:
         ]
 
     def visible_tools(self) -> Flow[dict[str, tuple[Tool, ...]]]:
-        """The tools that a model is told of now, by toolset. Those that cannot be used would only fill its memory."""
+        """Return the tools to offer to a model, by toolset. Unavailable ones are omitted to save context."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
             wanted = toolset.offered and self.choice.includes(toolset.name)
@@ -126,15 +126,15 @@ class Toolbox:
         return found
 
     def reads(self, names: Iterable[str]) -> bool:
-        """Whether the results of these tools hold what others wrote. Of an unknown one nobody knows."""
+        """Report whether results of these tools hold foreign content; unknown tools count as such."""
         return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
 
     def run_calls(
         self, turn: Turn, host: AgentHost, calls: tuple[RequestedToolCall, ...], *, has_read: bool = False
     ) -> Flow[list[ToolResult]]:
-        """Run the calls of one answer. Each is stored and told of; none of them raises.
+        """Run the calls of one answer; store each result and emit its events. Tool errors do not raise.
 
-        `has_read`: whoever made them had read what others wrote (see `reads`).
+        `has_read`: the model had read foreign content before it made the calls (see `reads`).
         """
         queue = Lock(self._engine)
         flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
@@ -157,11 +157,11 @@ class Toolbox:
     def _attempt(
         self, turn: Turn, host: AgentHost, wanted: RequestedToolCall, tool: Tool | None, has_read: bool
     ) -> Flow[ToolResult]:
-        """One call from its check to its end."""
+        """Run one call from its check to its end."""
         engine, call = self._engine, wanted.call
         begun = engine.now.mono
         error: str | None = None
-        told = False  # there is something that may fail
+        told = False  # `ToolCallPending` or `ToolCallStarted` was emitted
         pictures: tuple[ToolImage, ...] = ()
         try:
             able, given = _checked(wanted, tool)
@@ -205,7 +205,7 @@ class Toolbox:
     def _question(
         self, turn: Turn, host: AgentHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
-        """What somebody has to be asked first, if anything, and what the tool is given. Raises `ToolError` if not."""
+        """Return the approval request, if one is needed, and the tool's arguments. Raises `ToolError` if refused."""
         why = tool.needs_approval_after_reading if tool.needs_approval is None and has_read else tool.needs_approval
         if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
             return None, given
@@ -228,13 +228,13 @@ def _checked(wanted: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Argume
 
 
 def preview_of(output: str) -> str:
-    """The first line of a result, shortened; of a JSON object the secrets are hidden."""
-    if output.startswith("{") and (found := JsonObject.parse(output)) is not None:  # else it was cut, or only looks so
+    """Return the first line of a result, shortened; secrets of a JSON object are redacted."""
+    if output.startswith("{") and (found := JsonObject.parse(output)) is not None:  # else it was cut
         return summary(found, MAX_PREVIEW)
     line = output.strip().partition("\n")[0]
     return line if len(line) <= MAX_PREVIEW else line[: MAX_PREVIEW - 1] + "…"
 
 
 def call_preview(arguments_: object) -> str | None:
-    """One line for people, secrets redacted; None when there is nothing to show."""
+    """Return one line for people, secrets redacted; None if there is nothing to show."""
     return summary(arguments_, MAX_PREVIEW) if arguments_ else None

@@ -1,6 +1,6 @@
-"""The API server: chat sessions, turns that stream, runs, and what manages them.
+"""The API server: chat sessions, streamed turns, runs, and their management.
 
-The names that embedders may use: docs/reference/public-names.md.
+Public names for embedders: docs/reference/public-names.md.
 """
 
 from typing import TYPE_CHECKING

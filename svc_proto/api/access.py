@@ -1,7 +1,7 @@
-"""Who may call the API: the bearer, web pages by their origin, and the headers that every answer carries.
+"""Access to the API: API keys, web origins, and the header fields of every answer.
 
-The origin comes first (wire api 2.4: a page that is not allowed gets 403 whatever it asks for), then the path and the
-method, then the key, then what only callers with a key may say. Nothing of the body has been read by then.
+The origin is checked first: a page that is not allowed gets 403 for every request (wire api 2.4). Path and method
+follow, then the key, then headers that need a key. Nothing of the body has been read by then.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
     "has_bearer",
 ]
 
-MAIN_KEY_PRINCIPAL = "main key"  # the holder of what the main key lets in; others are hashes of keys
+MAIN_KEY_PRINCIPAL = "main key"  # principal of requests with the main key; others are hashes of keys
 SESSION_ID = "Session-Id"  # continues a stored session, wire api 5.3
 SESSION_KEY = "Session-Key"  # scopes the long-term memory
-TOOL_PROGRESS = "Tool-Progress"  # asks for the named events of wire api 5.3 in a stream of chunks
+TOOL_PROGRESS = "Tool-Progress"  # requests the named events of wire api 5.3 in a stream of chunks
 SECURITY_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -63,20 +63,20 @@ PREFLIGHT = (
 class ApiAccess(Enum):
     """A policy of the route table."""
 
-    PUBLIC = "public"  # anybody
+    PUBLIC = "public"  # every client
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
     LOCAL_OR_KEY = "here or key"  # programs of this host, else as KEY
-    KEY = "key"  # the bearer or a pairing's own, if the server has a key; else anybody
-    MAIN_KEY = "main key"  # the bearer alone, and it does not end with the key
+    KEY = "key"  # the main key or a pairing's own, if the server has a key; else every client
+    MAIN_KEY = "main key"  # the main key only; the request outlives a change of the key
 
 
 def authorize(
     access: ApiAccess, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
 ) -> AnonymousType | str | None:
-    """Apply a policy: `ANONYMOUS` where anybody may call, and does from elsewhere. Raises `Refused` 401 or 403.
+    """Apply an access policy; return the principal, or `ANONYMOUS` without one. Raises `Refused` 401 or 403.
 
-    `names` are those of this host. `device` knows the keys that belong to one pairing each; who shows such a key is the
-    holder that it names.
+    None is the principal of the main key, and of programs of this host. `names` are host names of this host. `device`
+    maps the API key of a pairing to its principal.
     """
     match access:
         case ApiAccess.PUBLIC:
@@ -97,25 +97,25 @@ def authorize(
 
 
 def has_bearer(headers: Headers, key: str) -> bool:
-    """Whether this key is the bearer."""
+    """Report whether the request carries this key as bearer token."""
     return hmac.compare_digest(_bearer(headers), key.encode("utf-8"))
 
 
 class KeyGuessLimiter:
-    """Wrong keys are counted by address, as wrong codes are. A block never keeps the right key out.
+    """Rate limiter of wrong keys by address, as for pairing codes. A block never refuses the right key.
 
-    A caller without any key is no guess.
+    A request without a key is not counted.
     """
 
     def __init__(self, limiter: AuthRateLimiter) -> None:
         self.limiter = limiter
 
     def record_success(self, request: Request, now: Moment) -> None:
-        """The key was right."""
+        """Clear the failures of the address after a right key."""
         self.limiter.success(request.peer.host, now)
 
     def record_failure(self, request: Request, now: Moment) -> Refused | None:
-        """The key was not: 429 in place of 401 for an address that is blocked."""
+        """Count a wrong key; return a 429 that replaces the 401 for a blocked address."""
         if request.headers.get(b"authorization") is None:
             return None
         address = request.peer.host
@@ -127,7 +127,7 @@ class KeyGuessLimiter:
 
 
 def find_branded_header(headers: Headers, name: str) -> str | None:
-    """A header that bears the product's name, in either spelling: `find_branded_header(headers, SESSION_ID)`."""
+    """Return a header with the product's name in either spelling: `find_branded_header(headers, SESSION_ID)`."""
     for field_name in _SPELLINGS[name]:
         value = headers.get(field_name)
         if value is not None:
@@ -137,7 +137,7 @@ def find_branded_header(headers: Headers, name: str) -> str | None:
 
 @frozen
 class Cors:
-    """Which web pages may call: none, those of some origins, or all (`*`)."""
+    """Web origins that may call: none, some, or all (`*`)."""
 
     origins: Sequence[str]
     _allowed: frozenset[bytes] = field(init=False)
@@ -147,12 +147,12 @@ class Cors:
         return frozenset(origin.encode("utf-8") for origin in self.origins)
 
     def allows(self, headers: Headers) -> bool:
-        """Whether the request comes from no page, or from one that may call."""
+        """Report whether the request has no origin, or an allowed one."""
         origin = headers.get(b"origin")
         return origin is None or ANY_ORIGIN in self.origins or origin in self._allowed
 
     def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """The header fields of every answer, a stream's included."""
+        """Return the header fields of every answer, a stream's included."""
         common = TLS_SECURITY_HEADERS if secure else SECURITY_HEADERS
         if not self.origins:
             return common
@@ -169,10 +169,11 @@ _SPELLINGS = {
     for name in (SESSION_ID, SESSION_KEY, TOOL_PROGRESS)
 }
 BRANDED = tuple(spelling for spellings in _SPELLINGS.values() for spelling in spellings)
+# Names of `Cors.fields`.
 EXPOSED_HEADERS = (
     *(name for name, _ in (*TLS_SECURITY_HEADERS, VARY)),
     b"access-control-allow-origin",
-)  # names of `Cors.fields`
+)
 
 
 def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None]) -> str | None:
@@ -198,6 +199,6 @@ def _check_keyless(request: Request, names: tuple[str, ...]) -> None:
             raise Refused(403, "", text)
     host = request.headers.get(b"host")
     if host is not None and not is_trusted_host_name(host, names):
-        # A page whose name was made to point here (DNS rebinding) needs no `Origin` to read what it likes.
+        # A page whose name resolves to this host (DNS rebinding) can read answers without an `Origin` header.
         text = "without an API key this server answers to addresses and local names only: set API_SERVER_KEY"
         raise Refused(403, "host_not_allowed", text)

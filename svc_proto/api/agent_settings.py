@@ -1,8 +1,8 @@
-"""What the agent is configured to be, read anew from the environment's settings and the configuration file per call.
+"""Settings of the agent, read from the environment and the configuration file at each use.
 
-So a change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). What the environment
-says wins over the file. A key goes only where it was meant to go: one from the environment goes with the endpoint of
-the environment, and where that names none, with the file's, if the file has no key of its own.
+A change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). The environment has
+precedence over the file. A key is sent only to its own endpoint: a key of the environment goes to the environment's
+endpoint. If the environment names no endpoint, that key goes to the file's, unless the file has a key of its own.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ __all__ = [
     "is_usable_base_url",
 ]
 
-UNNAMED_MODEL = "default"  # for endpoints that serve one model and do not care
+UNNAMED_MODEL = "default"  # for endpoints that serve one model and ignore the name
 SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.1
 MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
 DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
 PROMPT_MEMBERS = ("system_prompt", "tone", "style")
 MAX_TOKENS = 10_000_000  # tokens of an answer or of a context; a larger number in the file counts as absent
-FILE_MEMBERS = (  # of the configuration file, by whoever of this system reads them (wire api 9, terminal-voice 3.2)
+# Members of the configuration file that this system reads (wire api 9, terminal-voice 3.2).
+FILE_MEMBERS = (
     "agent",
     "display",
     "fallback_providers",
@@ -58,16 +59,16 @@ FILE_MEMBERS = (  # of the configuration file, by whoever of this system reads t
     "voice_output",
 )
 SIMILARITY_THRESHOLD = 0.8  # of two names, from 0 to 1: one letter of five may differ, or two of five be swapped
-MAX_KEY_CHARS = 40  # characters of a name that is compared
+MAX_KEY_CHARS = 40  # names with more characters are not compared
 
 
 @frozen(kw_only=True)
 class AgentSettings:
-    """Everything that is configured about the agent. `shown` is the part of the file that clients may see."""
+    """Settings of the agent. `shown` is the part of the file that clients may see."""
 
     route: ModelEndpoint | None  # None: the built-in agent answers
-    name: str  # what the server calls itself in /v1/models
-    personalities: Mapping[str, str]  # their whole prompts
+    name: str  # the server's model name in /v1/models
+    personalities: Mapping[str, str]  # whole prompts by name
     personality: str | None = None  # of the server, unless a turn names another
     aliases: Mapping[str, ModelEndpoint] = field(factory=dict)  # `model_routes`
     system: str = ""  # `agent.system_prompt`
@@ -77,10 +78,10 @@ class AgentSettings:
     base_url: str = ""
     api_mode: str = ""
     shown: Mapping[str, object] = field(factory=dict)
-    servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers`, as they stand there
+    servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers` as in the file
 
     def prompt_for(self, personality: object) -> str:
-        """The prompt of a personality by its name; one that is unknown, or none, is the server's (wire api 4.1)."""
+        """Return the prompt of a personality; an unknown or empty name selects the server's (wire api 4.1)."""
         name = (as_text(personality) or "").strip()
         if name not in self.personalities or name.lower() in SERVER_DEFAULT:
             name = self.personality or ""
@@ -88,16 +89,16 @@ class AgentSettings:
 
 
 class AgentSettingsReader:
-    """Reads the configuration file. What says the same as the last time comes to the same."""
+    """Reads the configuration file. Equal content returns the same object."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._last: tuple[ApiConfig, str, AgentSettings] | None = None
 
     def read(self, config: ApiConfig) -> Flow[AgentSettings]:
-        """The settings now. A file that is missing counts as empty, and so, with a warning, does a broken one.
+        """Return the current settings. A missing file counts as empty, and so, with a warning, does a broken one.
 
-        A model that cannot be understood is told of, too.
+        An invalid model is logged as well.
         """
         engine = self._engine
         found = yield from read_yaml(engine, config.config_path)
@@ -108,14 +109,14 @@ class AgentSettingsReader:
         unused = _unused(found)
         if unused is not None:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
-        last, said = self._last, repr(found)  # which, unlike ==, tells a boolean from a number
+        last, said = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
         if last is None or last[0] is not config or last[1] != said:
             last = self._last = config, said, build_agent_settings(config, found)
         return last[2]
 
 
 def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
-    """The settings, from the start-up configuration and the parsed file."""
+    """Build the settings from the start-up configuration and the parsed file."""
     found = JsonObject.of(found)
     model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
     extra = _extra(found)
@@ -144,9 +145,9 @@ def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> Agen
 
 
 def find_misspelled(found: Mapping[str, object]) -> dict[str, str]:
-    """Members of the file that hardly differ from one that is read and is not there: by their name, that one.
+    """Return members of the file that resemble an absent member that this system reads: the latter by the former.
 
-    Other programs keep theirs in the same file, so what is like none of ours is nobody's mistake.
+    Other programs keep settings in the same file, so a name without a resemblance is no mistake.
     """
     missing = [name for name in FILE_MEMBERS if name not in found]
     strange = [name for name in found if name not in FILE_MEMBERS and len(name) <= MAX_KEY_CHARS]
@@ -159,29 +160,29 @@ def find_misspelled(found: Mapping[str, object]) -> dict[str, str]:
 
 
 def product_id(brand: Brand) -> str:
-    """The product id: the platform, and the name of the agent unless it was given one."""
+    """Return the product id, which names the agent unless it has a configured name."""
     return f"{brand.name}-agent"
 
 
 def is_usable_base_url(url: str) -> bool:
-    """Whether it is an endpoint: http or https, no password, nothing after the path."""
+    """Report whether a URL is an endpoint: http or https, no password, nothing after the path."""
     return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
 
 
 def file_base_url(found: Mapping[str, object]) -> str:
-    """The endpoint that the file names; "" for none, or one that cannot be used."""
+    """Return the endpoint of the file; "" for none, or an unusable one."""
     url = _model(found).first_text("base_url").rstrip("/")
     return url if is_usable_base_url(url) else ""
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """Scheme and authority: what a key belongs to."""
+    """Return scheme and authority, the scope of a key."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
-    """Whether some key goes to the host that the file names as `model.base_url`."""
+    """Report whether a key is sent to the host of the file's `model.base_url`."""
     routes = _extra(found).get_object("model_routes")
     borrowing = any(
         routes.get_object(alias).first_text("api_key") and not routes.get_object(alias).first_text("base_url")
@@ -198,13 +199,13 @@ def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bo
 
 
 def _model(found: Mapping[str, object]) -> JsonObject:
-    """`model` is a name, or an object (wire api 9)."""
+    """Return `model` as an object; it may be a plain name (wire api 9)."""
     model = found.get("model")
     return JsonObject.of(model if as_text(model) is None else {"default": model})
 
 
 def _unused(found: Mapping[str, object]) -> str | None:
-    """What is said of the model in a way that nobody understands, so that another one answers."""
+    """Return why the file's model is invalid, so that another one is used; else None."""
     model, members = found.get("model"), _model(found)
     if model is not None and as_text(model) is None and JsonObject.of_or_none(model) is None:
         return "model is neither a name nor an object"
@@ -232,9 +233,9 @@ def _route(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
 
 
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:
-    """`alias -> {model, base_url?, api_key?, context_length?}`; address and key are the main route's where left out.
+    """Parse `alias -> {model, base_url?, api_key?, context_length?}`; address and key default to the main route's.
 
-    Its key goes to its host only.
+    The main route's key is sent to the main route's host only.
     """
     aliases: dict[str, ModelEndpoint] = {}
     for alias in routes:
@@ -252,7 +253,7 @@ def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelE
 
 
 def _personalities(agent: JsonObject) -> dict[str, object]:
-    """Those that have a prompt: text, or an object of texts (wire api 8.1)."""
+    """Return the personalities that have a prompt: text, or an object of texts (wire api 8.1)."""
     listed = agent.get_object("personalities")
     return {
         name: value
@@ -277,5 +278,5 @@ def _shown_model(model: JsonObject) -> dict[str, object]:
         if as_text(model.get(name)) is not None or model.integer(name) is not None
     }
     if "base_url" in shown:
-        shown["base_url"] = file_base_url({"model": model})  # without a password that someone wrote into it
+        shown["base_url"] = file_base_url({"model": model})  # omits a password in the URL
     return shown

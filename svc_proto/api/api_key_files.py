@@ -1,4 +1,4 @@
-"""The API's key as its files hold it now: after `svc key rotate` has changed one of them."""
+"""The API key as the files hold it now, after `svc key rotate` has changed one of them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["read_key"]
 
 
 def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
-    """The key that a start would find in the files. Raises `Refused` 409 where there is none, or none that is used.
+    """Read the key that a restart would use. Raises `Refused` 409 if there is none, or none that would be used.
 
-    A server has a key or has none for as long as it runs: nothing that is read may open it to everybody.
+    A running server never changes between key and no key, so that a changed file cannot open the API to every client.
     """
     if config.key_in_environment:
         raise _kept("key_in_environment", "the key is API_SERVER_KEY of the server's environment")

@@ -1,7 +1,7 @@
-"""What a body of `/v1/chat/completions` asks of the model: sampling, the form of the answer, a client's own tools.
+"""Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
-It is checked here and passed on as it is. What would be left out of the answer is refused, with 400 and the member's
-name; members that change nothing of it are ignored, as ever (wire api 5.3).
+Options are checked here and forwarded unchanged. An option that the answer could not honour is refused, with 400 and
+the member's name. Members that do not change the answer are ignored (wire api 5.3).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
 __all__ = ["CompletionOptions", "parse_completion_options"]
 
-RANGES = {  # as OpenAI's reference has them
+# From OpenAI's reference.
+RANGES = {
     "temperature": (0.0, 2.0),
     "top_p": (0.0, 1.0),
     "presence_penalty": (-2.0, 2.0),
@@ -27,19 +28,20 @@ LIMITS = ("max_tokens", "max_completion_tokens")  # two names of one limit
 MAX_SEED = 2**63 - 1  # of `seed`, in either direction, and of the limits of tokens: 400
 MAX_TOOLS = 128  # functions of one request: 400
 CHOICES = ("none", "auto", "required")
-REFUSED = {  # what nobody answers here
+# Options that no agent of this server supports.
+REFUSED = {
     "n": "n must be 1: there is one answer to a request",
     "logprobs": "logprobs must be false: an answer has no probabilities here",
     "functions": "functions are what tools were once: send tools",
     "function_call": "function_call is what tool_choice was once: send tool_choice",
     "audio": "audio cannot be answered here",
 }
-IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values that ask for nothing
+IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values without an effect
 
 
 @frozen(kw_only=True)
 class CompletionOptions:
-    """`members` go into each request to the model. `tools` are the client's, None where it has none."""
+    """Checked options. `members` go into each request to the model. `tools` are the client's; None: there are none."""
 
     members: Mapping[str, object] = field(factory=dict)
     max_tokens: int | None = None
@@ -47,12 +49,12 @@ class CompletionOptions:
 
     @property
     def must_call(self) -> bool:
-        """Whether an answer without a call of a tool would be none."""
+        """Report whether an answer must contain a tool call."""
         return self.members.get("tool_choice", "auto") not in ("auto", "none")
 
 
 def parse_completion_options(body: Mapping[str, object]) -> CompletionOptions:
-    """The options of a body. Refuses 400 with the member's name."""
+    """Parse the options of a body. Raises `Refused` 400 with the member's name."""
     for name, why in REFUSED.items():
         if body.get(name) is not None and body[name] not in IGNORED_VALUES.get(name, ()):
             raise invalid_request(why, param=name)
@@ -105,7 +107,7 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 
 
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
-    """`tool_choice` and `parallel_tool_calls`, which say something of a client's own tools only."""
+    """Return `tool_choice` and `parallel_tool_calls`, which apply to a client's own tools only."""
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:
         raise invalid_request(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")

@@ -16,7 +16,7 @@ from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_a
 __all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
 
 ANY_ORIGIN = "*"
-MIN_KEY = 16  # characters of a key that other hosts can guess at; nothing slows them down
+MIN_KEY = 16  # minimum characters of a key on a reachable address, since a remote client can guess keys
 LOOPBACK = ("localhost", "::1", "::ffff:127.0.0.1")  # and all of 127/8
 MAX_MODEL_CALLS = 1_000  # of SVC_MAX_ITERATIONS
 MAX_RUNS = 10_000  # of API_SERVER_MAX_CONCURRENT_RUNS
@@ -25,51 +25,50 @@ MAX_TOKENS = 10_000_000  # of SVC_MAX_TOKENS and SVC_MODEL_CONTEXT
 
 @frozen(kw_only=True)
 class ApiConfig:
-    """Everything that the API server was told at its start. Times in seconds."""
+    """Start-up configuration of the API server. Times in seconds."""
 
     enabled: bool = True
     host: str = "127.0.0.1"
     port: int = 8642
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
     ssl_key: str | None = None
-    root_path: str = ""  # the path under which a proxy serves it, such as /api
-    key: str = field(default="", repr=False)  # the bearer; empty: none is asked for
-    key_in_environment: bool = False  # it came from there, so files cannot change it
-    names: tuple[str, ...] = ()  # of this host, by which callers without a key may name it beside those of its network
+    root_path: str = ""  # the path under which a proxy serves the API, such as /api
+    key: str = field(default="", repr=False)  # the bearer key; empty: no key is required
+    key_in_environment: bool = False  # files cannot change such a key
+    names: tuple[str, ...] = ()  # additional host names for clients without a key
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
-    model_name: str | None = None  # what the server calls itself in /v1/models
+    model_name: str | None = None  # the server's model name in /v1/models
     home: str = "~/.svc"
     config_path: str = "~/.svc/config.yaml"
     log_level: Level = Level.INFO
     log_json: bool = False
     brand: Brand = SVC
-    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     max_concurrent_runs: int = 10  # 0: no limit
     approval_timeout: float = 60.0
     max_model_calls: int = 90  # of one turn
     max_tokens: int | None = None  # of one answer
-    model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: what the config file says, or none
+    model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: the config file's, or none
     model: str | None = None
     model_api_key: str = field(default="", repr=False)
-    model_context: int | None = None  # tokens that the model can hold
-    tools: ToolPolicy = field(factory=ToolPolicy)  # that a model is told of
-    cluster: RedisAddress | None = None  # where the nodes of a service meet; None: this process is alone
-    node_url: str = ""  # where the others of them reach this one; empty: this process is alone
+    model_context: int | None = None  # context size in tokens
+    tools: ToolPolicy = field(factory=ToolPolicy)  # tools that the model is offered
+    cluster: RedisAddress | None = None  # Redis of the cluster; None: this process is a single node
+    node_url: str = ""  # address of this node for other nodes; empty: this process is a single node
     relay_url: str = "http://127.0.0.1:8767"  # for the tools that use the phone
-    relay_token: str = field(
-        default="", repr=False
-    )  # a session token with a bridge grant; empty: pair by loopback when first needed
+    # A session token with a bridge grant; empty: pair over loopback at the first use.
+    relay_token: str = field(default="", repr=False)
 
     @property
     def tls(self) -> bool:
-        """Whether the API serves TLS."""
+        """Report whether the API serves TLS."""
         return self.ssl_cert is not None
 
 
 def parse_api_config(
     env: Mapping[str, str], options: Mapping[str, object] | None = None, *, home: str = "~/.svc"
 ) -> ApiConfig:
-    """Read the settings of the API server from an environment and from start options (None or absent: not given).
+    """Parse the settings of the API server from an environment and from start options (None or absent: not given).
 
     Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `config`, `brand`, `relay_url`, `root_path`. Raises
     `ConfigError`.
@@ -112,18 +111,18 @@ def parse_api_config(
 
 
 def parse_api_key(source: SettingsSource, host: str) -> str:
-    """The key that a server which listens there may have; empty for none. Raises `ConfigError`."""
+    """Return the key for a server that listens on `host`; empty for none. Raises `ConfigError`."""
     variable = "API_SERVER_KEY"
     key = source.text(variable, None) or ""
     if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
         raise ConfigError(f"{variable} must have at least {MIN_KEY} characters where other hosts can guess at it")
     if not is_printable_ascii(key):
-        raise ConfigError(f"{variable} must be printable ASCII without spaces")  # it is never quoted: it is a secret
+        raise ConfigError(f"{variable} must be printable ASCII without spaces")  # the message does not quote the secret
     return key
 
 
 def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
-    """`auto`, `all` or `few`, and the toolsets that are wanted, or `none`; with commas between."""
+    """Parse `auto`, `all` or `few` with toolset names, or `none`, separated by commas."""
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]
     only = tuple(word for word in words if word in TOOLSETS)
@@ -135,7 +134,7 @@ def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
 
 
 def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:
-    """Where the nodes meet, and where they reach this one: both, or it is alone, and they share a store."""
+    """Return the cluster's Redis and this node's address; both are set, and a shared store, or neither is."""
     cluster, node_url = source.redis("SVC_CLUSTER_URL"), source.url("API_SERVER_NODE_URL", None, "")
     if cluster is None or not node_url:
         return None, ""

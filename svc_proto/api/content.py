@@ -1,8 +1,8 @@
-"""What clients send to be answered, checked: text or content parts, attachments of older phones, lists of messages.
+"""Validation of user input: text or content parts, attachments of older phones, lists of messages.
 
-Out comes the chat-completions form: text, or parts of the types `text` and `image_url`. Nothing is cut (wire api 2.5
-had it so): whoever asks about a text has to know that all of it was read, and its length is the body's to limit. What
-is wrong is a 400 whose `param` names the place (wire api 2.1).
+The result has the chat-completions form: text, or parts of the types `text` and `image_url`. Texts are not cut, unlike
+in wire api 2.5: the agent must receive the whole text, and the limit of the body bounds its length. An error is a 400
+whose `param` names the place (wire api 2.1).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 MAX_PARTS = 1_000  # content parts of one message, wire api 2.5, and its attachments; more are refused
-MAX_MESSAGES = 10_000  # of a conversation in a body; the same
-MAX_URL = 8_192  # characters of an address of an image; one that holds its data may be as long as a body
+MAX_MESSAGES = 10_000  # of a conversation in a body; more are refused
+MAX_URL = 8_192  # characters of an image's address; a data URL may be as long as a body
 TEXT_TYPES = ("text", "input_text", "output_text")
 IMAGE_TYPES = ("image_url", "input_image")
 _DATA_URL = re.compile(r"data:image/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64}){0,4},", re.IGNORECASE)
@@ -41,7 +41,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 @frozen(kw_only=True)
 class MessageList:
-    """A list of messages, taken apart. One that ends with `results` of tools has no prompt; they are in `history`."""
+    """Parsed list of messages. A list that ends with tool `results` has no prompt; they are part of `history`."""
 
     system: str
     history: tuple[Mapping[str, object], ...]
@@ -50,7 +50,7 @@ class MessageList:
 
 
 def parse_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
-    """The message of a chat body (wire api 4.1), with the images of `attachments`. Refuses 400 `missing_message`."""
+    """Parse message and `attachments` of a chat body (wire api 4.1). Raises `Refused` 400 `missing_message`."""
     name = next((name for name in names if body.get(name) is not None), names[0])
     value = body.get(name)
     parts = _parts(value, name) if value is not None else []
@@ -62,7 +62,7 @@ def parse_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message
 
 
 def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
-    """A text that may be given under any of these names; empty if it is not. Refuses 400 with `code`."""
+    """Return a text given under any of these names; empty if absent. Raises `Refused` 400 with `code`."""
     name = next((name for name in names if body.get(name) is not None), "")
     text = as_text(body.get(name, ""))
     if text is None:
@@ -71,9 +71,9 @@ def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | 
 
 
 def parse_conversation(value: object, name: str, *, whole: bool = False) -> MessageList:
-    """`messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
+    """Parse `messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
-    `whole`: calls of tools and their results are kept, since they are the client's.
+    `whole`: keep tool calls and their results, since they are the client's.
     """
     entries = as_array(value)
     if not entries:
@@ -106,7 +106,7 @@ def parse_conversation(value: object, name: str, *, whole: bool = False) -> Mess
 
 
 def parse_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
-    """`conversation_history` (wire api 6.1): a malformed entry is a 400."""
+    """Parse `conversation_history` (wire api 6.1). Raises `Refused` 400 for a malformed entry."""
     entries = as_array(value)
     if entries is None:
         raise invalid_request(f"{name} must be a list of messages", param=name)
@@ -144,7 +144,7 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
 
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
-    """The calls of an answer, as OpenAI has them."""
+    """Return the tool calls of an answer in OpenAI's form."""
     members = JsonObject.of(entry)
     if not members.get("tool_calls"):
         return {}
@@ -213,7 +213,7 @@ def _part(part: object, place: str) -> Mapping[str, object]:
 
 
 def _text_part(text: str) -> Mapping[str, object]:
-    return {"type": "text", "text": text.replace("\x00", "")}  # no database text holds a NUL
+    return {"type": "text", "text": text.replace("\x00", "")}  # a NUL is no valid text in a database
 
 
 def _image_part(value: object, place: str) -> Mapping[str, object]:
@@ -235,7 +235,7 @@ def _bad_image(place: str) -> Refused:
 
 
 def _attached(value: object) -> list[Mapping[str, object]]:
-    """`{contentType, content: base64}` of older phones (wire api 4.1); what is no image is ignored."""
+    """Parse `{contentType, content: base64}` of older phones (wire api 4.1); entries that are no image are ignored."""
     found: list[Mapping[str, object]] = []
     entries = as_array(value) or []
     _check_count(entries, "attachments")
@@ -252,12 +252,12 @@ def _attached(value: object) -> list[Mapping[str, object]]:
 
 
 def _content(parts: Sequence[Mapping[str, object]]) -> Content:
-    """Text where there is nothing but text."""
+    """Return plain text if all parts are text, else the parts."""
     texts = [str(part["text"]) for part in parts if part["type"] == "text"]
     return "\n".join(texts) if len(texts) == len(parts) else tuple(parts)
 
 
 def _is_visible(content: Content) -> bool:
     if not isinstance(content, str):
-        return True  # there is an image
+        return True  # parts remain only if there is an image
     return any(letter.isprintable() and not letter.isspace() for letter in content)

@@ -1,4 +1,4 @@
-"""How the API refuses: the OpenAI form on `/v1/*` and `/api/sessions*`, a short one on the management routes.
+"""Error responses: the OpenAI form on `/v1/*` and `/api/sessions*`, a short one on the management routes.
 
     {"error": {"message": "No such session: 7c1e", "type": "invalid_request_error", "param": null, "code": "..."}}
     {"error": "No such session: 7c1e"}
@@ -23,45 +23,45 @@ __all__ = [
 ]
 
 MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-models")  # wire api 8: the short form
-NAMELESS = ("", "invalid_json", "invalid_body", "invalid_field")  # refusals whose code is null in wire api 2.1
+NAMELESS = ("", "invalid_json", "invalid_body", "invalid_field")  # errors whose code is null in wire api 2.1
 MAX_ID_CHARS = 80  # characters of an id in a message
 
 
 def invalid_request(message: str, *, code: str | None = None, param: str | None = None, status: int = 400) -> Refused:
-    """The refusal to raise for a bad request; `code` None is null in the answer."""
+    """Build the error for an invalid request; a `code` of None is null in the answer."""
     return Refused(status, code or "", message, extra={} if param is None else {"field": param})
 
 
 def not_found(message: str, *, code: str | None = None) -> Refused:
-    """The refusal to raise for what does not exist."""
+    """Build the error for a missing resource."""
     return Refused(404, code or "", message)
 
 
 def session_not_found(identity: str) -> Refused:
-    """404 `session_not_found`: the relay makes a new session when it sees that code (wire api 2.1)."""
+    """Build a 404 `session_not_found`: the relay creates a new session when it receives that code (wire api 2.1)."""
     return not_found(f"No such session: {identity[:MAX_ID_CHARS]}", code="session_not_found")
 
 
 def model_not_found(identity: str) -> Refused:
-    """404, as OpenAI says it."""
+    """Build OpenAI's 404 for an unknown model."""
     return invalid_request(
         f"the model {identity[:MAX_ID_CHARS]!r} does not exist", code="model_not_found", param="model", status=404
     )
 
 
 def store_unavailable() -> Refused:
-    """503: the store did not answer, or said no."""
+    """Build a 503: the store did not answer, or reported an error."""
     return Refused(503, "session_db_unavailable", "the session store is unavailable")
 
 
 def shutting_down() -> Refused:
-    """503: the server is shutting down. Phones look for the code at the start of the message (wire api 2.3)."""
+    """Build a 503 at shutdown. Phones look for the code at the start of the message (wire api 2.3)."""
     text = "gateway_draining: the server is shutting down, try again in a moment"
     return Refused(503, "gateway_draining", text, headers=((b"retry-after", b"1"),))
 
 
 def error_response(refused: Refused, path: str) -> Response:
-    """The answer to a refused request for `path`."""
+    """Build the response to a refused request for `path`."""
     if path.startswith(MANAGEMENT):
         return json_response(refused.status, {"error": refused.message}, refused.headers)
     error: dict[str, object] = {"message": refused.message, "type": _type(refused.status)}

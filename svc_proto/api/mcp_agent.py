@@ -1,8 +1,7 @@
-"""The agent as an MCP server: `ask` is a turn of a chat, whose words come as progress; chats are resources.
+"""The agent as an MCP server: the tool `ask` runs a turn and reports its text as progress; chats are resources.
 
-Whoever may call the API's routes may call this. A turn whose call is cancelled, or whose connection ends in the
-stateless way, is stopped. Nobody is asked anything: what somebody would have to allow is refused, as for any client
-that shows no questions.
+Access is that of the API's routes. A turn is stopped if its call is cancelled, or if its connection ends in the
+stateless way. There are no approval requests: a tool call that needs one is refused, as for any client that shows none.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = ["agent_features", "agent_server"]
 
 LISTED = 100  # chats
 SHOWN = 200  # messages of a chat, the newest
-PROGRESS_INTERVAL = 0.5  # s between two notes of progress
+PROGRESS_INTERVAL = 0.5  # s between two progress notifications
 URI = "chat://sessions"
 JSON = "application/json"
 INSTRUCTIONS = (
@@ -51,13 +50,13 @@ _CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
 
 
 def agent_server(api: Api) -> McpHttpServer:
-    """What answers at `/mcp`."""
+    """Create the MCP server at `/mcp`."""
     offer = agent_features(api)
     return McpHttpServer(api.engine, lambda principal: offer)
 
 
 def agent_features(api: Api) -> ServerFeatures:
-    """What clients get of the agent."""
+    """Return the tools and resources of the agent."""
     agent = _AgentTools(api)
     tool = Tool(
         name="ask",
@@ -93,20 +92,20 @@ class _AgentTools:
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    # --- asking ---
+    # --- tool ---
 
     def answer_tool(self, arguments: Arguments) -> Flow[str]:
-        """The answer alone."""
+        """Run a turn; return the text of the answer."""
         return str((yield from self.run(arguments))[0]["text"])
 
     def run(self, arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
-        """One turn; `telling` hears its words as they come."""
+        """Run a turn; `telling` is called with its text as it arrives."""
         api = self._api
         told = _ProgressReporter(api.engine, telling)
         try:
             order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
             run = yield from api.runs.start(order)
-            assert isinstance(run, Run)  # there is no request that could be passed on
+            assert isinstance(run, Run)  # without a request there is none to forward
             run.observe(told.add_event)
             ended = yield from run.wait_ended()
         except Refused as refused:
@@ -144,13 +143,13 @@ class _AgentTools:
     # --- chats ---
 
     def chats(self) -> Flow[str]:
-        """The list."""
+        """Return the list of chats as JSON."""
         page = yield from self._api.run_store_request(ListChats(limit=LISTED))
         rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
         return strict_json.dumps({"sessions": rows, "total": page.total})
 
     def find(self, uri: str) -> Resource | None:
-        """That of a chat, whether there is one or not."""
+        """Return the resource of a chat, whether the chat exists or not; None for another URI."""
         named = _CHAT.fullmatch(uri)
         if named is None:
             return None
@@ -166,7 +165,7 @@ class _AgentTools:
 
 
 class _ProgressReporter:
-    """What a turn says, a piece every half second."""
+    """Reports the text of a turn, one piece every half second."""
 
     def __init__(self, engine: Engine, telling: ProgressCallback) -> None:
         self._engine = engine
@@ -176,8 +175,8 @@ class _ProgressReporter:
         self._timer = engine.timers.timer(self._round)
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """It goes on."""
-        if self._closed:  # a turn that is stopped may say more before its end
+        """Add an event of the turn to the next piece."""
+        if self._closed:  # a stopped turn may emit events before its end
             return
         if isinstance(event, TextDelta):
             self._pieces.append(event.text)
@@ -187,7 +186,7 @@ class _ProgressReporter:
             self._round()
 
     def close(self) -> None:
-        """It is over, or nobody waits for it any more."""
+        """Stop reporting: the turn has ended, or its call was cancelled."""
         self._closed = True
         self._timer.retire()
 

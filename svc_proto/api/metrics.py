@@ -1,4 +1,4 @@
-"""What the API shows a monitor beside what every server does."""
+"""Metrics of the API beside those that every server has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["api_metrics"]
 
 
 def api_metrics(runs: RunManager) -> list[MetricFamily]:
-    """Turns that there are, and what they have come to."""
+    """Return metrics of live turns, and totals of ended ones."""
     usage = runs.usage
     tokens = {"input": usage.input_tokens, "output": usage.output_tokens}
     return [

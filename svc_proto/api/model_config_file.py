@@ -1,4 +1,4 @@
-"""Changing the model in the configuration file: one change at a time, comments and order kept, written atomically."""
+"""Model changes in the configuration file: one at a time, atomic, with comments and order preserved."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["ModelConfigFile", "parse_change"]
 
 FIELDS = ("model", "provider", "base_url")  # wire api 8.1
-MAX_TEXT = 256  # characters of each
+MAX_TEXT = 256  # characters of each field
 
 
 def parse_change(body: Mapping[str, object]) -> dict[str, str]:
-    """Read `{model?, provider?, base_url?}`. Raises `Refused` 400."""
+    """Parse `{model?, provider?, base_url?}`. Raises `Refused` 400."""
     change: dict[str, str] = {}
     for name, value in body.items():
         if name not in FIELDS:
@@ -41,7 +41,7 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
 
 
 class ModelConfigFile:
-    """The configuration file of one server."""
+    """Writer of one server's configuration file."""
 
     def __init__(self, engine: Engine, config: ApiConfig) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class ModelConfigFile:
         self._changing = Lock(engine)
 
     def change_model(self, change: Mapping[str, str]) -> Flow[None]:
-        """Set members of `model`. Raises `Refused`: 400 for a change that would give a key away, else 500."""
+        """Set members of `model`. Raises `Refused` 400 for a change that would disclose a key, else 500."""
         yield from self._changing.acquire()
         try:
             yield from self._change(change)
@@ -67,13 +67,13 @@ class ModelConfigFile:
 
 
 def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:
-    """`model` stays a plain name as long as a name is all there is to say (wire api 9). `Refused` as `change_model`."""
+    """Return the edits; a plain `model` name stays one if only the name changes (wire api 9). Raises `Refused`."""
     there = JsonObject.of_or_none(found)
     if there is None:
         raise _failed("is not valid YAML: mend it by hand")
     before, after = file_base_url(there), change.get("base_url", "")
     if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, there):
-        # Whoever may call the API may not learn the model's key by naming a host of their own.
+        # A client of the API must not obtain the model's key by naming a host of its own.
         raise invalid_request("base_url cannot move to another host while a model key is set: edit the file by hand")
     plain = there.string("model")
     if list(change) == ["model"] and plain is not None:

@@ -1,4 +1,4 @@
-"""The models that the upstream endpoint offers, asked for when somebody wants to see them, and kept for a minute."""
+"""List of the upstream endpoint's models, fetched on demand and cached for a minute."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["ModelList"]
 
 FETCH_TIMEOUT = 5.0  # s for the upstream's answer
-CACHE_TTL = 60.0  # s that an answer is good for
-FAILURE_CACHE_TTL = 5.0  # s until the upstream is asked again after it failed
+CACHE_TTL = 60.0  # s for which an answer is used
+FAILURE_CACHE_TTL = 5.0  # s before the next request after a failure
 MAX_MODELS = 1_000  # models of a model server's list; further ones are ignored
 MAX_NAME = 256  # characters
 
@@ -33,7 +33,7 @@ class _CachedModels:
 
 
 class ModelList:
-    """Asks `GET {base_url}/models`; of several who want to know at once, one asks."""
+    """Cached `GET {base_url}/models`; concurrent callers share one request."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class ModelList:
         self._found: _CachedModels | None = None
 
     def list_models(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
-        """The ids, in the order of the upstream; None when it does not say."""
+        """Return the model ids in the upstream's order; None if the request failed."""
         yield from self._asking.acquire()
         try:
             now = self._engine.now.mono

@@ -1,4 +1,4 @@
-"""The API server: its parts, its policies, and how it starts and stops."""
+"""The API server: its parts, its access policies, start and stop."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ __all__ = ["BODY_LIMIT", "Api"]
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
 BODILESS = ("GET", "HEAD")
 STORE_TIMEOUT = 30.0  # s
-KEY_CHECK_INTERVAL = (
-    1.0  # s between two looks whether the keys that let requests in are still good, while there are such
-)
+# Seconds between two checks of the keys behind open requests, while there are any.
+KEY_CHECK_INTERVAL = 1.0
 NO_ROUTE = "not_found"  # the code of the router's 404
 
 T = TypeVar("T")
@@ -80,7 +79,7 @@ class Api:
         agent: Agent | None = None,
         keys: PairingApiKeys | None = None,
     ) -> None:
-        """`agent` answers in place of the one that the configuration makes; `keys` are those of the relay beside it."""
+        """Create the service. `agent` replaces the configured agent; `keys` are those of a relay beside it."""
         self.config = config
         self.limits = limits
         self.cors = Cors(config.cors_origins)
@@ -90,7 +89,7 @@ class Api:
         self._monitor = MonitoringRoutes(config.metrics_token, self._guesses.limiter)
         self._mentions = LogThrottle()
         self._keys = keys or PairingApiKeys()
-        self._replaced = ""  # the key before the one that is good now
+        self._replaced = ""  # the previous key, after a replacement
         self._agent = agent
         self._mcp: McpHttpServer | None = None
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
@@ -102,7 +101,7 @@ class Api:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine; make the parts."""
+        """Implement `Service.bind`: store the engine and create the parts."""
         self.engine, config = engine, self.config
         self._door = AdmissionControl(engine, self, self.limits)
         self._monitor.bind(engine, self._door, lambda: [*api_metrics(self.runs), *self.ownership.metrics()])
@@ -127,7 +126,7 @@ class Api:
         self._holder_timer = engine.timers.timer(self._end_holders)
 
     def on_started(self) -> None:
-        """Meet the others, then open the doors."""
+        """Connect to the cluster, then accept connections."""
         self.started = self.engine.now
         self.engine.spawn(self._start())
 
@@ -138,11 +137,11 @@ class Api:
         engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection; one too many is turned away."""
+        """Serve a connection, or reject it at the connection limit."""
         return self._door.admit(fact)
 
     def on_stopping(self) -> None:
-        """No new turns from here on; those that run are interrupted, and what they said is stored."""
+        """Interrupt the runs, whose texts are stored, and stop the parts."""
         self.runs.stop_all()
         self.ownership.stop()
         self.parts.stop()
@@ -152,7 +151,7 @@ class Api:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | str | None:
-        """See `svc_proto.api.access`."""
+        """Authorize a request by its origin and access policy; count wrong keys."""
         if not isinstance(access, ApiAccess):
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
@@ -184,27 +183,28 @@ class Api:
         address, engine = request.peer.host, self.engine
         if request.headers.get(b"authorization") is None or not self._mentions.is_due(address, engine.now.mono):
             return
-        if self._replaced and has_bearer(request.headers, self._replaced):  # it will look, or be paired, anew
+        # The previous key is no attack: its client has to read the files, or to pair, again.
+        if self._replaced and has_bearer(request.headers, self._replaced):
             engine.log(Level.INFO, "replaced API key refused", address=address, blocked=blocked)
         else:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """See `svc_proto.api.errors`; a page that may not call learns nothing else (wire api 2.4: an empty body)."""
+        """Build an error response; a web page without permission gets an empty 403 (wire api 2.4)."""
         if not self.cors.allows(head.headers):
             return Response(403)
         if head.method == "HEAD" and refused.status == 404 and refused.code != NO_ROUTE:
-            return Response(200)  # wire api 1: a probe asks for the route, with an id that nothing has
-        return error_response(refused, head.target)  # which may be none that can be read
+            return Response(200)  # wire api 1: a HEAD request probes for the route, with an id that does not exist
+        return error_response(refused, head.target)  # the target may be unreadable
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """What a browser needs to know (wire api 2.4)."""
+        """Return the CORS and security header fields (wire api 2.4)."""
         return self.cors.fields(head.headers, secure=secure)
 
     # --- for routes ---
 
     def run_store_request(self, request: StoreRequest[T]) -> Flow[T]:
-        """Ask the store. Raises `Refused` 503 if it does not answer, or cannot."""
+        """Run a store request. Raises `Refused` 503 if it fails or times out."""
         answer = yield from run_operation(self.engine, Query(self.engine.new_op(), request), within=STORE_TIMEOUT)
         if isinstance(answer, Failure):
             problem = {"problem": answer.kind.value, "why": answer.detail}
@@ -213,7 +213,7 @@ class Api:
         return answer
 
     def settings(self) -> Flow[AgentSettings]:
-        """What the agent is configured to be right now; the agent is told which MCP servers it may use."""
+        """Return the current settings of the agent, and pass changed MCP servers to the agent."""
         settings = yield from self._settings.read(self.config)
         if settings.servers is not self._servers:
             self._servers = settings.servers
@@ -221,9 +221,9 @@ class Api:
         return settings
 
     def reload_key(self) -> Flow[bool]:
-        """Take the key that the files hold now; whether it is another. What the old one has let in ends.
+        """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.
 
-        Raises `Refused` 409 where there is none that can be taken: the old one stays.
+        Raises `Refused` 409 if the files hold no usable key: the old one stays.
         """
         key = yield from read_key(self.engine, self.config)
         if key == self.config.key:
@@ -235,20 +235,20 @@ class Api:
         return True
 
     def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
-        """What a model is given of a session, from its newest `limit` rows; nothing of one that is not there."""
+        """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist."""
         rows = yield from self.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
         return build_history(rows or ())
 
     def check_not_stopping(self) -> None:
-        """Raise `Refused` 503 `gateway_draining` while the server is shutting down: for whatever begins a turn."""
+        """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""
         if self.engine.stopping:
             raise shutting_down()
 
     @property
     def mcp(self) -> McpHttpServer:
-        """What answers at `/mcp`."""
+        """MCP server at `/mcp`, created at the first use."""
         if self._mcp is None:
-            from svc_proto.api.mcp_agent import agent_server  # noqa: PLC0415, RUF100 - few ask for it
+            from svc_proto.api.mcp_agent import agent_server  # noqa: PLC0415, RUF100 - loaded at the first use
 
             self._mcp = agent_server(self)
         return self._mcp
@@ -261,7 +261,7 @@ class Api:
             self._mcp.close_principal_sessions(holder)
 
     def _end_holders(self) -> None:
-        """Cut what a key let in that is good no more. It ended in another core, which cannot say so here: look."""
+        """Revoke credentials whose key is no longer valid. Another core revokes keys without notice, so poll."""
         held = self.engine.revocables
         for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN_KEY_PRINCIPAL]:
             if not self._keys.is_valid(holder, self.engine.now):
@@ -271,9 +271,9 @@ class Api:
 
 
 class ApiRouter(Router):
-    """The route table; what changes something takes bodies up to `BODY_LIMIT`, GET and HEAD take none.
+    """Route table in which changing methods take bodies up to `BODY_LIMIT`, and GET and HEAD none.
 
-    The question that a browser asks before it sends a request is answered the same way for every path.
+    CORS preflight requests have the same answer for every path.
     """
 
     def __init__(self, routes: Iterable[Route], prefix: str = "") -> None:
@@ -281,20 +281,20 @@ class ApiRouter(Router):
         super().__init__(limited, prefix)
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """As `Router.match`; OPTIONS is answered everywhere."""
+        """Match as `Router.match`; OPTIONS matches every path."""
         return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
 
 
 def _ownership(api: Api) -> LocalSessionOwnership:
     if api.config.cluster is None:
         return LocalSessionOwnership(api)
-    from svc_proto.api.cluster.session_ownership import ClusterSessionOwnership  # noqa: PLC0415, RUF100 - who is alone pays nothing
+    from svc_proto.api.cluster.session_ownership import ClusterSessionOwnership  # noqa: PLC0415, RUF100 - not loaded by a single node
 
     return ClusterSessionOwnership(api, api.config.cluster)
 
 
 def _manual() -> ApiDoc:
-    from svc_proto.api.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.api.openapi.operations import API_DOC  # noqa: PLC0415, RUF100 - loaded at the first use
 
     return API_DOC
 

@@ -1,1 +1,1 @@
-"""Small pure values and containers that every other part of the core stands on."""
+"""Small pure values and containers, used by all other parts of the core."""

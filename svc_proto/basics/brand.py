@@ -1,4 +1,4 @@
-"""The product's words on the wire: the neutral set, and the one that clients in use today know.
+"""Branded words on the wire: the neutral set, and the one that existing clients use.
 
 Input accepts both spellings, always; output uses the chosen one (`--brand`, `SVC_BRAND`).
 """
@@ -12,7 +12,7 @@ __all__ = ["BRANDS", "HERMES", "SVC", "Brand"]
 
 @fast_frozen(kw_only=True)
 class Brand:
-    """One spelling of every branded word."""
+    """A spelling of every branded word."""
 
     name: str
     qr_key: str  # version member of the QR payload
@@ -21,7 +21,7 @@ class Brand:
     mesh_role: str  # role of a mesh VPN candidate in a QR
     event_prefix: str  # of branded SSE event names
     header_prefix: str  # of branded HTTP headers
-    reader: str  # the app that takes its QR, in a sentence
+    reader: str  # the app that reads its QR, in a sentence
 
 
 SVC = Brand(

@@ -1,6 +1,6 @@
-"""Pins of certificates: SHA-256 over the leaf's SubjectPublicKeyInfo, trusted on first use (wire core 10.8).
+"""Certificate pins: SHA-256 over the leaf's SubjectPublicKeyInfo, trusted on first use (wire core 10.8).
 
-The few lines of DER here find that one structure (RFC 5280 section 4.1) and judge nothing else.
+The few lines of DER here find that one structure (RFC 5280 section 4.1) and validate nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BEFORE_KEY = 5  # serial number, signature algorithm, issuer, validity, subject
 
 
 def pin_of(certificate: bytes) -> str:
-    """The pin of a DER certificate. Raises ValueError for what is none."""
+    """Return the pin of a DER certificate. Raises ValueError for other bytes."""
     content, _ = _element(certificate, 0, SEQUENCE)
     at, _ = _element(certificate, content, SEQUENCE)  # tbsCertificate
     if certificate[at : at + 1] == bytes([EXPLICIT_0]):  # the version
@@ -31,12 +31,12 @@ def pin_of(certificate: bytes) -> str:
 
 
 def is_pin(value: str) -> bool:
-    """Whether it is written like a pin."""
+    """Report whether a text has the form of a pin."""
     return value.startswith(PREFIX) and len(value) == LENGTH
 
 
 def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:
-    """Where the content of the element at `at` begins, and where the element ends."""
+    """Return the start of the content of the element at `at`, and the end of the element."""
     if at + 2 > len(data) or (tag is not None and data[at] != tag):
         raise ValueError("not a certificate")
     length, content = data[at + 1], at + 2

@@ -1,6 +1,6 @@
-"""The `.env` file of the service home, as shells read its like: lines of `NAME=value`.
+"""`.env` file of the service home, in the form that shells use: lines of `NAME=value`.
 
-It may set every variable of ours but those that say where the home is. What else stands there is somebody else's.
+It may set all of our variables except those that locate the home. Variables of other programs are ignored.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ HOME_VARIABLES = ("SVC_HOME", "HERMES_HOME")
 
 
 def merge_env_file(env: Mapping[str, str], text: str) -> dict[str, str]:
-    """An environment, and behind it what the file sets; a variable that is empty counts as unset."""
+    """Return an environment with the file's settings as defaults; a variable that is empty counts as unset."""
     return {**parse_own_settings(text), **{name: value for name, value in env.items() if value.strip()}}
 
 
 def parse_own_settings(text: str) -> dict[str, str]:
-    """What the lines set of ours."""
+    """Return our variables that the lines set."""
     return {
         name: value
         for name, value in parse_dotenv(text).items()
@@ -29,9 +29,9 @@ def parse_own_settings(text: str) -> dict[str, str]:
 
 
 def parse_dotenv(text: str) -> dict[str, str]:
-    """What the lines set; the last one counts. `export` and a pair of quotes are taken off.
+    """Return the variables that the lines set; the last one counts. `export` and a pair of quotes are removed.
 
-    A line that is no assignment is a comment, and so is one that sets nothing.
+    A line that is no assignment is a comment, and so is one without a value.
     """
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -44,7 +44,7 @@ def parse_dotenv(text: str) -> dict[str, str]:
 
 
 def set_dotenv(text: str, name: str, value: str) -> str:
-    """The text with that value for a name, which needs no quotes: in the lines that set it, else in one more."""
+    """Return the text with a value for a name, which needs no quotes: in the lines that set it, else in one more."""
     lines = text.splitlines()
     found = [place for place, line in enumerate(lines) if _split(line)[:2] == (name, "=")]
     for place in found:

@@ -1,4 +1,4 @@
-"""Spans of time in a few letters."""
+"""Durations in short form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["short_duration"]
 
 
 def short_duration(seconds: float) -> str:
-    """`Ns`, `Nm`, `Nh` or `Nd`, rounded down (wire core 10.7)."""
+    """Return `Ns`, `Nm`, `Nh` or `Nd`, rounded down (wire core 10.7)."""
     whole = max(int(seconds), 0)
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if whole >= size:

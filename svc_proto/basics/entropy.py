@@ -24,24 +24,24 @@ __all__ = [
 ]
 
 Entropy: TypeAlias = Callable[[int], bytes]
-"""Returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
+"""Function that returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
 
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 BATCH_SIZE = 64  # UUIDs
 CODE_LENGTH = 6  # characters, spec "Pairing code"
-_VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))  # what becomes of the seventh byte, RFC 9562 section 4.2
+_VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))  # mapping of the seventh byte, RFC 9562 section 4.2
 _VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))  # and of the ninth, section 4.1
 _PARTS = Struct("8s4s4s4s12s")  # of the digits
 _UNBIASED = 256 - 256 % len(CODE_ALPHABET)  # bytes at or above would favour the first letters
 
 
 def new_uuid(entropy: Entropy) -> str:
-    """A random UUID (RFC 9562 version 4) as text of 36 characters."""
+    """Return a random UUID (RFC 9562 version 4) as text of 36 characters."""
     return next(uuid_stream(entropy, 1))
 
 
 def uuid_stream(entropy: Entropy, at_once: int = BATCH_SIZE) -> Iterator[str]:
-    """The same without end, for what is no secret: entropy is asked once for many."""
+    """Yield random UUIDs without end, for non-secret ids: one entropy call makes many."""
     while True:
         block = bytearray(entropy(16 * at_once))
         block[6::16], block[8::16] = block[6::16].translate(_VERSION), block[8::16].translate(_VARIANT)
@@ -50,7 +50,7 @@ def uuid_stream(entropy: Entropy, at_once: int = BATCH_SIZE) -> Iterator[str]:
 
 
 def new_code(entropy: Entropy) -> str:
-    """A pairing code: six independent uniform picks from `CODE_ALPHABET` (wire core 2.1)."""
+    """Return a pairing code: six independent uniform picks from `CODE_ALPHABET` (wire core 2.1)."""
     picks: list[str] = []
     while len(picks) < CODE_LENGTH:
         picks.extend(CODE_ALPHABET[byte % 36] for byte in entropy(CODE_LENGTH) if byte < _UNBIASED)
@@ -58,22 +58,22 @@ def new_code(entropy: Entropy) -> str:
 
 
 def new_api_key(entropy: Entropy) -> str:
-    """A key of the API: `sk-` and 24 bytes as base64url, 35 characters."""
+    """Return an API key: `sk-` and 24 bytes as base64url, 35 characters."""
     return f"sk-{base64.urlsafe_b64encode(entropy(24)).decode('ascii')}"
 
 
 def new_media_token(entropy: Entropy) -> str:
-    """An opaque handle: 16 bytes as unpadded base64url, 22 characters (wire core 0.1)."""
+    """Return an opaque handle: 16 bytes as unpadded base64url, 22 characters (wire core 0.1)."""
     return base64.urlsafe_b64encode(entropy(16)).rstrip(b"=").decode("ascii")
 
 
 def new_secret(entropy: Entropy) -> str:
-    """What nobody can guess: 32 bytes as unpadded base64url, 43 characters."""
+    """Return a secret: 32 bytes as unpadded base64url, 43 characters."""
     return base64.urlsafe_b64encode(entropy(32)).rstrip(b"=").decode("ascii")
 
 
 def sha256_hex(secret: str) -> str:
-    """The form in which a secret is stored and looked up: lower-case SHA-256 hex of its UTF-8."""
+    """Return the stored form of a secret: lower-case SHA-256 hex of its UTF-8."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

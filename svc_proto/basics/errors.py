@@ -1,11 +1,11 @@
-"""The three blames: ours, theirs, and a service's refusal. Anything else that escapes is a bug.
+"""Exceptions by blame: ours, the peer's, and a service's refusal. Any other exception that escapes is a bug.
 
 Exception
 └── ProtocolError
     ├── LocalProtocolError     we broke a rule of the protocol: a bug on this side
-    └── RemoteProtocolError    the peer did; carries the reply it deserves
+    └── RemoteProtocolError    the peer did; carries the response it deserves
 Refused                        a well-formed request that the service declines, with a status and a code
-ToolError                      what a model reads in place of a result
+ToolError                      text for a model in place of a result
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
 
 class ProtocolError(Exception):
-    """A rule of HTTP, WebSocket, SSE, multipart or of our own envelopes was broken."""
+    """Violation of a rule of HTTP, WebSocket, SSE, multipart or our own envelopes."""
 
 
 class LocalProtocolError(ProtocolError):
-    """This side tried to do what the protocol forbids."""
+    """Attempt of this side at what the protocol forbids."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer sent what the protocol forbids.
+    """Violation of the protocol by the peer.
 
-    `status` is the HTTP status to answer with while an answer is still possible, `close_code` the WebSocket
-    close code (RFC 6455 section 7.4.1) once the connection speaks WebSocket. `code` is the machine word of the
-    refusal; None: that of the status.
+    `status` is the HTTP status of the response while one is still possible. `close_code` is the WebSocket close code
+    (RFC 6455 section 7.4.1) once the connection is a WebSocket. `code` is the error code of the refusal; None: that of
+    the status.
     """
 
     def __init__(self, message: str, *, status: int = 400, close_code: int = 1002, code: str | None = None) -> None:
@@ -42,10 +42,10 @@ class RemoteProtocolError(ProtocolError):
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program
-    """A request that the service declines: `status` for HTTP, `code` a machine word, `message` for people.
+    """A request that the service declines: `status` for HTTP, `code` an error code, `message` for people.
 
     `extra` is merged into the body, `headers` into the head. Never put a secret into any of them. A 401 without headers
-    names its scheme: "Bearer" (RFC 9110 section 15.5.2).
+    gets the scheme "Bearer" (RFC 9110 section 15.5.2).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
 
 class ToolError(Exception):
-    """Failure of a tool call. People see the `message`, one line; the model also reads `advice`, behind it."""
+    """Failure of a tool call. People see the `message`, one line; the model also reads `advice`, after it."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(f"{message}\n{advice}".rstrip())

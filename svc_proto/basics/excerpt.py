@@ -1,4 +1,4 @@
-"""Quoting what a stranger's server said, for people and for logs: one short line without what looks like a key."""
+"""Excerpts of an untrusted server's text, for people and logs: one short line without anything like a key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECRET = re.compile(r"\b(?:(?:sk|pk|key|xai)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,
 
 
 def safe_excerpt(text: str, secret: str = "") -> str:
-    """A server's words in one short line, without `secret` and without what looks like a key."""
+    """Return a server's text as one short line, without `secret` and without anything that looks like a key."""
     if secret:
         text = text.replace(secret, "[redacted]")
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 10 * MAX_QUOTED]).split())

@@ -1,8 +1,8 @@
-"""A bounded map whose entries have a deadline each.
+"""Bounded map whose entries each have a deadline.
 
-Times are plain seconds of whichever clock the owner uses (monotonic for codes and counters, wall for sessions),
-the same one in every call. An entry with the deadline `t` is live before `t` and due at `t`, so that a timer set
-to `next_expiry()` always finds work.
+Times are plain seconds of whichever clock the owner uses (monotonic for codes and counters, wall for sessions), the
+same one in every call. An entry with the deadline `t` is live before `t` and due at `t`, so that a timer set to
+`next_expiry()` always finds work.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ __all__ = ["ExpiringMap"]
 K = TypeVar("K")
 V = TypeVar("V")
 
-_SLACK = 64  # stale heap entries tolerated beside one for each live entry
+_SLACK = 64  # stale heap entries tolerated besides one for each live entry
 
 
 @define
 class _Entry(Generic[V]):
     value: V
     expires_at: float | None
-    filing: int  # which heap entry stands for it
+    filing: int  # number of its valid heap entry
 
 
 class ExpiringMap(Generic[K, V]):
-    """Entries leave by `pop`, by `purge`, or pushed out by a newer one; a look-up changes nothing.
+    """Map whose entries leave by `pop`, by `purge`, or when a newer one displaces them; a lookup changes nothing.
 
     At the cap a `put` of a new key drops the entry that was put longest ago, and returns it.
     """
@@ -46,7 +46,7 @@ class ExpiringMap(Generic[K, V]):
         return key in self._entries
 
     def put(self, key: K, value: V, expires_at: float | None) -> tuple[K, V] | None:
-        """Set an entry, replacing one of the same key; None means never due. Returns the entry dropped, if any."""
+        """Set an entry, replacing one of the same key; None means never due. Returns the dropped entry, if any."""
         replaced = self._entries.pop(key, None)
         dropped: tuple[K, V] | None = None
         if replaced is None and len(self._entries) >= self._cap:
@@ -61,17 +61,17 @@ class ExpiringMap(Generic[K, V]):
         return dropped
 
     def get(self, key: K, now: float) -> V | None:
-        """The value of a live entry."""
+        """Return the value of a live entry."""
         entry = self._entries.get(key)
         return None if entry is None or _is_due(entry, now) else entry.value
 
     def peek(self, key: K) -> V | None:
-        """The value of an entry, live or due."""
+        """Return the value of an entry, live or due."""
         entry = self._entries.get(key)
         return None if entry is None else entry.value
 
     def pop(self, key: K, now: float) -> V | None:
-        """Remove an entry; its value if it was live."""
+        """Remove an entry; return its value if it was live."""
         entry = self._entries.pop(key, None)
         return None if entry is None or _is_due(entry, now) else entry.value
 
@@ -80,15 +80,15 @@ class ExpiringMap(Generic[K, V]):
         self._entries.pop(key, None)
 
     def values(self) -> list[V]:
-        """All values, due ones included, in the order they were put."""
+        """Return all values, due ones included, in the order they were put."""
         return [entry.value for entry in self._entries.values()]
 
     def items(self) -> list[tuple[K, V]]:
-        """All entries, due ones included, in the order they were put."""
+        """Return all entries, due ones included, in the order they were put."""
         return [(key, entry.value) for key, entry in self._entries.items()]
 
     def purge(self, now: float) -> list[tuple[K, V]]:
-        """Remove every due entry; returned in order of deadline, then of `put`."""
+        """Remove every due entry; return them in order of deadline, then of `put`."""
         gone: list[tuple[K, V]] = []
         while (when := self.next_expiry()) is not None and when <= now:
             key = heappop(self._heap)[2]
@@ -96,7 +96,7 @@ class ExpiringMap(Generic[K, V]):
         return gone
 
     def next_expiry(self) -> float | None:
-        """The earliest deadline of all entries."""
+        """Return the earliest deadline of all entries."""
         while self._heap:
             when, filing, key = self._heap[0]
             entry = self._entries.get(key)

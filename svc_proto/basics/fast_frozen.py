@@ -1,10 +1,10 @@
-"""Values: compared and hashed by what they hold, changed by nobody, and cheap to make.
+"""Immutable value classes: compared and hashed by their fields, and cheap to create.
 
-A frozen class of attrs says no to an assignment at run time, and pays for it with each value that is made: two to four
-times what it costs otherwise, and a request takes a dozen of them. Here the no is said before: by mypy, for which this
-is `attrs.frozen`, and in whatever calls `enforce_immutability`, as all tests do.
+A frozen class of attrs refuses assignments at run time, which makes each value two to four times as expensive. A
+request creates a dozen of them. Here mypy refuses assignments, since it sees `attrs.frozen`. So does any program that
+calls `enforce_immutability`, as all tests do.
 
-How they are compared, hashed and shown is written once, for all: attrs would write and compile it for each class, which
+Comparison, hash and repr are written once for all classes: attrs would generate and compile them for each class, which
 takes a twelfth of a server's start.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def fast_frozen(cls: type | None = None, *, kw_only: bool = False) -> Any:
-        """A class decorator, in place of `attrs.frozen`."""
+        """Decorate a class in place of `attrs.frozen`."""
         if cls is None:
             return partial(fast_frozen, kw_only=kw_only)
         made = define(cls, eq=False, repr=False, kw_only=kw_only)
@@ -58,7 +58,7 @@ def _show(self: Any) -> str:
 
 @cache
 def _comparison_getter(cls: Any) -> Callable[[object], object]:
-    """Reads what makes a value the one that it is: all of it, but for fields with `eq=False`."""
+    """Return a getter of all fields but those with `eq=False`."""
     names = [one.name for one in fields(cls) if one.eq]
     return attrgetter(*names) if names else lambda _: ()
 
@@ -68,7 +68,7 @@ _refusing: list[bool] = []
 
 
 def enforce_immutability() -> None:
-    """From now on whoever changes a value gets attrs' `FrozenInstanceError`, and values are as dear as frozen ones."""
+    """Refuse changes from now on with attrs' `FrozenInstanceError`; values then cost as much as frozen ones."""
     if not _refusing:
         _refusing.append(True)
         for cls in _made:

@@ -1,7 +1,7 @@
-"""The names of a package that embedders use, loaded when they are first asked for (PEP 562).
+"""Lazy exports of a package: a public name is loaded at its first use (PEP 562).
 
-`from svc_proto.wire import ServerSentEvent` loads the one module that it is in: h11 and h2 stay where they are. A
-package says its names twice, to type checkers as imports and to Python as a table; `tests/test_public.py` compares.
+`from svc_proto.wire import ServerSentEvent` loads only the one module with that name; h11 and h2 are not loaded. A
+package lists its names twice, for type checkers as imports and for Python as a table; `tests/test_public.py` compares.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["lazy_exports"]
 def lazy_exports(
     package: str, table: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package; `table` has the names by module, with blanks between."""
+    """Return `__all__`, `__getattr__` and `__dir__` of a package; `table` has its names by module, with blanks."""
     homes = {name: module for module, names in table.items() for name in names.split()}
 
     def find(name: str) -> object:

@@ -1,8 +1,8 @@
-"""What a core counts while it works, in plain values, and how they are shown: `MetricFamily` by `MetricFamily`.
+"""Metrics of a core in plain values, exported as `MetricFamily` values.
 
 Counting is part of every request, so it is an index and an addition. A request that is answered within one `handle`
-took no time on the core's clock: nothing but its status is counted, and its place in the histogram follows. Series are
-there only for what the program itself names (a route, a status): no peer makes more of them.
+took no time on the core's clock. Only its status is counted, and its place in the histogram follows from that. Labels
+are names of the program itself (a route, a status), so no peer can create more series.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "gauge",
 ]
 
+# Upper bounds in s; the last is the time limit of bridge commands.
 HISTOGRAM_BOUNDS = (
     0.001,
     0.005,
@@ -39,32 +40,34 @@ HISTOGRAM_BOUNDS = (
     5.0,
     10.0,
     30.0,
-)  # s; the last: bridge time-out
+)
 MAX_STATUS = 600  # of HTTP, all below
-UNMATCHED_LABEL = "other none"  # the label of a request that has no route, whatever it asks for
+UNMATCHED_LABEL = "other none"  # the label of all requests without a route
 
 
 class MetricKind(Enum):
-    """What the numbers of a family are, in the words of OpenMetrics."""
+    """Type of a family, in the words of OpenMetrics."""
 
-    COUNTER = "counter"  # how often, since the start
-    GAUGE = "gauge"  # how much, at the moment
-    HISTOGRAM = "histogram"  # how long, since the start
+    COUNTER = "counter"  # events since the start
+    GAUGE = "gauge"  # value at the moment
+    HISTOGRAM = "histogram"  # durations since the start
 
 
 class HistogramSnapshot(NamedTuple):
-    """A histogram at one moment: for each of `HISTOGRAM_BOUNDS` how many passed none of those before it and not it, and
-    last how many passed all; and their sum in seconds."""
+    """A histogram at one moment: counts by bucket, and their sum in seconds.
+
+    Each count is of values up to that one of `HISTOGRAM_BOUNDS` and above the one before; the last is of those above
+    all.
+    """
 
     counts: tuple[int, ...]
     total: float
 
 
 class MetricFamily(NamedTuple):
-    """All series of one name: for the values of its labels a number, or a `HistogramSnapshot` where it is a
-    histogram."""
+    """All series of one name: label values, with a number or a `HistogramSnapshot` for each."""
 
-    name: str  # as OpenMetrics has it: that of a counter without `_total`
+    name: str  # in OpenMetrics form: that of a counter without `_total`
     kind: MetricKind
     help: str  # for people, one line
     labels: tuple[str, ...]
@@ -72,7 +75,7 @@ class MetricFamily(NamedTuple):
 
 
 class Histogram:
-    """How long something took each time."""
+    """Histogram of durations."""
 
     __slots__ = ("counts", "total")
 
@@ -81,33 +84,33 @@ class Histogram:
         self.total = 0.0  # s
 
     def observe(self, seconds: float) -> None:
-        """It took so long."""
+        """Record a duration."""
         self.counts[bisect_left(HISTOGRAM_BOUNDS, seconds)] += 1
         self.total += seconds
 
     def snapshot(self) -> HistogramSnapshot:
-        """What it holds now."""
+        """Return the current counts."""
         return HistogramSnapshot(tuple(self.counts), self.total)
 
     def family(self, name: str, text: str) -> MetricFamily:
-        """As a family without labels."""
+        """Return a family without labels."""
         return MetricFamily(name, MetricKind.HISTOGRAM, text, (), (((), self.snapshot()),))
 
 
 class EngineMetrics:
-    """What one engine has counted. A request belongs to a label: `GET /health`, or `UNMATCHED_LABEL`."""
+    """Metrics of an engine. A request belongs to a label: `GET /health`, or `UNMATCHED_LABEL`."""
 
     __slots__ = ("answers", "lateness", "store", "store_failures", "waits")
 
     def __init__(self) -> None:
         self.answers: defaultdict[str, list[int]] = defaultdict(lambda: [0] * MAX_STATUS)  # by label and status
-        self.waits: defaultdict[str, Histogram] = defaultdict(Histogram)  # by label: the answers that were not at once
+        self.waits: defaultdict[str, Histogram] = defaultdict(Histogram)  # by label: responses that were not immediate
         self.lateness = Histogram()  # of the loop: from a deadline to the call in which its timer fired
         self.store = Histogram()  # from a request to its answer
         self.store_failures = 0
 
     def metric_families(self) -> list[MetricFamily]:
-        """What there is to show."""
+        """Return all families."""
         labels = {label: tuple(label.split(" ", 1)) for label in self.answers}
         answers = tuple(
             ((*values, str(status)), float(count))
@@ -139,12 +142,12 @@ class EngineMetrics:
 
 
 def counter(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> MetricFamily:
-    """A family that counts: one number, or one for each value of its label."""
+    """Return a counter family: one number, or one for each value of its label."""
     return _family(MetricKind.COUNTER, name, text, values, label)
 
 
 def gauge(name: str, text: str, values: float | Mapping[str, float], label: str = "") -> MetricFamily:
-    """The same for how much there is."""
+    """Return a gauge family: one number, or one for each value of its label."""
     return _family(MetricKind.GAUGE, name, text, values, label)
 
 

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Moment(NamedTuple):
-    """One instant on two clocks, both in seconds.
+    """A point in time on two clocks, both in seconds.
 
-    `mono` never goes back and is what timers and windows use; `wall` is the epoch time that goes on the wire
-    and into stores, and may be stepped by the operator.
+    `mono` never goes back and is used by timers and windows. `wall` is epoch time, goes on the wire and into stores,
+    and may be stepped by the operator.
     """
 
     mono: float
     wall: float
 
     def at(self, mono: float) -> Moment:
-        """The same clocks read at another monotonic instant (used when a timer fires late)."""
+        """Return the moment of both clocks at another monotonic time (used when a timer fires late)."""
         return Moment(mono, self.wall + (mono - self.mono))

@@ -1,4 +1,4 @@
-"""Sound as this project has it: PCM, signed 16-bit little-endian, one channel (wire terminal-voice 0.3)."""
+"""PCM sound in the project's format: signed 16-bit little-endian, one channel (wire terminal-voice 0.3)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["SAMPLE_WIDTH", "Levels", "duration", "levels", "resample", "wav_head
 
 SAMPLE_WIDTH = 2  # bytes
 FULL_SCALE = 32_767
-MAX_LEVELS = 64  # samples that `levels` looks at: it is for a meter, and was half of the work on a piece
+MAX_LEVELS = 64  # samples that `levels` uses: for a meter that is enough, and all took half of the work on a piece
 WAV_HEAD = struct.Struct("<4sI4s4sIHHIIHH4sI")
-MAX_WAV = 0xFFFFFFFF - WAV_HEAD.size + 8  # bytes of sound that its head can tell of
+MAX_WAV = 0xFFFFFFFF - WAV_HEAD.size + 8  # bytes of sound that its head can declare
 _SWAPPED = sys.byteorder == "big"
 
 
 class Levels(NamedTuple):
-    """How loud a piece is, 0 to 1 with four decimals."""
+    """Loudness of a piece, 0 to 1 with four decimals."""
 
     peak: float
     rms: float
 
 
 def levels(pcm: bytes) -> Levels:
-    """The loudest sample and the mean power; silence for nothing at all. Of a long piece only some samples count."""
+    """Return the peak and the mean power; 0 for an empty piece. Of a long piece only some samples count."""
     found = _samples(pcm)
-    samples = found[:: len(found) // MAX_LEVELS + 1].tolist()  # three looks at a list cost less than at an array
+    samples = found[:: len(found) // MAX_LEVELS + 1].tolist()  # three passes over a list cost less than over an array
     if not samples:
         return Levels(0.0, 0.0)
     loudest, quietest = max(samples), min(samples)
@@ -36,12 +36,12 @@ def levels(pcm: bytes) -> Levels:
 
 
 def resample(pcm: bytes, source: int, target: int) -> bytes:
-    """The same sound at another rate (Hz), by the nearest neighbour (wire 6.11)."""
+    """Convert sound to another rate (Hz), by the nearest neighbour (wire 6.11)."""
     if source == target:
         return whole_samples(pcm)
     samples = array("h", whole_samples(pcm))
     common = gcd(source, target)
-    stride, period = source // common, target // common  # which of them are picked comes again after `period` outputs
+    stride, period = source // common, target // common  # the pattern of picked samples repeats after `period` outputs
     picked = array("h", bytes(len(samples) * target // source * SAMPLE_WIDTH))
     for first in range(min(period, len(picked))):
         place, places = first * source // target, len(range(first, len(picked), period))
@@ -50,17 +50,17 @@ def resample(pcm: bytes, source: int, target: int) -> bytes:
 
 
 def whole_samples(pcm: bytes) -> bytes:
-    """Without half a sample at the end."""
+    """Return the sound without half a sample at the end."""
     return pcm[: len(pcm) - len(pcm) % SAMPLE_WIDTH]
 
 
 def duration(size: int, rate: int) -> float:
-    """Seconds that so many bytes last at a rate in Hz."""
+    """Return the seconds that `size` bytes last at a rate in Hz."""
     return size / SAMPLE_WIDTH / rate
 
 
 def wav_head(size: int, rate: int) -> bytes:
-    """The 44 bytes before `size` bytes of sound in a WAV file. It can tell of 4 GiB at most."""
+    """Return the 44 bytes before `size` bytes of sound in a WAV file. It can declare 4 GiB at most."""
     size = min(size, MAX_WAV)
     return WAV_HEAD.pack(
         b"RIFF",

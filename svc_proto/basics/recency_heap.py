@@ -1,4 +1,4 @@
-"""Which of many came last, while they come and go: what each step costs does not grow with how many there are."""
+"""Most-recent lookup over a changing set, at a cost that does not grow with its size."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["RecencyHeap"]
 
 K = TypeVar("K")
 
-_SLACK = 64  # entries of the heap that count no more, beside one for each that does
+_SLACK = 64  # stale heap entries tolerated besides one for each key
 
 
 class RecencyHeap(Generic[K]):
-    """Keys, and when each came. Of two that came at the same time the one that was put last is the later."""
+    """Keys with their times. Of two with the same time the one that was put last counts as later."""
 
     def __init__(self) -> None:
-        self._since: dict[K, tuple[float, int]] = {}  # and which entry of the heap stands for it
+        self._since: dict[K, tuple[float, int]] = {}  # time, and number of the valid heap entry
         self._heap: list[tuple[float, int, K]] = []  # the latest first
         self._puts = 0
 
@@ -24,7 +24,7 @@ class RecencyHeap(Generic[K]):
         return len(self._since)
 
     def put(self, key: K, since: float) -> None:
-        """It came then, whatever was known of it before."""
+        """Set the time of a key."""
         self._puts += 1
         self._since[key] = since, self._puts
         heappush(self._heap, (-since, -self._puts, key))
@@ -33,16 +33,16 @@ class RecencyHeap(Generic[K]):
             heapify(self._heap)
 
     def discard(self, key: K) -> None:
-        """It is gone, if it was there."""
+        """Remove a key, if present."""
         self._since.pop(key, None)
 
     def since(self, key: K) -> float:
-        """When it came; KeyError for one that is not there."""
+        """Return the time of a key. Raises KeyError."""
         return self._since[key][0]
 
     @property
     def last(self) -> K | None:
-        """The latest; None: there is none."""
+        """The latest key; None if there is none."""
         while self._heap:
             since, put, key = self._heap[0]
             if self._since.get(key) == (-since, -put):

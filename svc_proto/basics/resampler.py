@@ -1,7 +1,7 @@
-"""The same sound at another rate, piece by piece: linear interpolation that goes on across pieces.
+"""Sound at another rate, piece by piece: linear interpolation that continues across pieces.
 
-What a provider gives at its own rate becomes the rate that was asked for. Odd bytes at the end of a piece wait for
-the next one, so that a piece always holds whole samples.
+Sound at a provider's own rate is converted to the requested rate. Odd bytes at the end of a piece wait for the next
+one, so that a piece always holds whole samples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SWAPPED = sys.byteorder == "big"
 
 
 class Resampler:
-    """From `source` to `target`, both in Hz. One for each stream of sound."""
+    """Converter from `source` to `target`, both in Hz. Each stream of sound has its own."""
 
     __slots__ = ("_common", "_last", "_odd", "_offset", "_source", "_target")
 
@@ -29,7 +29,7 @@ class Resampler:
         self._offset = 0  # of the next output sample from `_last`, in steps of 1/target of an input sample
 
     def feed(self, pcm: bytes) -> bytes:
-        """What this piece adds."""
+        """Return the output for this piece."""
         if self._odd:
             pcm = self._odd + pcm
         whole = len(pcm) & ~1
@@ -49,9 +49,9 @@ class Resampler:
         return self._between(samples)
 
     def _between(self, samples: array[int]) -> bytes:
-        """Every output sample that lies before the last of these.
+        """Return every output sample before the last of these input samples.
 
-        How two neighbours are mixed comes again after `period` outputs, so that whole slices are mixed alike.
+        The weights of two neighbours repeat after `period` outputs, so that whole slices have the same weights.
         """
         source, target = self._source, self._target
         end = (len(samples) - 1) * target

@@ -1,4 +1,4 @@
-"""Texts of others: what a header field carries as it stands, and what a terminal may be shown."""
+"""Sanitizing of untrusted text, for header fields and terminals."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _UNPRINTABLE = re.compile(
 
 
 def is_printable_ascii(text: str) -> bool:
-    """Whether all of it, if there is anything, is printable ASCII without spaces (VCHAR of RFC 5234)."""
+    """Report whether a text is empty or only printable ASCII without spaces (VCHAR of RFC 5234)."""
     return text.isascii() and text.isprintable() and " " not in text
 
 
 def sanitize_line(text: str, limit: int = MAX_LINE_CHARS) -> str:
-    """A peer's text on one line, without anything that a terminal would obey."""
+    """Return a peer's text on one line, without characters that control a terminal."""
     return _UNPRINTABLE.sub(" ", text).strip()[:limit]
 
 
 def sanitize_text(text: str) -> str:
-    """A peer's text with its lines, without anything else that a terminal would obey, or that cannot be seen."""
+    """Return a peer's text with its lines, without other characters that control a terminal or are invisible."""
     return "\n".join(_UNPRINTABLE.sub(" ", line) for line in text.replace("\t", "    ").splitlines())

@@ -1,14 +1,14 @@
-"""JSON as RFC 8259 has it and no more: what two parsers could read differently is refused.
+"""Strict JSON (RFC 8259): text that two parsers could read differently is refused.
 
 Refused on input
-  bytes that are not UTF-8; lone surrogates, which no UTF-8 can carry
-  NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
-  a name twice in one object
-  nesting deeper than `max_depth`, text longer than `max_bytes`
-  what would take longer than about 50 ms, however short it is: too many values or strings (`JsonTooLarge`)
+- bytes that are not UTF-8; lone surrogates, which UTF-8 cannot encode
+- NaN, Infinity, and numbers that overflow to them; integers of more digits than Python converts (4300)
+- a name twice in one object
+- nesting deeper than `max_depth`, text longer than `max_bytes`
+- text that would take longer than about 50 ms at any length: too many values or strings (`JsonTooLarge`)
 
-Depth and work are judged before parsing, on the text without its strings. Nearly every text needs no such look: one
-of up to `UNCHECKED_SIZE` bytes can hold nothing that takes long, nor one with few brackets anything deep.
+Depth and work are checked before parsing, on the text without its strings. Nearly every text needs no such check: up to
+`UNCHECKED_SIZE` bytes nothing takes long, and with few brackets nothing is deep.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = [
 
 MAX_DEPTH = 64  # levels of objects and arrays
 MAX_NAME_SHOWN = 40  # characters of a name in an error text
-MIN_CHECKED_LENGTH = 1024  # characters of a text from which on a look at the whole of it pays
-UNCHECKED_SIZE = 16 * 1024  # bytes of a text whose work is not judged: the worst takes 10 ms
+MIN_CHECKED_LENGTH = 1024  # characters of a text from which on a pass over the whole of it pays
+UNCHECKED_SIZE = 16 * 1024  # bytes of a text whose work is not checked: the worst takes 10 ms
 MAX_STRINGS = 150_000  # names included
 MAX_ESCAPES = 1_500_000  # more than 8 MiB of \uXXXX hold, a text of letters that phones escape
 MAX_WORK = 40_000_000  # ns that the rest may take, by the table below: 77,000 names or empty objects, 440,000 digits
@@ -51,17 +51,17 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class JsonError(ValueError):
-    """The text is not JSON that we accept. The message says where or what, and quotes no value."""
+    """The text is no acceptable JSON. The message has the position or the reason, and quotes no value."""
 
 
 class JsonTooLarge(JsonError):  # noqa: N818 - it may be JSON
-    """The text may be JSON, but it would hold up everybody else for too long."""
+    """The text may be JSON, but parsing would block all other work for too long."""
 
 
 def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH, ours: bool = False) -> object:
     """Parse one JSON text. `max_bytes` is the limit of its length in UTF-8. Raises `JsonError`.
 
-    A text that is `ours`, from a file or a program of this host, may take as long as it does.
+    With `ours` the text comes from a file or a program of this host, and its work is not limited.
     """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8")
@@ -77,9 +77,9 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
     try:
         try:
             value, end = _scan(text, 0)
-        except StopIteration:  # a blank first, or nothing
+        except StopIteration:  # a blank first, or an empty text
             value, end = None, -1
-        if end != len(text):  # blanks around it, or an error, which `decode` words
+        if end != len(text):  # blanks around it, or an error, for which `decode` has the message
             value = _DECODER.decode(text)
     except JsonError:
         raise
@@ -95,12 +95,15 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
 
 
 def loads_trusted(data: bytes | str) -> Any:
-    """What a text of our own says, which nobody else has had his hands on: it is not looked at, as others are."""
+    """Parse a text that this program wrote itself, without checks."""
     return json.loads(data)
 
 
 def dumps(value: object) -> str:
-    """Compact JSON that can always be encoded. Raises ValueError for NaN and infinities, TypeError for other types."""
+    """Return compact JSON that can always be encoded.
+
+    Raises ValueError for NaN and infinities, TypeError for other types.
+    """
     text = "".join(_encode(value, 0))
     if text.isascii() or _is_encodable(text):
         return text
@@ -108,7 +111,7 @@ def dumps(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as `dumps` writes it."""
+    """Return a text in the form that `dumps` writes."""
     if len(text) < MIN_CHECKED_LENGTH:
         return _quote(text) if text.isascii() else dumps(text)
     try:
@@ -118,10 +121,10 @@ def quoted(text: str) -> str:
 
 
 def escaped(raw: bytes) -> bytes:
-    """What `dumps_bytes` writes between the quotes of a text, which is in UTF-8 already.
+    """Return the bytes that `dumps_bytes` writes between the quotes of a text, from its UTF-8.
 
-    It looks for each mark in all of it: the C library does that faster than anybody looks at each character. Of bytes
-    it takes a third of what it does of text.
+    Each mark is replaced in one pass of the C library, which is faster than a check of each character. Bytes take a
+    third of the time of text.
     """
     for mark, escape in _ESCAPES:
         raw = raw.replace(mark, escape)
@@ -129,19 +132,19 @@ def escaped(raw: bytes) -> bytes:
 
 
 def dumps_bytes(value: object) -> bytes:
-    """Compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
+    """Return compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
     text = "".join(_encode(value, 0))
     return text.encode("ascii") if text.isascii() else dumps(value).encode("utf-8")
 
 
 def encoder(made: json.JSONEncoder) -> Callable[[object], str]:
-    """What `made.encode` does, of values without circles: it makes an encoder in C for each call, this makes one."""
+    """Return a faster `made.encode` for values without cycles: its C encoder is made once, not for each call."""
     write = piecewise_encoder(made)
     return lambda value: "".join(write(value, 0))
 
 
 def piecewise_encoder(made: json.JSONEncoder) -> Callable[[object, int], Iterable[str]]:
-    """The same, with a 0 behind the value, for whoever joins the pieces of the text himself."""
+    """Return an encoder to pieces of text, which the caller joins; the second argument has to be 0."""
     make = vars(json.encoder).get("c_make_encoder")  # not every Python has it
     if make is None:
         return lambda value, level: (made.encode(value),)
@@ -153,16 +156,16 @@ def piecewise_encoder(made: json.JSONEncoder) -> Callable[[object, int], Iterabl
 
 
 def canonical(value: object) -> str:
-    """The one text of a value that signatures are made over: sorted names, no blanks, ASCII (wire core 3.4)."""
+    """Return the canonical text of a value for signatures: sorted names, no blanks, ASCII (wire core 3.4)."""
     return _CANONICAL.encode(value)
 
 
 def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
-    """Look at a text before it is parsed, in a few passes in C. What stands behind an error in it may be misread."""
+    """Check a text before parsing, in a few passes in C. Text after a syntax error may be misread."""
     if b"\\" in raw:
         if raw.count(b"\\") > MAX_ESCAPES and not ours:
             raise JsonTooLarge(f"more than {MAX_ESCAPES} escapes")
-        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")  # what is left of quotes delimits strings
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")  # the remaining quotes delimit strings
     pieces = raw.split(b'"', -1 if ours else 2 * MAX_STRINGS + 1)
     if len(pieces) > 2 * MAX_STRINGS + 1 and not ours:
         raise JsonTooLarge(f"more than {MAX_STRINGS} strings")
@@ -175,7 +178,7 @@ def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
 
 
 def _work(rest: bytes) -> int:
-    """How long it takes to parse what stands between the strings, in ns."""
+    """Return the ns that parsing of the text between the strings takes."""
     work = _BYTE_COST * len(rest)
     if work > MAX_WORK:
         return work

@@ -1,8 +1,8 @@
-"""Every deadline of a core: a heap of timers that a runtime sees as one number.
+"""Timers of a core: a heap of deadlines, of which a runtime sees the first.
 
-A timer that is moved later costs one attribute write: its old heap entry stays and is re-filed when it comes up.
-Connections move their idle timer with every request, so that is the case that must be cheap. Entries of cancelled
-timers are swept out when the heap has doubled since the last sweep, so that it keeps nothing of a dead connection long.
+A timer that is moved later costs one attribute write: its old heap entry stays and is re-filed when it is reached.
+Connections move their idle timer with every request, so that case has to be cheap. Entries of cancelled timers are
+removed when the heap has doubled since the last sweep, so that dead connections are soon freed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SWEEP_FROM = 64  # heap entries below which a sweep would not pay
 
 
 class Timer:
-    """One deadline that can be set, moved and cancelled. Made by `Timers.timer`."""
+    """A deadline that can be set, moved and cancelled. Made by `Timers.timer`."""
 
     __slots__ = ("_bound", "_call", "_filed", "_timers", "when")
 
@@ -27,27 +27,27 @@ class Timer:
         # The two parts of a method take less memory than the method: each connection has several timers.
         self._bound: object = fire.__self__ if isinstance(fire, MethodType) else None
         self._call: Callable[..., None] = fire.__func__ if isinstance(fire, MethodType) else fire
-        self._filed: float | None = None  # the earliest heap entry that stands for this timer
+        self._filed: float | None = None  # the earliest heap entry of this timer
         self.when: float | None = None
 
     def set(self, when: float) -> None:
-        """Be due at `when` (monotonic seconds), instead of whenever it was due before."""
+        """Set the deadline to `when` (monotonic seconds)."""
         self.when = when
         if self._filed is None or when < self._filed:
             self._filed = when
             self._timers.file(when, self)
 
     def cancel(self) -> None:
-        """Not be due at all. Cancelling twice is fine."""
+        """Remove the deadline. Cancelling twice is fine."""
         self.when = None
 
     def retire(self) -> None:
-        """Never do anything again, and let go of the owner: an entry that is left on the heap keeps nothing alive."""
+        """Cancel for good and drop the owner, so that an entry left on the heap keeps no object alive."""
         self.when = self._bound = None
         self._call = _nothing
 
     def unfile(self, filed: float) -> None:
-        """Called when an entry was taken off the heap before its time: file the timer where it belongs now."""
+        """File the timer at its current deadline, after an entry was taken off the heap early."""
         if filed != self._filed:
             return  # an older entry; an earlier one has taken its place
         self._filed = self.when
@@ -55,7 +55,7 @@ class Timer:
             self._timers.file(self.when, self)
 
     def sweep(self, filed: float) -> bool:
-        """Called for an entry anywhere in the heap: whether it still stands for something."""
+        """Report whether an entry anywhere in the heap is still valid; called by `Timers.sweep`."""
         if filed != self._filed:
             return False
         if self.when is None:
@@ -68,7 +68,7 @@ class Timer:
         return getattr(self._call, "__self__", None) if self._bound is None else self._bound
 
     def fire(self) -> None:
-        """Run what the timer is for; it is not due any more then."""
+        """Call the timer's function; the deadline is removed first."""
         self.when = self._filed = None
         if self._bound is None:
             self._call()
@@ -77,20 +77,20 @@ class Timer:
 
 
 class Timers:
-    """The timers of one core. Fires in order of deadline, then of filing, so replays agree."""
+    """The timers of a core. They fire in order of deadline, then of filing, so that replays agree."""
 
     def __init__(self) -> None:
-        self.first = inf  # when to look again: at the next deadline, or before it if a timer was moved or cancelled
+        self.first = inf  # time of the next check: the next deadline, or earlier if a timer was moved or cancelled
         self._heap: list[tuple[float, int, Timer]] = []
         self._filings = 0
         self._sweep_at = SWEEP_FROM
 
     def timer(self, fire: Callable[[], None]) -> Timer:
-        """A new timer, not set."""
+        """Return a new timer without a deadline."""
         return Timer(self, fire)
 
     def file(self, when: float, timer: Timer) -> None:
-        """For `Timer` alone: put an entry on the heap."""
+        """Add an entry to the heap; for `Timer` only."""
         self._filings += 1
         heappush(self._heap, (when, self._filings, timer))
         if when < self.first:
@@ -99,14 +99,14 @@ class Timers:
             self.sweep()
 
     def sweep(self) -> None:
-        """Let go of the entries of timers that are cancelled or filed anew."""
+        """Remove the entries of timers that were cancelled or filed anew."""
         self._heap[:] = [entry for entry in self._heap if entry[2].sweep(entry[0])]
         heapify(self._heap)
         self._sweep_at = max(SWEEP_FROM, 2 * len(self._heap))
         self._drop_stale()
 
     def next(self) -> float | None:
-        """The next deadline (monotonic seconds), or None when no timer is set."""
+        """Return the next deadline (monotonic seconds), or None when no timer is set."""
         heap = self._heap
         while heap:
             when, _, timer = heap[0]
@@ -118,7 +118,7 @@ class Timers:
         return None
 
     def pop_due(self, mono: float) -> Timer | None:
-        """Take the next timer due at or before `mono`; the caller fires it."""
+        """Remove and return the next timer due at or before `mono`; the caller fires it."""
         if self.first > mono or self.next() is None or self.first > mono:  # no timer is due before its entry
             return None
         timer = heappop(self._heap)[2]
@@ -130,4 +130,4 @@ class Timers:
 
 
 def _nothing() -> None:
-    """What a retired timer does."""
+    """Do nothing, for a retired timer."""

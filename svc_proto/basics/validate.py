@@ -1,8 +1,8 @@
-"""The strict readers of JSON values: a typed value, or `Refused(400, "invalid_field")` that names the field.
+"""Strict readers of JSON values: a typed value, or `Refused(400, "invalid_field")` that names the field.
 
-Values come from `strict_json`, so an object has text keys; nothing else is taken for granted. Booleans are never
-numbers here, and no number is NaN or infinite (wire core 0.4). What may be missing is read by `optional`; where nothing
-is refused, by `svc_proto.schema.json_object`.
+Values come from `strict_json`, so an object has text keys; all else is checked. Booleans are never numbers here, and no
+number is NaN or infinite (wire core 0.4). `optional` reads what may be missing; `svc_proto.schema.json_object` reads
+without refusals.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def _of_type(kind: type, words: str) -> Callable[[object, str], Any]:
 
 
 text: Callable[[object, str], str] = _of_type(str, "a string")
-boolean: Callable[[object, str], bool] = _of_type(bool, "true or false")  # nothing else is truthy
-object_: Callable[[object, str], dict[str, object]] = _of_type(dict, "an object")  # the same, not a copy
+boolean: Callable[[object, str], bool] = _of_type(bool, "true or false")  # no other type counts as true
+object_: Callable[[object, str], dict[str, object]] = _of_type(dict, "an object")  # the same object, not a copy
 array: Callable[[object, str], list[object]] = _of_type(list, "an array")  # the same
 
 
 def optional(members: Mapping[str, object], field: str, read: Callable[[object, str], T]) -> T | None:
-    """A member that may be missing; null counts as missing."""
+    """Read a member that may be missing; null counts as missing."""
     value = members.get(field)
     return None if value is None else read(value, field)
 
 
 def number(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite JSON number in these bounds, both included."""
+    """Read a finite JSON number in these bounds, both included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid(field, "a number")
     try:
@@ -76,7 +76,7 @@ def number(value: object, field: str, low: float = -math.inf, high: float = math
 
 
 def integer(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> int:
-    """A whole number in these bounds, both included; `3.0` counts as 3."""
+    """Read a whole number in these bounds, both included; `3.0` counts as 3."""
     if isinstance(value, float) and value.is_integer():  # NaN and infinities are not
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -87,7 +87,7 @@ def integer(value: object, field: str, low: float = -math.inf, high: float = mat
 
 
 def integer_text(value: object) -> object:
-    """The whole number that a text holds; any other value as it is."""
+    """Return the whole number that a text holds; any other value unchanged."""
     if isinstance(value, str):
         word = value.strip()
         digits = word.removeprefix("-")
@@ -97,7 +97,7 @@ def integer_text(value: object) -> object:
 
 
 def seconds(value: object, field: str) -> float:
-    """A span of time from 0 to ten years."""
+    """Read a duration from 0 to ten years."""
     result = number(value, field)
     if result < 0:
         raise invalid(field, "at least 0 seconds")
@@ -107,7 +107,7 @@ def seconds(value: object, field: str) -> float:
 
 
 def single_line(value: object, field: str, most: int, least: int = 0) -> str:
-    """Printable text of one line, without the blanks around it: so many characters at most, and at least."""
+    """Read printable text of one line, trimmed, of `least` to `most` characters."""
     if not isinstance(value, str) or not value.isprintable() or not least <= len(value.strip()) <= most:
         size = f"{least} to {most}" if least else f"at most {most}"
         raise invalid(field, f"text of {size} characters, all printable")
@@ -115,7 +115,7 @@ def single_line(value: object, field: str, most: int, least: int = 0) -> str:
 
 
 def boolean_word(value: object, field: str) -> bool:
-    """True or false: as a boolean, as 1 or 0, or as a word."""
+    """Read true or false: as a boolean, as 1 or 0, or as a word."""
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
     if word not in (*TRUE_WORDS, *FALSE_WORDS):
         raise invalid(field, "true or false")
@@ -123,7 +123,7 @@ def boolean_word(value: object, field: str) -> bool:
 
 
 def choice(value: object, field: str, allowed: Sequence[str]) -> str:
-    """A string out of a short list."""
+    """Read a string out of a short list."""
     result = text(value, field)
     if result not in allowed:
         raise invalid(field, "one of " + ", ".join(allowed))
@@ -131,5 +131,5 @@ def choice(value: object, field: str, allowed: Sequence[str]) -> str:
 
 
 def invalid(field: str, expected: str) -> Refused:
-    """The refusal to raise for a bad field; names the field and what it must be, never the value."""
+    """Return the refusal of a bad field; names the field and its required form, never the value."""
     return Refused(400, "invalid_field", f"{field} must be {expected}", extra={"field": field})

@@ -1,1 +1,1 @@
-"""What the command-line clients decide: input, stored sessions, pins, and what they ask of relays; no IO."""
+"""Logic of the command-line clients, without IO: input, stored sessions, pins, and requests to relays."""

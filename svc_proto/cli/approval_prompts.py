@@ -1,7 +1,7 @@
-"""The questions of a turn at a terminal: shown one at a time, answered by a line (wire api 6.3, 6.5).
+"""Approval prompts of a turn at a terminal: shown one at a time, answered by a line (wire api 6.3, 6.5).
 
-A line is for the question that is shown. One that comes right after it, when another was shown before, may have been
-meant for that: the question is shown again. Whatever is not clearly a yes is a no; so is the end of the input.
+A line answers the prompt that is shown. If it comes right after a second prompt was shown, it may have been meant for
+the one before, so the prompt is shown again. Any answer that is not clearly a yes is a no; so is the end of the input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svc_proto.schema.chat_events import ApprovalRequest
 
 __all__ = ["ApprovalPrompts"]
 
-MAX_TEXT = 20_000  # characters of a question: more than an API server of ours asks with
+MAX_TEXT = 20_000  # characters of a question: more than our API server sends
 
 
 @frozen
@@ -31,7 +31,7 @@ class _Prompt:
 
 
 class ApprovalPrompts:
-    """The open ones, oldest first. `tell` shows one, `answer(call_id, choice)` passes an answer on."""
+    """Open prompts, oldest first. `tell` shows one, `answer(call_id, choice)` sends an answer."""
 
     def __init__(
         self, clock: Callable[[], float], tell: Callable[[Notify], None], answer: Callable[[str, str], None]
@@ -40,12 +40,12 @@ class ApprovalPrompts:
         self._tell = tell
         self._answer = answer
         self._open: list[_Prompt] = []
-        self._shown = 0  # how many have been
-        self._since = 0.0  # when the last of them was
-        self._ended = False  # nobody types any more
+        self._shown = 0  # number of prompts shown so far
+        self._since = 0.0  # when the last of them was shown
+        self._ended = False  # no more input can come
 
     def show(self, asked: ApprovalRequest) -> None:
-        """There is a question."""
+        """Add a prompt, and show it if it is the only one."""
         if not asked.call_id:
             return  # it could not be answered
         words = (sanitize_line(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
@@ -57,14 +57,14 @@ class ApprovalPrompts:
             self._show()
 
     def resolve(self, call_id: object) -> None:
-        """It needs no answer any more."""
+        """Remove a prompt that needs no answer any more."""
         head = self._open[:1]
         self._open = [each for each in self._open if each.call_id != call_id]
         if self._open and self._open[:1] != head:
             self._show()
 
     def answer_line(self, news: VoiceChatEvent) -> None:
-        """What somebody has typed; without a question it is nothing."""
+        """Handle the user's input; without a prompt it is ignored."""
         if isinstance(news, InputEnded):
             self._ended = True
             for question in list(self._open):

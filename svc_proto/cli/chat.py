@@ -1,10 +1,10 @@
-"""One turn of a chat with the agent over the API server, as a command shows it (wire api 3, 4).
+"""A turn of a chat with the agent over the API server, for a command (wire api 3, 4).
 
-Ctrl-C stops the run on the server, too: it would go on without a reader (wire api 4.5).
+Ctrl-C stops the run on the server, too, since it would continue without a reader (wire api 4.5).
 
-News for the program, as `Notify`: `text` (`text`: a piece of the answer), `tool` (`line`: what a tool does), and with
-`raw` instead of both `event` (`event`, `data`: as the server sent them). With `asks` somebody is at the keyboard:
-`question` (`text`, `choices`) is what they have to allow, and a line that they type is the answer.
+Events for the program, as `Notify`: `text` (`text`: a piece of the answer) and `tool` (`line`: the action of a tool).
+With `raw` instead of both: `event` (`event`, `data`: as the server sent them). With `asks` a user is at the keyboard:
+`question` (`text`, `choices`) requests an approval, and a typed line is the answer.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from svc_proto.wire.sse import ServerSentEvent
 
 __all__ = ["ChatService", "ChatResult", "ChatRequest", "find_api_client"]
 
-STOP_TIMEOUT = 1.5  # s after Ctrl-C for finding out which run it is, and for stopping it
-PREVIEW = 120  # characters of what a tool got or gave that are shown
+STOP_TIMEOUT = 1.5  # s after Ctrl-C for identifying the run and stopping it
+PREVIEW = 120  # characters of a tool's input or output that are shown
 REMEDY = "start it, or name it with --api-url"
 
 
 @frozen(kw_only=True)
 class ChatRequest:
-    """What to say, and in which session; None: a new one. `raw`: pass every event on as it comes."""
+    """A message and its session; None: a new one. `raw`: pass every event on as received."""
 
     message: str
     session: str | None = None
@@ -53,7 +53,7 @@ class ChatRequest:
 
 @frozen
 class ChatResult:
-    """The session that it was in, and whether the agent finished."""
+    """Session of the turn, and whether the agent finished."""
 
     session: str
     completed: bool
@@ -61,7 +61,7 @@ class ChatResult:
 
 
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
-    """The API server: as named, else as this host's configuration has it (wire core 2.7)."""
+    """Return the API server: as named, else by this host's configuration (wire core 2.7)."""
     found = yield from find_local_api(engine, config)
     host = bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))
     here = f"{'https' if found.tls else 'http'}://{host}:{found.port}"
@@ -70,9 +70,9 @@ def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: s
 
 
 class ChatService(OneShotService[ChatResult]):
-    """Says it, and tells what comes. Ends with a `CliError` also for an `error` event.
+    """Service that sends the message and reports the events. An `error` event also ends it with a `CliError`.
 
-    After Ctrl-C `stopped` says whether the run was stopped; None when there was none.
+    After Ctrl-C `stopped` is whether the run was stopped; None when there was none.
     """
 
     def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatRequest, *, watched: bool = False) -> None:
@@ -85,11 +85,11 @@ class ChatService(OneShotService[ChatResult]):
         self._questions: ApprovalPrompts | None = None
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The keyboard."""
+        """Return the channel of the keyboard."""
         return KeyboardChannel(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:
-        """Ctrl-C: have the server stop, too."""
+        """Handle Ctrl-C: stop the run on the server, too."""
         if self._turn is None or self._api is None:
             super().on_stopping()
             return
@@ -117,7 +117,7 @@ class ChatService(OneShotService[ChatResult]):
 
     def _pass_on(self, answer: Mapping[str, object]) -> Flow[None]:
         assert self._api is not None
-        assert self._turn is not None  # which has asked
+        assert self._turn is not None  # the turn that sent the request
         yield from self._api.success(self._api.post_run(self._engine, self._turn.run, "approval", answer))
 
     def _unheard(self, error: Exception) -> None:
@@ -144,7 +144,7 @@ class ChatService(OneShotService[ChatResult]):
         if self.stopped is None:
             super()._done(result)
         else:
-            self.stopped = True  # it has ended by itself, or by our word
+            self.stopped = True  # it has ended by itself, or because we stopped it
 
     def _failed(self, error: Exception) -> None:
         if self.stopped is None:
@@ -167,7 +167,7 @@ def _perform(engine: Engine, api: ApiClient, session: str, order: ChatRequest, t
 
 
 class _TurnPrinter:
-    """Takes the events of one turn."""
+    """Reader of the events of one turn."""
 
     def __init__(self, engine: Engine, raw: bool, questions: ApprovalPrompts) -> None:
         self._engine = engine
@@ -208,7 +208,7 @@ class _TurnPrinter:
                 self._count(usage)
             case chat_events.Error(message=message):
                 self.problem = sanitize_line(message) or "no reason given"
-            # What only servers of ours tell.
+            # Events of our own servers only.
             case chat_events.ApprovalRequest() as asked:
                 self._questions.show(asked)
             case chat_events.ApprovalResponded(call_id=call_id):
@@ -224,7 +224,7 @@ class _TurnPrinter:
             self._engine.resume(self.started, None)
 
     def _text(self, text: str) -> None:
-        self._told += text[:1]  # whether there was any is all that matters
+        self._told += text[:1]  # only whether there was any text matters
         if text and not self._raw:
             self._engine.emit(Notify("text", {"text": text}))
 

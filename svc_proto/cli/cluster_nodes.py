@@ -1,4 +1,4 @@
-"""The nodes of a service, as `svc status` and `svc top` show them: read from what one of its servers counts."""
+"""Nodes of a service for `svc status` and `svc top`, read from the metrics of one of its servers."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from svc_proto.schema.openmetrics import MetricSamples
 
 __all__ = ["ServiceNode", "ServiceNodes", "parse_nodes"]
 
-LOADS = ("phones", "runs")  # what nodes of a relay have, and those of an API server
+LOADS = ("phones", "runs")  # of the nodes of a relay, and of an API server
 WORDS = {"phones": ("phone", "phones"), "runs": ("turn", "turns")}
 
 
 @frozen(kw_only=True)
 class ServiceNode:
-    """One of them."""
+    """A node."""
 
-    url: str  # or its id, if it has told no address
+    url: str  # or its id, if it has reported no address
     since: float  # epoch s
     load: int  # phones, or turns
 
 
 @frozen(kw_only=True)
 class ServiceNodes:
-    """All that a server of a role reaches, and itself; `load` is what they are counted by."""
+    """All nodes that a server of a role reaches, and itself; `load` is the unit that they are counted by."""
 
-    redis: bool  # it is reached
+    redis: bool  # Redis is reached
     load: str
     nodes: Sequence[ServiceNode]
 
     def lines(self, role: str, now: float) -> list[str]:
-        """For people; `role` is that of the server that was asked."""
+        """Return lines for a person; `role` is that of the queried server."""
         redis = "Redis answers" if self.redis else "REDIS IS NOT REACHED"
         told = [f"{'API nodes' if role == 'api' else 'Nodes':<11}{len(self.nodes)}, {redis}"]
         one, many = WORDS[self.load]
@@ -50,7 +50,7 @@ class ServiceNodes:
 
 
 def parse_nodes(numbers: MetricSamples) -> ServiceNodes | None:
-    """What a server shows of its service; None for one that is alone."""
+    """Return the nodes in a server's metrics; None for a server without a cluster."""
     redis = numbers.total("svc_cluster_up")
     if redis is None:
         return None

@@ -1,4 +1,4 @@
-"""A desktop's link to a relay: who it says it is, and what people are told of one that does not come about."""
+"""Connection of a desktop to a relay: its identity, and the error texts when it fails."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ NEW_CODE = "make a new code with svc pair on its host"
 
 
 class CredentialRefusedError(CliError):
-    """The relay does not take the credential: asking again with it is of no use."""
+    """The relay rejects the credential: a retry with it is useless."""
 
 
 class RelayUnreachableError(CliError):
-    """There is no relay on this route now: it may come back."""
+    """No relay answers on this route now: a retry may succeed."""
 
 
 @frozen(kw_only=True)
 class DesktopIdentity:
-    """Who a desktop says it is."""
+    """Identity of a desktop."""
 
     name: str
     hostname: str
@@ -44,8 +44,10 @@ class DesktopIdentity:
 def connect_desktop(
     engine: Engine, remote: str, credentials: Mapping[str, object], identity: DesktopIdentity
 ) -> Flow[tuple[relay_connection.RelayConnection, relay_connection.AuthOk]]:
-    """Connect and sign in. Raises `CredentialRefusedError`, `RelayUnreachableError` or another `CliError`, with a line
-    for people."""
+    """Connect and sign in.
+
+    Raises `CredentialRefusedError`, `RelayUnreachableError` or another `CliError`, with a line for a person.
+    """
     payload = {
         **credentials,
         "device_name": identity.name,

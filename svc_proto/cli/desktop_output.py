@@ -1,4 +1,4 @@
-"""What the desktop's commands print of sessions and devices (wire core 10.6, 10.7), as lines and rows."""
+"""Output of the desktop's commands about sessions and devices (wire core 10.6, 10.7), as lines and rows."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 
 def paired_lines(paired: PairingResult, file: str) -> list[str]:
-    """After a pairing."""
+    """Return the lines after a pairing."""
     session = paired.session
-    now = float(session.paired_at)  # so that 30 days are 30 days, and not a moment less
+    now = float(session.paired_at)  # so that 30 days are shown as 30 days, and not a moment less
     lines = [f"Paired with {session.url}", f"  Session   {session.token[:8]}…, expires {_expiry(session, now)}"]
     if session.role is not None:
         lines.append(f"  Route     {sanitize_line(session.role)}")
@@ -48,7 +48,7 @@ def paired_lines(paired: PairingResult, file: str) -> list[str]:
 
 
 def paired_json(paired: PairingResult) -> dict[str, object]:
-    """The same for programs, without the token."""
+    """Return the result of a pairing for programs, without the token."""
     session = paired.session
     return {
         "ok": True,
@@ -64,7 +64,7 @@ def paired_json(paired: PairingResult) -> dict[str, object]:
 
 
 def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: bool) -> list[str]:
-    """What is stored, one block for each relay."""
+    """Return the stored sessions, one block for each relay."""
     if not sessions:
         return [f"Sessions: {NOTHING}"]
     lines: list[str] = []
@@ -87,12 +87,12 @@ def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: b
 
 
 def device_rows(devices: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
-    """A row for each device, in the order of `DEVICE_COLUMNS`."""
+    """Return a row for each device, in the order of `DEVICE_COLUMNS`."""
     return [_device(device, now) for device in devices]
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Rows under their heads. On a terminal of fewer columns (`width`) a row is a block, one cell on a line."""
+    """Return rows under their heads. On a terminal of fewer columns (`width`) a row is a block, one cell on a line."""
     lines = _side_by_side(columns, rows)
     if width is None or max(map(len, lines)) <= width:
         return lines
@@ -115,7 +115,7 @@ def _side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
-    """`name=when`, sorted."""
+    """Return the grants as `name=when`, sorted."""
     if not grants:
         return "unknown" if grants is None else "none"
     return " ".join(

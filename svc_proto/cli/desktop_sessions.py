@@ -1,8 +1,8 @@
-"""A desktop's sessions: pair, find the one for a relay, list and change devices (wire core 10.3, 10.5, 10.7).
+"""Sessions of a desktop: pair, find the one for a relay, list and change devices (wire core 10.3, 10.5, 10.7).
 
-Host work by name, which the program that runs this provides:
-`sessions.read` () -> text; `sessions.change` (Change) -> None; `host.identity` () -> (hostname, platform);
-`contexts.expect` (host, port, pin or None) -> None; `contexts.seen` (host, port) -> pin or None.
+Host functions by name, which the program that runs this provides: `sessions.read` () -> text; `sessions.change`
+(Change) -> None; `host.identity` () -> (hostname, platform); `contexts.expect` (host, port, pin or None) -> None;
+`contexts.seen` (host, port) -> pin or None.
 """
 
 from __future__ import annotations
@@ -69,19 +69,19 @@ STORE_TIMEOUT = 10.0  # s for the lock of the session file, and for writing it
 
 @frozen(kw_only=True)
 class PairRequest:
-    """A desktop that wants to pair. `invitation` holds one candidate when the address was typed."""
+    """Pairing of a desktop. `invitation` holds one candidate when the address was typed."""
 
     invitation: DesktopInvite
     name: str | None = None
     ttl_seconds: int | None = None  # None: the default of the route
-    grants: Mapping[str, float | None] | None = None  # spans in s; None: withheld
-    by_qr: bool = False  # which clears what was pinned (spec)
+    grants: Mapping[str, float | None] | None = None  # durations in s; None: withheld
+    by_qr: bool = False  # which clears the stored pins (spec)
     new_certificate: bool = False
 
 
 @frozen(kw_only=True)
 class RelaySelection:
-    """Which relay a command is for, and with which token: what was said, or what is stored."""
+    """Relay and token for a command: as named, or as stored."""
 
     remote: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -89,7 +89,7 @@ class RelaySelection:
 
 @frozen(kw_only=True)
 class PairingResult:
-    """What came of a pairing."""
+    """Result of a pairing."""
 
     session: StoredSession
     transport_hint: str
@@ -99,13 +99,13 @@ class PairingResult:
 
 
 def load_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
-    """What is stored; nothing if it cannot be read (wire core 10.5)."""
+    """Return the stored sessions; none if the file cannot be read (wire core 10.5)."""
     text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     return parse_sessions(text) if isinstance(text, str) else {}
 
 
 def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure | None]:
-    """Change the file, whoever else does so at the same time."""
+    """Change the session file under its lock."""
     done = yield from run_operation(
         engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_TIMEOUT
     )
@@ -113,7 +113,7 @@ def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure 
 
 
 def find_stored_session(engine: Engine, who: RelaySelection) -> Flow[StoredSession]:
-    """The session for a command. Raises `CliError`: 2 when there are several and none was named."""
+    """Return the session for a command. Raises `CliError`: code 2 when there are several and none was named."""
     stored = yield from load_sessions(engine)
     if who.remote is not None:
         found = stored.get(who.remote)
@@ -177,7 +177,7 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[PairingResult]:
 
 
 def desktop_identity(engine: Engine, name: str | None = None) -> Flow[DesktopIdentity]:
-    """Who this desktop is; its id is made once and kept beside the sessions."""
+    """Return the identity of this desktop; its id is made once and stored beside the sessions."""
     described = yield from run_operation(engine, Compute(engine.new_op(), "host.identity"))
     hostname, platform = cast("tuple[str, str]", described) if isinstance(described, tuple) else ("desktop", "unknown")
     secret = yield from ensure_secret(engine, IDENTITY_FILE, 16)
@@ -201,7 +201,7 @@ def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate
 
 
 def select_url(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
-    """The address to use now: the stored one, or of several candidates the best that answers."""
+    """Return the address to use now: the stored one, or the best of several candidates that answers."""
     yield from apply_pins(engine, session)
     candidates = candidates_of(session)
     if len(candidates) < 2:
@@ -210,19 +210,19 @@ def select_url(engine: Engine, session: StoredSession, routes: CandidateProber |
 
 
 def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
-    """The routes that were stored at pairing."""
+    """Return the routes that were stored at pairing."""
     return tuple(candidate for candidate, _ in parse_candidates(session.candidates, "transportHint"))
 
 
 def apply_pins(engine: Engine, session: StoredSession) -> Flow[None]:
-    """Have the connections checked against what was pinned."""
+    """Require the stored pins of all further connections."""
     yield from _expect(engine, session.url, session.cert_pin)
     for url, pin in session.route_pins.items():
         yield from _expect(engine, url, pin)
 
 
 def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
-    """Pin what was seen on a route for the first time."""
+    """Store the pin of a route at its first connection."""
     known = session.cert_pin if url == session.url else session.route_pins.get(url)
     seen = yield from _seen(engine, url)
     if known is not None or seen is None:
@@ -234,7 +234,7 @@ def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[No
 
 
 def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
-    """A link with the stored token."""
+    """Return a connection that is signed in with the stored token."""
     who = yield from desktop_identity(engine)
     link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, who)
     yield from store_first_pin(engine, session, url)
@@ -242,7 +242,7 @@ def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Rela
 
 
 def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
-    """The relay's HTTP side, reached on the best route."""
+    """Return the relay's HTTP client, on the best route."""
     url = yield from select_url(engine, session)
     return RelayClient(
         "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
@@ -250,7 +250,7 @@ def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient
 
 
 def find_relay(engine: Engine, who: RelaySelection) -> Flow[RelayClient]:
-    """The same, with the session that is stored or named."""
+    """Return the relay's HTTP client, with the session that is stored or named."""
     return (yield from relay_client_for(engine, (yield from find_stored_session(engine, who))))
 
 
@@ -258,7 +258,7 @@ def find_relay(engine: Engine, who: RelaySelection) -> Flow[RelayClient]:
 
 
 def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
-    """The paired devices, as the relay lists them."""
+    """Return the paired devices, as the relay lists them."""
     relay = yield from relay_client_for(engine, session)
     found = yield from with_explanation(relay.sessions(engine), PAIRED)
     yield from store_first_pin(engine, session, session.url)
@@ -281,7 +281,7 @@ def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int
 
 
 def forget_session(engine: Engine, session: StoredSession) -> Flow[None]:
-    """Our own session is over: drop it."""
+    """Remove the session of this desktop, which has ended."""
     yield from change_sessions(engine, RemoveSession(session.url, session.token))
 
 

@@ -1,4 +1,4 @@
-"""What is right and what is wrong between this desktop and its relays, and what to do about it."""
+"""Checks between this desktop and its relays, with a remedy for each finding."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["PROBE_TIMEOUT", "Finding", "run_checks", "finding_lines", "findings_json", "check_reachable"]
 
-SOON = 3 * 86_400.0  # s before its end at which a session is worth a word
+SOON = 3 * 86_400.0  # s before a session's end from which on it is reported
 PROBE_TIMEOUT = 4.0  # s, spec "Limits"
 SIGNS = {"ok": "✓", "warning": "!", "failure": "✗"}
 
 
 @frozen
 class Finding:
-    """One thing that was looked at: `ok`, `warning` or `failure`; `remedy` says what to do."""
+    """Result of a check: `ok`, `warning` or `failure`; `remedy` is the action to take."""
 
     subject: str
     verdict: str
@@ -37,7 +37,7 @@ class Finding:
 
 
 def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
-    """Look at the session file, and at each relay in it, or only at one."""
+    """Check the session file, and each relay in it, or only one."""
     findings: list[Finding] = []
     text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     if isinstance(text, Failure):
@@ -71,7 +71,7 @@ def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
 
 
 def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
-    """Whether a relay answers at an address; that it does not is a failure if there is no other."""
+    """Check whether a relay answers at an address; if not, that is a failure unless there are other addresses."""
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"
@@ -87,7 +87,7 @@ def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Findin
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """One line each, and what to do below."""
+    """Return a line for each finding, with the remedy below."""
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{SIGNS[finding.verdict]} {finding.subject}: {finding.text}")
@@ -97,7 +97,7 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def findings_json(findings: Sequence[Finding]) -> dict[str, object]:
-    """The same for programs."""
+    """Return the findings for programs."""
     rows = [{"subject": f.subject, "verdict": f.verdict, "text": f.text, "remedy": f.remedy or None} for f in findings]
     return {"ok": all(finding.verdict != "failure" for finding in findings), "findings": rows}
 

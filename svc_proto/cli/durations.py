@@ -1,4 +1,4 @@
-"""Spans of time as people write and read them: `7d`, `never`, `3h`, `in 2d` (wire core 10.1, 10.7)."""
+"""Durations as people write and read them: `7d`, `never`, `3h`, `in 2d` (wire core 10.1, 10.7)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from svc_proto.machines.grants import CHANNELS
 
 __all__ = ["NEVER", "parse_preset", "parse_duration", "short_expiry", "duration_label"]
 
-NEVER = 0  # s: on the wire a span of no time means that it never ends (wire core 0.1)
-MINUTE = 60.0  # s in which a span of hours or days has only just begun
+NEVER = 0  # s: on the wire, a duration of 0 never ends (wire core 0.1)
+MINUTE = 60.0  # s added to a remaining time, so that a new 24 h are shown as 1d, not 23h
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}  # s, wire core 10.1
 _SPAN = re.compile(r"([0-9]{1,12})([smhdwy]?)", re.ASCII | re.IGNORECASE)
 _NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def parse_duration(text: str, field: str) -> int:
-    """Seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `CliError`, code 2."""
+    """Return seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `CliError`, code 2."""
     word = text.strip()
     if word.lower() == "never":
         return NEVER
@@ -36,7 +36,7 @@ def parse_duration(text: str, field: str) -> int:
 
 
 def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None] | None:
-    """`--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
+    """Parse `--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
 
     None where nothing is preset. Raises `CliError`, code 2.
     """
@@ -61,7 +61,7 @@ def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None
 
 
 def duration_label(seconds: float) -> str:
-    """In words: the largest unit that divides it evenly."""
+    """Return a duration in words: the largest unit that divides it evenly."""
     if seconds == NEVER:
         return "never expires"
     whole = int(seconds)
@@ -71,9 +71,9 @@ def duration_label(seconds: float) -> str:
 
 
 def short_expiry(expires_at: float | None, now: float) -> str:
-    """`never`, `expired` or `in …`; times in epoch seconds (wire core 10.7).
+    """Return `never`, `expired` or `in …`; times in epoch seconds (wire core 10.7).
 
-    What was given for a day a moment ago is a day, not 23 hours.
+    A duration of one day that was set a moment ago is a day, not 23 hours.
     """
     if expires_at is None:
         return "never"
@@ -90,7 +90,7 @@ def _channel(word: str, field: str) -> str:
 
 
 def _channels(text: str, field: str) -> list[str]:
-    """`channel,…`, at least one. Raises `CliError`, code 2."""
+    """Parse `channel,…`, at least one. Raises `CliError`, code 2."""
     channels = [_channel(word.strip(), field) for word in text.split(",") if word.strip()]
     if not channels:
         raise CliError(f"{field} must name a channel: {', '.join(CHANNELS)}", code=USAGE_ERROR)

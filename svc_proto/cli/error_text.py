@@ -1,4 +1,4 @@
-"""What the commands say of a server: a `ServiceCallError` as a `CliError`, and a peer's words fit for a terminal."""
+"""Error texts of the commands: a `ServiceCallError` as a `CliError`, and a peer's text made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from svc_proto.service_clients.service_client import ServiceCallError, ServiceFa
 __all__ = ["PAIRED", "tls_hint", "error_text", "with_explanation", "sanitize_line", "cli_error_of"]
 
 PAIRED = {ServiceFault.UNAUTHORIZED: "the relay does not know this session any more: pair again with svc-relay pair"}
-NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # what OpenSSL calls an answer in plain text
+NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # OpenSSL's error names for an answer in plain text
 T = TypeVar("T")
 
 
 def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
-    """What a call returns; a failure is a `CliError`, by these sentences (`{said}` is the server's) or the usual."""
+    """Return the result of a call; a failure becomes a `CliError`.
+
+    Its text comes from `sentences` (`{said}` is the server's message), or is the usual one.
+    """
     try:
         return (yield from call)
     except ServiceCallError as error:
@@ -32,7 +35,7 @@ def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Fl
 
 
 def cli_error_of(error: ServiceCallError) -> CliError:
-    """The line for it, where whoever asked knows none that is better."""
+    """Return the usual error text of a failed call."""
     peer, failure, answer = error.peer, error.failure, error.answer
     where = f"{peer.name} at {peer.url}"
     if error.fault is ServiceFault.CONNECTION_LOST:
@@ -55,7 +58,7 @@ def cli_error_of(error: ServiceCallError) -> CliError:
 
 
 def error_text(answer: HttpResult) -> str:
-    """What a server says is wrong, JSON or not, fit for a terminal; of a page for browsers its status alone."""
+    """Return a server's error message, JSON or not, safe for a terminal; of a page for browsers only the status."""
     where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
     if 300 <= answer.status < 400 and where:
         return f"it sends callers on to {where} (status {answer.status})"
@@ -65,7 +68,7 @@ def error_text(answer: HttpResult) -> str:
 
 
 def tls_hint(url: str, failure: Failure) -> str | None:
-    """What to tell a person when a server's certificate was not accepted; None for any other failure."""
+    """Return the text for a server whose certificate was not accepted; None for any other failure."""
     if failure.detail == PIN_CHANGED:
         return (
             f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "

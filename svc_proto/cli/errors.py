@@ -1,16 +1,16 @@
-"""Why a command ends without doing what it was asked for: one line for people, and the exit code."""
+"""Error of a command: one line for people, and the exit code."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a command whose help is asked for needs none of it
+if TYPE_CHECKING:  # the help of a command needs none of it
     from svc_proto.facts import Failure
 
 __all__ = ["FAILED", "USAGE_ERROR", "CliError", "failure_reason"]
 
-FAILED = 1  # the relay or the network said no (wire core 10.1)
-USAGE_ERROR = 2  # the command line cannot be meant (wire core 10.1)
+FAILED = 1  # the relay or the network refused (wire core 10.1)
+USAGE_ERROR = 2  # the command line is invalid (wire core 10.1)
 
 _WHY = {  # by the value of a `FailureKind`
     "not_found": "not found",
@@ -23,7 +23,7 @@ _WHY = {  # by the value of a `FailureKind`
 
 
 class CliError(Exception):
-    """The text says what is wrong and what to do about it, on one line, and holds no secret."""
+    """Failure of a command. The text has the problem and the remedy on one line, and holds no secret."""
 
     def __init__(self, text: str, *, code: int = FAILED) -> None:
         super().__init__(text)
@@ -31,5 +31,5 @@ class CliError(Exception):
 
 
 def failure_reason(failure: Failure) -> str:
-    """A failed effect in a few words: the host's own where it has some."""
+    """Return the reason of a failed operation in a few words: the host's own text if it has one."""
     return failure.detail or _WHY.get(failure.kind.value, failure.kind.value.replace("_", " "))

@@ -1,13 +1,14 @@
-"""One command in a terminal: what to type, and what of the screen is its output, with its exit status.
+"""Execution of a command in a terminal: the line to type, and the output and exit status in what the terminal shows.
 
-A terminal carries no exit status, so the command is typed between two marks, which the shell prints in a spelling that
-its echo of the typed line does not have. tmux would draw the output as a screen; so there the command is what "locks"
-the tmux client: it has that client's terminal to itself, and its output comes byte for byte there too. When it is over
-tmux takes the terminal back, and throws away what nobody has read of it by then (`tcflush`); so the second mark is
-answered, and the terminal kept until the answer has come.
+A terminal carries no exit status, so the command is typed between two marks. The shell prints them in a form that its
+echo of the typed line does not have. tmux would draw the output as a screen, so there the command runs as the one that
+"locks" the tmux client: it owns that client's terminal, and its output arrives byte for byte. When it ends, tmux takes
+the terminal back and discards unread output (`tcflush`). So the second mark is answered, and the terminal is kept until
+the answer has come.
 
-Ctrl-C ends the command and not the shell around it, which tells the status then (`trap : INT`; the command itself gets
-the signal as ever). The same for a terminal that is hung up (`HUP`): the shell lives on to end what waits in tmux.
+Ctrl-C ends the command and not the shell around it, which reports the status then (`trap : INT`; the command itself
+receives the signal as usual). The same for a terminal that is hung up (`HUP`): the shell continues, to release the wait
+in tmux.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from svc_proto.cli.errors import USAGE_ERROR, CliError
 __all__ = ["ExecOutput", "typed_line"]
 
 MAX_TYPED = 4_000  # bytes: a terminal takes lines of 4095
-MAX_ENDS = 9  # times that its input may end before a terminal waits no more for the answer
+MAX_ENDS = 9  # ends of input after which a terminal stops waiting for the answer
 KEPT = 64  # characters at the end that may be the beginning of a mark
 
 
 def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -> str:
-    """What to type into a POSIX shell. Raises `CliError`, code 2, for what no line can hold.
+    """Return the line to type into a POSIX shell. Raises `CliError`, code 2, for a command that no line can hold.
 
-    Without a `keyboard` the command has no input: what reads would else wait for ever for what nobody types.
+    Without a `keyboard` the command has no input: a read would otherwise wait for ever.
     """
     if "\n" in command or "\r" in command or "\x00" in command:
         raise CliError("--exec takes one line: put the rest into a script", code=USAGE_ERROR)
@@ -49,7 +50,7 @@ def _quoted(text: str) -> str:
 
 
 class ExecOutput:
-    """Takes what the terminal shows; gives what the command wrote."""
+    """Filter of a terminal's output that returns the output of the command."""
 
     def __init__(self, nonce: str) -> None:
         self.answer = f"{nonce}\n"  # to be typed under tmux, once the status is known
@@ -62,11 +63,11 @@ class ExecOutput:
 
     @property
     def begun(self) -> bool:
-        """Whether the command runs, or did."""
+        """Report whether the command has started."""
         return self._begun
 
     def feed(self, text: str) -> str:
-        """The next piece of output."""
+        """Return the next piece of output."""
         if self.status is not None:
             return ""
         self._pending += text
@@ -86,7 +87,7 @@ class ExecOutput:
         return shown
 
     def _whole(self) -> int:
-        """Where what may be the beginning of the second mark begins: everything before is shown at once."""
+        """Return the index at which the second mark may begin: all text before is returned at once."""
         text, mark = self._pending, self._ends
         for at in range(max(len(text) - KEPT, 0), len(text)):
             tail = text[at:]
@@ -95,6 +96,6 @@ class ExecOutput:
         return len(text)
 
     def rest(self) -> str:
-        """What is left when the terminal has ended without the second mark."""
+        """Return the remaining output when the terminal has ended without the second mark."""
         shown, self._pending = self._pending if self._begun else "", ""
         return shown

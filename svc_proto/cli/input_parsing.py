@@ -1,6 +1,6 @@
-"""What people type and paste, cleaned: pairing codes, relay addresses (wire core 10.4).
+"""Cleaning of typed and pasted input: pairing codes, relay addresses (wire core 10.4).
 
-A paste brings along what the terminal put around it, so escape sequences and control characters go first.
+A paste includes what the terminal puts around it, so escape sequences and control characters are removed first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = [
     "strip_escapes",
 ]
 
-RELAY_PORT = 8767  # spec: a bare ws address with no port gets it
+RELAY_PORT = 8767  # spec: the default for a ws address without a port
 SHOWN = {"http://": "ws://", "https://": "wss://"}
-MAX_CODE_CHARS = 64  # characters of what may still be a code; an invite is longer
+MAX_CODE_CHARS = 64  # characters of a possible code; an invite is longer
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI, bracketed paste included
     r"|(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98]).*?(?:\x07|\x1b\\|\x9c|\Z)"  # OSC, DCS, PM, APC, SOS
@@ -36,17 +36,17 @@ _NOT_CODE = re.compile(r"[^A-Za-z0-9]")
 
 
 def strip_escapes(text: str) -> str:
-    """Without what moves a terminal's cursor or names a colour, as far as it is there."""
+    """Remove terminal escape sequences, complete or truncated."""
     return _SEQUENCES.sub("", text)
 
 
 def strip_controls(text: str) -> str:
-    """Without escape sequences and control characters."""
+    """Remove escape sequences and control characters."""
     return _CONTROLS.sub("", strip_escapes(text))
 
 
 def parse_pairing_code(text: str) -> str:
-    """A pairing code out of what was pasted: six of A-Z and 0-9. Raises `CliError`, code 2."""
+    """Parse a pairing code from pasted text: six of A-Z and 0-9. Raises `CliError`, code 2."""
     kept = _NOT_CODE.sub("", strip_controls(text)).upper()
     if len(kept) != CODE_LENGTH:
         raise CliError(
@@ -56,15 +56,15 @@ def parse_pairing_code(text: str) -> str:
 
 
 def looks_like_invite(text: str) -> bool:
-    """Whether it is an invite rather than a code."""
+    """Report whether the text is an invite rather than a code."""
     text = strip_controls(text).strip()
     return "://" in text or text.startswith("{") or len(text) > MAX_CODE_CHARS
 
 
 def parse_relay_url(text: str, name: str = "--remote") -> str:
-    """A relay's address. Only ws without a port gets 8767; anything else stays as it is. Raises `CliError`, code 2.
+    """Parse a relay's address. Only ws without a port gets 8767. Raises `CliError`, code 2.
 
-    An address as servers show theirs is understood, too: http for ws, https for wss, and a bind address for this host.
+    Addresses as servers show them are accepted, too: http for ws, https for wss, and a bind address for this host.
     """
     text = strip_controls(text).strip()
     for shown, meant in SHOWN.items():

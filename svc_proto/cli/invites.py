@@ -1,4 +1,4 @@
-"""What a desktop makes of an invite: the code, and the routes to the relay in tiers (wire core 3.2, 3.3, 10.3)."""
+"""Invites as a desktop reads them: the code, and the candidates for the relay in tiers (wire core 3.2, 3.3, 10.3)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ HOW = "show a new one with svc pair on the relay's host"
 
 @frozen
 class DesktopInvite:
-    """A code and where to use it, best first; `stored` are the candidates as the session file keeps them."""
+    """A code and its candidates, best first; `stored` are the candidates in the session file's form."""
 
     code: str = field(repr=False)
     candidates: tuple[Candidate, ...]
     stored: tuple[Mapping[str, object], ...] = ()
-    apis: Mapping[str, str] = {}  # where the API server is, by the relay's address of a route
+    apis: Mapping[str, str] = {}  # API server's address by the relay's address of a route
     api_key: str = field(default="", repr=False)
 
 
 def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
-    """Read any form of an invite. Raises `CliError`, code 2."""
+    """Parse any form of an invite. Raises `CliError`, code 2."""
     try:
         payload = parse_invite(strip_controls(text))
     except Refused as error:
@@ -68,7 +68,7 @@ def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
 
 
 def parse_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
-    """The usable candidates among these, and how the session file keeps each; the inner names there are camelCase."""
+    """Return the usable candidates, each with its session file form, whose inner names are camelCase."""
     found = (_candidate(each, hint_name) for each in endpoints[:MAX_CANDIDATES])
     return [each for each in found if each is not None]
 
@@ -87,12 +87,12 @@ def _candidate(value: object, hint_name: str) -> tuple[Candidate, Mapping[str, o
 
 
 def _api_url(members: JsonObject) -> str:
-    """Where an API server is that these describe; empty if they do not, or not so that it can be used."""
+    """Return the address of an API server from its members; empty if it is missing or unusable."""
     scheme = "https" if members.get("tls") is True else "http"
     url = f"{scheme}://{bracket_ipv6(members.text('host'))}:{members.integer('port')}"
     return "" if http_address(url) is None else url
 
 
 def _role_of(host: str) -> str:
-    """The role of the one candidate of an invite without any (wire core 3.2)."""
+    """Return the role of the only candidate of an invite that lists none (wire core 3.2)."""
     return "tailscale" if host.endswith(".ts.net") or host.startswith("100.") else "lan"

@@ -1,6 +1,6 @@
-"""A new key for this host's API server, in every place where the chain of wire core 2.7 finds an old one.
+"""Rotation of the API server's key, in every place where the chain of wire core 2.7 finds an old one.
 
-The API that runs on this home is told, by whoever still has the old one, and takes the new one at once.
+A running API server on this home is notified with the old key, and uses the new one at once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ENV_FILE = ".env"
 
 @frozen(kw_only=True)
 class KeyRotationResult:
-    """The new key, the file that holds it, and whether the environment names a key of its own, which servers prefer.
+    """The new key, the file that holds it, and whether the environment has a key of its own, which servers prefer.
 
-    `also` is the configuration file, where that held a key behind the one of `.env`, and has the new one as well.
+    `also` is the configuration file, where that had a key that `.env` overrides; it has the new one as well.
 
-    `kept` says why the API that runs has the old key still; empty: it has not, or none runs.
+    `kept` is the reason why the running API server still uses the old key; empty if it does not, or none runs.
     """
 
     key: str = field(repr=False)
@@ -46,9 +46,9 @@ class KeyRotationResult:
 
 
 def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
-    """Make a key and put it wherever one is: in the configuration file and `.env`, else into `.env`. Raises `CliError`.
+    """Make a key and store it in each file that has one, else in `.env`. Raises `CliError`.
 
-    Nothing is written before all of it is known. `.env` goes first for servers, so it is written last.
+    Nothing is written before all files were read. Servers prefer `.env`, so it is written last.
     """
     key = new_api_key(engine.entropy)
     old = (yield from find_local_api(engine, config)).key
@@ -89,7 +89,7 @@ def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
 
 
 def _reload_api_key(engine: Engine, url: str, old: str) -> Flow[str]:
-    """Have the API read its files; why it has not."""
+    """Request the API server to read its files again; return the reason if it does not use the new key."""
     try:
         answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
     except ServiceCallError as error:

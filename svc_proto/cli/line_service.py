@@ -1,6 +1,6 @@
-"""A service of one client that speaks in lines, over the standard input and output of a program that is a server, say.
+"""Service with one client and a line protocol over standard input and output.
 
-The client's end is the end of the process: without it there is nothing to do.
+The client's end of input ends the process.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
 
 
 class LineService(ABC):
-    """The client is whoever is on the first channel that is accepted."""
+    """Base class; the client is on the first channel that is accepted."""
 
     engine: Engine
     _lines: _LineChannel | None = None
     _closing = False
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Store the engine."""
         self.engine = engine
 
     def on_started(self) -> None:
-        """There is nothing to load."""
+        """Report readiness; nothing has to be loaded."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
@@ -48,40 +48,40 @@ class LineService(ABC):
         self.on_client_opened()
         return self._lines
 
-    def on_client_opened(self) -> None:  # noqa: B027, RUF100 - who greets says so
-        """The client is there."""
+    def on_client_opened(self) -> None:  # noqa: B027, RUF100 - optional hook
+        """Handle the client's connection."""
 
     @abstractmethod
     def on_line(self, line: bytes) -> None:
-        """Take a line that is not blank, without its end."""
+        """Handle a line that is not blank, without its end."""
 
     @abstractmethod
     def on_client_closed(self, problem: str) -> None:
-        """Nobody will ask any more, and why, empty for an end. Then comes `close_if_done`."""
+        """Handle the end of the client's input; `problem` is empty for an orderly end. `close_if_done` follows."""
 
     @property
     @abstractmethod
     def is_busy(self) -> bool:
-        """Whether something is under way that has to be said before the end."""
+        """Report whether work is in progress whose output has to be sent before the end."""
 
-    def set_read_paused(self, holding: bool) -> None:  # noqa: B027, RUF100 - so does who reads from elsewhere
-        """The client does not read as fast as it is told, or does again."""
+    def set_read_paused(self, holding: bool) -> None:  # noqa: B027, RUF100 - optional hook
+        """Handle that the client does not read fast enough, or does again."""
 
     def send_line(self, line: bytes) -> None:
-        """Write a line, if anybody is there."""
+        """Write a line, if a client is connected."""
         if self._lines is not None and not self._lines.gone:
             self._lines.write(line + b"\n")
             if self._lines.credit.blocked:
                 self.set_read_paused(True)
 
     def ended(self, problem: str) -> None:
-        """The client has said all it had to say, or more than can be taken."""
+        """Handle the end of the client's input, or input over a limit."""
         self.on_client_closed(problem)
         self._closing = True
         self.close_if_done()
 
     def close_if_done(self) -> None:
-        """Go, once the client has and nothing is under way."""
+        """Close when the client's input has ended and no work is in progress."""
         if self._closing and not self.is_busy and self._lines is not None:
             self._lines.close()
 
@@ -96,7 +96,7 @@ class _LineChannel(Channel):
         self._closing = False
 
     def received(self, data: bytes) -> None:
-        """Take the lines that are whole."""
+        """Pass complete lines to the service."""
         try:
             lines = self._buffer.feed(data)
         except RemoteProtocolError as error:
@@ -107,29 +107,29 @@ class _LineChannel(Channel):
                 self._service.on_line(line)
 
     def read_closed(self) -> None:
-        """The client has said all it had to say."""
+        """Handle the end of the client's input."""
         self._service.ended("")
 
     def writable(self) -> None:
-        """The client has read on."""
+        """Resume the service's output."""
         self._service.set_read_paused(False)
 
     def all_sent(self) -> None:
-        """Go, if there is nothing left to do."""
+        """Close after the last output, if closing."""
         if self._closing:
             self.abort()
 
     def close(self) -> None:
-        """Go as soon as all is said."""
+        """Close after all output."""
         self._closing = True
         if not self.credit.unsent:
             self.abort()
 
     def closed(self, why: str) -> None:
-        """The process ends."""
+        """End the process."""
         super().closed(why)
         self.engine.exit(0)
 
     def stop(self) -> None:
-        """The same, from our side."""
+        """Close after all output: the process is stopping."""
         self.close()

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output: one client, one message a line, until it closes its end."""
+"""MCP server on standard input and output: one client, a message a line, until the client closes its end."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ __all__ = ["McpStdioServer"]
 
 
 class McpStdioServer(LineService):
-    """The service."""
+    """Service of the MCP server."""
 
     def __init__(self, offer: Callable[[Engine], ServerFeatures]) -> None:
         self._make_offer = offer
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine, and begin the conversation."""
+        """Store the engine, and begin the session."""
         super().bind(engine)
         self._answers = RequestHandlers(engine, self._make_offer(engine))
         self._conversation = McpSession(engine, self._answers, self._send, on_idle=self.close_if_done)
 
     def on_stopping(self) -> None:
-        """Calls under way end here."""
+        """End the calls in progress."""
         self._answers.stop()
         self._conversation.close()
 
     def on_line(self, line: bytes) -> None:
-        """A message of the client."""
+        """Handle a message of the client."""
         self._conversation.receive(line)
 
     def on_client_closed(self, problem: str) -> None:
-        """Calls under way are answered first; those who listen are told that there is nothing more."""
+        """Finish the calls in progress; subscriptions end."""
         self._answers.stop()
         if problem:
             self.send_line(write_error(RpcError(PARSE_ERROR, problem)))
 
     def set_read_paused(self, holding: bool) -> None:
-        """Updates wait until the client has read on."""
+        """Hold updates back until the client reads again."""
         self._conversation.set_paused(holding)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is under way."""
+        """Report whether a call is in progress."""
         return self._conversation.busy
 
     def _send(self, said: OutgoingMessage) -> None:

@@ -1,6 +1,6 @@
-"""What the mesh VPN of this host says about itself: the JSON of `tailscale status` and `tailscale serve status`.
+"""Mesh VPN of this host, by the JSON of `tailscale status` and `tailscale serve status`.
 
-Both are a program's answers, so anything may be missing: then there is no mesh route, and that is no error.
+Both are outputs of another program, so any member may be missing: then there is no mesh route, which is no error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["MeshStatus", "find_mesh", "parse_served_ports", "parse_mesh_status"]
 
-QUERY_TIMEOUT = 1.5  # s for each of the two questions: pairing must not wait for a VPN that hangs
+QUERY_TIMEOUT = 1.5  # s for each of the two commands: pairing must not wait for a VPN that hangs
 
 
 @frozen
 class MeshStatus:
-    """This host on its mesh: an address, its name there, and the ports that the mesh serves with TLS."""
+    """Mesh identity of this host: an address, its name there, and the ports that the mesh serves with TLS."""
 
     address: str
     name: str | None
@@ -28,7 +28,7 @@ class MeshStatus:
 
 
 def find_mesh(engine: Engine) -> Flow[MeshStatus | None]:
-    """Ask the mesh program, if it is installed."""
+    """Query the mesh program, if it is installed."""
     program = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tailscale",)))
     if not isinstance(program, str):
         return None
@@ -45,7 +45,7 @@ def find_mesh(engine: Engine) -> Flow[MeshStatus | None]:
 
 
 def parse_mesh_status(text: bytes) -> MeshStatus | None:
-    """The answer of `status --json`; None if this host is not up on the mesh."""
+    """Parse the output of `status --json`; None if this host is not up on the mesh."""
     status = JsonObject.parse_or_empty(text)
     if status.get("BackendState", "Running") != "Running":
         return None
@@ -58,7 +58,7 @@ def parse_mesh_status(text: bytes) -> MeshStatus | None:
 
 
 def parse_served_ports(text: bytes) -> tuple[int, ...]:
-    """The ports of `serve status --json` that are served with HTTPS."""
+    """Return the ports in the output of `serve status --json` that are served with HTTPS."""
     ports = JsonObject.parse_or_empty(text).get_object("TCP")
     named = (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= 5)
     return tuple(int(port) for port in named if ports.get_object(port).get("HTTPS") is True)

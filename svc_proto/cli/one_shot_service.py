@@ -1,4 +1,4 @@
-"""A core that runs one flow for a command and ends: with what the flow returned, or with one line that says why not."""
+"""Service that runs one flow for a command and exits, with the flow's result or a one-line error."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from svc_proto.service_clients.service_client import ServiceCallError
 __all__ = ["INTERRUPTED", "OneShotService", "announce_progress"]
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
-PROGRESS_INTERVAL = 1.0  # s after which somebody at a terminal is told what takes so long, and then each second
+PROGRESS_INTERVAL = 1.0  # s after which a slow step is reported at a terminal, and then each second
 T = TypeVar("T")
 
 
 def announce_progress(engine: Engine, text: str) -> None:
-    """Say what is waited for from now on; shown only when it takes long."""
+    """Announce the current step; the program shows it only if it takes long."""
     engine.emit(Notify("doing", {"text": text}))
 
 
 class OneShotService(Generic[T]):
-    """A service whose whole life is `plan(engine)`. What it returns is `result` when the exit code is 0.
+    """Service that runs `plan(engine)` once. The flow's result is `result` when the exit code is 0.
 
     With `watched` it emits `Notify("waiting", {"seconds": n})` each second.
     """
 
     result: T
-    error: CliError | None = None  # why there is no result, if it is known
+    error: CliError | None = None  # the expected error, if there is no result
 
     def __init__(self, plan: Callable[[Engine], Flow[T]], *, watched: bool = False) -> None:
         self._plan = plan
@@ -41,12 +41,12 @@ class OneShotService(Generic[T]):
         self._seconds = 0
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine; make the timer."""
+        """Store the engine, and make the timer."""
         self._engine = engine
         self._timer = engine.timers.timer(self._tick)
 
     def on_started(self) -> None:
-        """Set out."""
+        """Start the flow."""
         engine = self._engine
         engine.emit(Ready())
         if self._watched:
@@ -54,11 +54,11 @@ class OneShotService(Generic[T]):
         engine.spawn(self._plan(engine), on_done=self._done, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """A chore listens nowhere."""
+        """Accept no connection."""
         return None
 
     def on_stopping(self) -> None:
-        """Ctrl-C: drop it. Nothing needs to be said."""
+        """Exit on Ctrl-C, without a message."""
         self._engine.exit(INTERRUPTED)
 
     def _tick(self) -> None:

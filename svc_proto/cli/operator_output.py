@@ -1,4 +1,4 @@
-"""What the operator's commands print, line by line, in the order of wire core 10.1. Some of it is secret on purpose."""
+"""Output of the operator's commands, line by line, in the order of wire core 10.1. Some of it is secret on purpose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "security_lines",
 ]
 
-FULLY_MASKED = 8  # characters of a key up to which nothing of it is shown (wire core 10.1)
+FULLY_MASKED = 8  # characters of a key up to which all of it is masked (wire core 10.1)
 OWN_KEY = "this pairing's own: it ends with the session, and with the code if nobody pairs"
 MAIN_KEY = "the main key: the QR holds it, and it outlives the session; svc key rotate makes a new one"
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
@@ -34,7 +34,7 @@ NOT_A_TERMINAL_TEXT = "not shown, as this is no terminal: --show shows it, with 
 
 
 def agent_lines(asked: JsonObject) -> list[str]:
-    """Who asks for the phone by OAuth, in the words of the relay: all but the numbers may be a stranger's."""
+    """Return an agent's OAuth request for the phone, in the relay's words; its texts are untrusted."""
     there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
     scope = asked.text("scope")
     return [
@@ -48,14 +48,14 @@ def agent_lines(asked: JsonObject) -> list[str]:
 
 
 def mask(key: str) -> str:
-    """A key that can be told from others without being given away: first 4, last 3, length."""
+    """Return a key in a distinguishable but masked form: first 4, last 3, length."""
     if len(key) <= FULLY_MASKED:
         return "*" * len(key)
     return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"
 
 
 def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
-    """The connection block, the relay block and the invite URL; where they are `hidden`, without key, code and URL."""
+    """Return the connection block, the relay block and the invite URL; if `hidden`, without key, code and URL."""
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
         lines += [f"  Key       {mask(invite.key)}", *([] if hidden else [f"  To type   {invite.key}"])]
@@ -76,7 +76,7 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
 
 
 def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
-    """What a phone gets for a code: its session, and every channel with its time, those of one time together."""
+    """Return the session and grants that a code gives a phone, channels of one duration together."""
     given = granted_durations(meta, max_ttl)
     session = duration_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
     asks = ", or what the phone asks for"
@@ -95,13 +95,13 @@ def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
 
 
 def granted_durations(meta: PairingMeta, max_ttl: float | None) -> dict[str, int]:
-    """Each channel that a phone gets for a code, with its time in s, 0 for never."""
+    """Return the channels that a code gives a phone, each with its time in s, 0 for never."""
     ends = build_grants(0.0, session_expiry(0.0, meta.ttl_seconds, max_ttl), meta.grants)
     return {channel: int(end or NEVER) for channel, end in ends.items()}
 
 
 def invite_json(invite: NewInvite) -> dict[str, object]:
-    """The same as one object, for programs."""
+    """Return the invite as one object, for programs."""
     relay: dict[str, object] | None = None
     if invite.code is not None:
         relay = {
@@ -124,7 +124,7 @@ def invite_json(invite: NewInvite) -> dict[str, object]:
 
 
 def rotated_lines(rotated: KeyRotationResult) -> list[str]:
-    """What is new, and what has to be done now."""
+    """Return the changes of a key rotation, and the next steps."""
     lines = [
         f"New API key in {' and '.join(filter(None, (rotated.path, rotated.also)))}: {mask(rotated.key)}",
         *_what_runs(rotated),
@@ -149,7 +149,7 @@ def _what_runs(rotated: KeyRotationResult) -> list[str]:
 
 
 def security_lines(state: object) -> list[str]:
-    """One line of status, and how to turn it off when it is on (wire core 10.2)."""
+    """Return one line of status, and how to turn it off when it is on (wire core 10.2)."""
     if state is not True:
         return ["API keys over plain HTTP from other hosts: refused"]
     return [

@@ -1,6 +1,6 @@
-"""The operator's pairing: a code at the relay, the routes to this host, the signed QR payload (spec "Pairing flow").
+"""Pairing by the operator: a code at the relay, the routes to this host, the signed QR payload (spec "Pairing flow").
 
-A relay that does not answer is no error: the QR then leads to the API server alone, and a note says so.
+If the relay does not answer, the QR leads to the API server alone, and a note reports that.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOTHING_PRESET = PairingMeta()
 
 @frozen(kw_only=True)
 class PairingRequest:
-    """What the operator wants, checked; None where nothing was said."""
+    """The operator's options, validated; None where an option was not given."""
 
     config: RelayConfig
     meta: PairingMeta = NOTHING_PRESET
@@ -65,16 +65,16 @@ class PairingRequest:
     port: int | None = None
     dashboard_url: str | None = None
     with_relay: bool = True
-    keyed: bool = False  # the API that runs on this host is known to ask for a key
+    keyed: bool = False  # the API that runs on this host is known to require a key
 
 
 @frozen(kw_only=True)
 class NewInvite:
-    """What came of it. `code` and `relay_url` are None when the relay has no part in it."""
+    """A new invite. `code` and `relay_url` are None when it is for the API server alone."""
 
     api: ApiCandidate
     key: str = field(repr=False)
-    own_key: bool  # it belongs to this pairing, else it is the API's main key
+    own_key: bool  # of this pairing, else the API's main key
     code: str | None = field(repr=False)
     expires_at: int | None  # epoch seconds, of the code
     relay_url: str | None
@@ -84,7 +84,7 @@ class NewInvite:
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # of what was asked for and could not be done: for standard error
+    warnings: tuple[str, ...] = ()  # problems for standard error
 
 
 def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
@@ -108,7 +108,7 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
             notes.append(f"the relay at {relay.url} {why}, so the QR is for the API server only; {relay.remedy}")
         else:
             code = new_code(engine.entropy)
-            # The relay is told of a way from outside: from then on it asks programs on this host for the local secret.
+            # A relay with a public route requires the local secret of programs on this host from then on.
             outside = public if order.mode in (CandidateMode.AUTO, CandidateMode.PUBLIC) else None
             meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.grants_chat)
             meta = meta if outside is None else evolve(meta, endpoints=[candidate_member(outside, 0)])
@@ -130,7 +130,7 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         warnings.append(warning)
     if code is not None and not unreachable and all(parse_url(route.relay_url).host in LOCAL_HOSTS for route in routes):
         notes.append(HERE_ALONE)
-    top = routes[0].api if code is None else api  # without a relay there are no candidates: the best is all there is
+    top = routes[0].api if code is None else api  # without a relay there are no candidates: only the best route is used
     payload = build_payload(
         brand=config.brand,
         host=top.host,
@@ -168,7 +168,7 @@ def _requires_secret_from_now(config: RelayConfig) -> bool:
 
 
 def _api(engine: Engine, order: PairingRequest, notes: list[str]) -> Flow[tuple[ApiCandidate, str, str]]:
-    """Where a phone finds the API server, its key unless chat is withheld, and this host's address on its network."""
+    """Return the API server's address for phones, its key unless chat is withheld, and this host's LAN address."""
     server = yield from find_local_api(engine, order.config)
     address = yield from lan_address(engine)
     host = advertised_host(order.host or server.host, address)

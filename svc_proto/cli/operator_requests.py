@@ -1,7 +1,7 @@
-"""What the operator's commands ask of the relay on this host: health, codes, revocation, the security switch.
+"""Requests of the operator's commands to the relay on this host: health, codes, revocation, security setting.
 
-All of it over loopback and without a credential (wire core 0.3) but the local secret, where the relay asks for it, with
-the time limits of wire core 10.1.
+They go over loopback without a credential (wire core 0.3) but the local secret, where the relay requires it. Time
+limits are those of wire core 10.1.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 3
 
 
 def local_relay(config: RelayConfig) -> RelayClient:
-    """Where programs on this host find the relay that listens as configured."""
+    """Return the relay on this host, at the address that it listens on by its configuration."""
     host = WILDCARD_ADDRESSES.get(config.host, config.host)
     url = config.inside or f"{'https' if config.tls else 'http'}://{bracket_ipv6(host)}:{config.port}"
     return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
 
 
 def build_registration(code: str, meta: PairingMeta) -> dict[str, object]:
-    """The body of `POST /pairing/register`."""
+    """Return the body of `POST /pairing/register`."""
     body: dict[str, object] = {"code": code}
     if meta.ttl_seconds is not None:
         body["ttl_seconds"] = int(meta.ttl_seconds)
@@ -71,14 +71,14 @@ def build_registration(code: str, meta: PairingMeta) -> dict[str, object]:
 
 
 def register(engine: Engine, relay: RelayClient, code: str, meta: PairingMeta) -> Flow[str | None]:
-    """Make a code usable; the API key that goes with it, if the relay gives one. Raises `CliError`."""
+    """Register a code; return the API key of the pairing, if the relay issues one. Raises `CliError`."""
     body = build_registration(code, meta)
     asked = relay.json(engine, "POST", "/pairing/register", body, within=REGISTER_TIMEOUT)
     return (yield from with_explanation(asked, _elsewhere(relay))).text("api_key") or None
 
 
 def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
-    """End the one session whose token begins so; `revoked` of the answer is its prefix. Raises `CliError`."""
+    """Revoke the one session whose token has this prefix; return the relay's answer. Raises `CliError`."""
     prefix = token_prefix(text)
     sentences = {
         ServiceFault.NOT_FOUND: f"no session has a token that begins with {prefix!r}: it may be over already",
@@ -89,7 +89,7 @@ def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
 
 
 def token_prefix(text: str) -> str:
-    """The beginning of a token as a person may name it. Raises `CliError`, code 2."""
+    """Validate a token prefix given by a person. Raises `CliError`, code 2."""
     prefix = text.strip()
     if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX or not is_printable_ascii(prefix):
         raise CliError(
@@ -99,14 +99,14 @@ def token_prefix(text: str) -> str:
 
 
 def security_setting(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
-    """The state of the switch for API keys over plain HTTP, turned first unless `allow` is None (wire core 8.3)."""
+    """Return the setting for API keys over plain HTTP; change it first unless `allow` is None (wire core 8.3)."""
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
 
 
 def find_consent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
-    """The question of the agent whose page shows this word. Raises `CliError`."""
+    """Return the consent request of the agent whose page shows this word. Raises `CliError`."""
     return (yield from with_explanation(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
 
 
@@ -119,8 +119,10 @@ def answer_consent(
     scope: str | None = None,
     ttl: int | None = None,
 ) -> Flow[JsonObject]:
-    """Answer it: a scope of None is the one that was asked for, a lifetime in s of None the usual. Raises
-    `CliError`."""
+    """Answer a consent request. Raises `CliError`.
+
+    A scope of None is the requested one; a lifetime in s of None is the usual one.
+    """
     body = {"ballot": asked.text("ballot"), "allow": allow, "scope": scope, "ttl_seconds": ttl}
     return (
         yield from with_explanation(relay.json(engine, "POST", _question(asked.text("code")), body), _elsewhere(relay))

@@ -1,4 +1,4 @@
-"""The candidate routes of a pairing QR: which there are, in which order (wire core 3.3).
+"""Candidates of a pairing QR, and their order (wire core 3.3).
 
 Spec order: LAN, mesh, public; priorities 0, 1, 2 as emitted. `--prefer` moves one role to the front and renumbers.
 """
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class CandidateMode(Enum):
-    """Which routes go into the QR; `auto` takes all that there are."""
+    """Routes to include in the QR; `auto` includes all available ones."""
 
     AUTO = "auto"
     LAN = "lan"
@@ -38,7 +38,7 @@ class CandidateMode(Enum):
 
 @frozen
 class ApiCandidate:
-    """Where the API server is on a route."""
+    """Address of the API server on a route."""
 
     host: str
     port: int
@@ -46,13 +46,13 @@ class ApiCandidate:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """URL of the API server."""
         return f"{'https' if self.tls else 'http'}://{bracket_ipv6(self.host)}:{self.port}"
 
 
 @frozen
 class HostCandidate:
-    """One way to this host."""
+    """A route to this host."""
 
     role: str
     api: ApiCandidate
@@ -60,14 +60,17 @@ class HostCandidate:
 
 
 def lan_candidate(api: ApiCandidate, relay_url: str) -> HostCandidate:
-    """The route over the local network."""
+    """Return the route over the local network."""
     return HostCandidate("lan", api, relay_url)
 
 
 def mesh_candidate(
     mesh: MeshStatus, role: str, api: ApiCandidate, *, relay_port: int, relay_tls: bool
 ) -> HostCandidate:
-    """The name with TLS when the mesh serves both ports, else its address with the schemes of the servers."""
+    """Return the mesh route: by name with TLS if the mesh serves both ports, else by address.
+
+    With an address, the schemes are those of the servers.
+    """
     if mesh.name is not None and api.port in mesh.served and relay_port in mesh.served:
         return HostCandidate(role, ApiCandidate(mesh.name, api.port, True), f"wss://{mesh.name}:{relay_port}")
     scheme = "wss" if relay_tls else "ws"
@@ -77,9 +80,9 @@ def mesh_candidate(
 
 
 def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
-    """The route over a public address. Raises `CliError`, code 2, for what is no http or https URL.
+    """Return the route over a public address. Raises `CliError`, code 2, for a URL that is not http or https.
 
-    A relay with a `root_path` is there, whether the address says so or not.
+    For a relay with a `root_path` that path is used if the address has none.
     """
     try:
         parsed = parse_url(url.strip())
@@ -93,14 +96,14 @@ def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCand
         )
     scheme, host = "wss" if parsed.tls else "ws", bracket_ipv6(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path
-    # With a path a proxy is behind it, on the port that was named; without one the relay has its own port.
+    # With a path, a proxy on the named port serves both; without one the relay has its own port.
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
     relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"
     return HostCandidate("public", ApiCandidate(parsed.host, parsed.port, parsed.tls), relay)
 
 
 def prefer_role(routes: list[HostCandidate], role: str | None) -> tuple[list[HostCandidate], str | None]:
-    """The routes with those of a role first, and a warning if there is none of it."""
+    """Return the routes with those of a role first, and a warning if none has that role."""
     if role is None:
         return routes, None
     wanted = role.strip().lower()
@@ -112,7 +115,7 @@ def prefer_role(routes: list[HostCandidate], role: str | None) -> tuple[list[Hos
 
 
 def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
-    """A member of the payload's `endpoints`."""
+    """Return a member of the payload's `endpoints`."""
     hint = "wss" if route.relay_url.startswith("wss:") else "ws"
     return {
         "role": route.role,

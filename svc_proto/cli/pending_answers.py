@@ -1,7 +1,7 @@
-"""The answers that a realtime agent still owes: of tasks that go on in the background (wire terminal-voice 6.9).
+"""Pending answers of a realtime agent: of tasks that continue in the background (wire terminal-voice 6.9).
 
-A task that is queued or promoted is an answer to come. It is kept when the answer was spoken, broken when an error says
-that it will not come, and forgiven when the person cancels, once the relay says so.
+A queued or promoted task is a pending answer. It is resolved when the answer is played or fails. If the user cancels,
+all pending answers are dropped when the relay confirms the cancellation.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ __all__ = ["PendingAnswers"]
 
 @define
 class PendingAnswers:
-    """How many answers are to come; true while there is one."""
+    """Count of pending answers; true while there is one."""
 
     _count: int = 0
-    _failing: bool = False  # the next error is of one of them
-    _forgiven: bool = False  # all of them, and the relay has not said so yet
+    _failing: bool = False  # the next error resolves one of them
+    _forgiven: bool = False  # the user cancelled all of them, and the relay has not confirmed yet
 
     def __bool__(self) -> bool:
         return self._count > 0
 
     def add(self) -> None:
-        """One more."""
+        """Add an answer."""
         self._count += 1
 
     def resolve_one(self) -> None:
-        """One has come, or never will."""
+        """Remove an answer that was played or has failed."""
         self._count = max(self._count - 1, 0)
 
     def clear(self) -> None:
-        """The relay has ended all of the tasks."""
+        """Remove all answers: the relay has ended all of the tasks."""
         self._count = 0
 
     def cancel_all(self) -> None:
-        """The person cancels, and wants none of them."""
+        """Mark all answers as cancelled by the user."""
         self._forgiven = True
 
     def turn_cancelled(self) -> None:
-        """The relay has cancelled a turn: with it, all that was forgiven."""
+        """Handle a turn's cancellation by the relay: cancelled answers are removed."""
         if self._forgiven:
             self._forgiven = False
             self.clear()
 
     def completed(self, *, ok: bool) -> None:
-        """A task has ended. Its answer follows, or an error in its place."""
+        """Record the end of a task. Its answer follows, or an error in its place."""
         self._failing = not ok
 
     def has_failed(self) -> bool:
-        """Whether the error that has just come stands in place of one; asked once for each error."""
+        """Report whether the error just received replaces an answer; call it once for each error."""
         failing, self._failing = self._failing, False
         return failing

@@ -1,8 +1,8 @@
-"""What a stranger gets who calls this host by its public address: asked from here, but as one who knows nothing.
+"""Check of a public address as an unauthenticated client sees it, made from this host.
 
-No request shows a credential or the local secret. What is sent to local routes an open door refuses for its content
-(400), or only lists, so nothing is made. Only the pairing is a real one, with a code that the relay's own door gave and
-without any grant; it is revoked at once.
+No request has a credential or the local secret. The content sent to local routes is refused by an unprotected route
+(400), or the route only lists, so nothing is created. Only the pairing is a real one, with a code that the relay issued
+over loopback, and without any grant; it is revoked at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ LOCAL_ROUTES = (
     ("POST", "/pairing/mint"),
     ("POST", "/pairing/register"),
 )
-NOTHING = b"[]"  # a body that none of them takes
+NOTHING = b"[]"  # a body that none of them accepts
 DENIED_STATUSES = (401, 403)
-MISSING_STATUSES = (404, 405)  # what stands in front has no such route
+MISSING_STATUSES = (404, 405)  # the front proxy has no such route
 BLOCKED = 429
 LIFETIME = 60.0  # s of the session that is revoked at once
 PAGE = "docs/howto/proxies.md"
@@ -46,7 +46,7 @@ PAGE = "docs/howto/proxies.md"
 
 @frozen(kw_only=True)
 class PublicUrlCheck:
-    """What is asked: the public route, the relay of this host if it runs, and the dashboard's path if it has one."""
+    """Subject of the check: public route, relay of this host if it runs, dashboard path if there is one."""
 
     route: HostCandidate
     relay: RelayClient | None
@@ -54,7 +54,7 @@ class PublicUrlCheck:
 
 
 def check_public_url(engine: Engine, asked: PublicUrlCheck) -> Flow[list[Finding]]:
-    """Ask, and say what came of it."""
+    """Run the checks and return their findings."""
     address = asked.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from check_reachable(engine, address, alone=True)
@@ -97,7 +97,7 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
 
 
 def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) -> Flow[list[Finding]]:
-    """Pair as a phone would. That tells whether sockets come through, and what the relay believes of the way."""
+    """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
     code, who = (
@@ -154,7 +154,7 @@ def _api(engine: Engine, url: str) -> Flow[Finding]:
 def _dashboard(engine: Engine, url: str) -> Flow[list[Finding]]:
     answer = yield from fetch(engine, "GET", url, within=PROBE_TIMEOUT)
     if not isinstance(answer, HttpResult) or answer.status not in (200, 401):
-        return []  # it is not led there
+        return []  # the path does not lead to the dashboard
     if answer.status == 200:
         return [Finding(url, "failure", "the dashboard lets everybody in", "set SVC_DASHBOARD_PASSWORD")]
     return [Finding(url, "ok", "the dashboard asks for its password")]

@@ -1,8 +1,8 @@
-"""What a supervisor is told of the servers beside it: once all answer, then again and again while they do, and the end.
+"""Poller of `/health` for a supervisor such as systemd: ready, then alive while all servers answer, then stopping.
 
-News (`Notify`): "ready" when each has answered for the first time, "alive" after each later round in which all did, and
-"stopping". A round is skipped, not repeated, where one does not answer: whether that is too long is the supervisor's
-to say (systemd's WatchdogSec).
+Events (`Notify`): "ready" when each server has answered for the first time, "alive" after each later round in which all
+did, and "stopping". A round with a missing answer is skipped, not repeated: the supervisor decides how long is too long
+(systemd's WatchdogSec).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from svc_proto.engine.http_client import HttpResult, fetch
 
 __all__ = ["ReadinessWatch"]
 
-SOON = 0.2  # s between two looks before all have answered
+SOON = 0.2  # s between two rounds before all have answered
 RESPONSE_TIMEOUT = 10.0  # s for an answer
 
 
 class ReadinessWatch(OneShotService[None]):
-    """Asks the servers at these addresses for `/health`, every so many seconds; without them only until they answer."""
+    """Service that requests `/health` from `urls` every so many seconds; without `every` only until all answer."""
 
     def __init__(self, urls: Sequence[str], every: float | None) -> None:
         super().__init__(partial(_watch, urls, every))
 
     def on_stopping(self) -> None:
-        """Tell of it; nothing has failed."""
+        """Report the stop, and exit without an error."""
         self._engine.emit(Notify("stopping", {}))
         self._engine.exit(0)
 

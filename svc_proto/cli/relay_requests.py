@@ -1,4 +1,4 @@
-"""What a desktop asks of a relay with its session: terminals, notifications, media, the phone's control routes."""
+"""Requests of a desktop to a relay with its session: terminals, notifications, media, Device Control routes."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ __all__ = [
     "terminal_rows",
 ]
 
-CHUNK_SIZE = 4 * 1024 * 1024  # bytes of a file that are asked for at once
+CHUNK_SIZE = 4 * 1024 * 1024  # bytes of a file that are requested at once
 LIST_TIMEOUT = 10.0  # s
-PHONE_TIMEOUT = 60.0  # s: the relay gives a phone 30 s (spec), and some of them wait themselves
+PHONE_TIMEOUT = 60.0  # s: the relay gives a phone 30 s (spec), and some routes wait themselves
 _FILE_NAME = re.compile(r'filename="([^"]*)"')
 _RANGE = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]{1,15})")
 QUOTES = "\"'`"  # around a path with blanks
@@ -55,7 +55,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
-    """The terminal sessions on the relay's host (wire terminal 1.7). Raises `CliError`."""
+    """Return the terminal sessions on the relay's host (wire terminal 1.7). Raises `CliError`."""
     answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
     if isinstance(answer, str):
         raise CliError(f"the relay lists no terminals: {answer}")
@@ -63,7 +63,7 @@ def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObje
 
 
 def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
-    """End a terminal session on the relay's host, with what runs in it. Raises `CliError`."""
+    """End a terminal session on the relay's host, with its programs. Raises `CliError`."""
     wanted = {"session_name": name}
     answer = yield from _ask_terminals(engine, session, "terminal.kill", wanted, "terminal.detached")
     if isinstance(answer, str):
@@ -73,7 +73,7 @@ def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[Non
 def _ask_terminals(
     engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
 ) -> Flow[JsonObject | str]:
-    """One message of the terminal channel, and the payload of its answer, or why there is none."""
+    """Send a message of the terminal channel; return the payload of its answer, or why there is none."""
     url = yield from select_url(engine, session)
     announce_progress(engine, f"connecting to {url}")
     link, _ = yield from sign_in(engine, session, url)
@@ -105,7 +105,7 @@ class _TerminalReply:
 
 
 def terminal_rows(sessions: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
-    """Rows of NAME, STATE, CLIENTS, AGE, SHELL."""
+    """Return rows of NAME, STATE, CLIENTS, AGE, SHELL."""
     rows: list[tuple[str, ...]] = []
     for session in sessions:
         created = session.number("created_at")
@@ -120,13 +120,13 @@ def terminal_rows(sessions: Sequence[JsonObject], now: float) -> list[tuple[str,
 
 
 def list_notifications(engine: Engine, relay: RelayClient, limit: int) -> Flow[list[JsonObject]]:
-    """What phones have shown lately, newest first (wire core 7.3)."""
+    """Return the latest notifications of phones, newest first (wire core 7.3)."""
     asked = relay.json(engine, "GET", f"/notifications/recent?limit={limit}")
     return (yield from with_explanation(asked, PAIRED)).objects("notifications")
 
 
 def notification_rows(entries: Sequence[JsonObject], now: float) -> list[tuple[str, ...]]:
-    """Rows of AGE, APP, TITLE, TEXT."""
+    """Return rows of AGE, APP, TITLE, TEXT."""
     rows: list[tuple[str, ...]] = []
     for entry in entries:
         posted = entry.number("posted_at")
@@ -140,7 +140,7 @@ def notification_rows(entries: Sequence[JsonObject], now: float) -> list[tuple[s
 
 @frozen
 class FetchedMedia:
-    """A file that was fetched."""
+    """A downloaded file."""
 
     name: str
     content_type: str
@@ -148,7 +148,7 @@ class FetchedMedia:
 
 
 def media_path(text: str) -> str:
-    """The route for a media token, a marker with one, or a path on the host. Raises `CliError`, code 2."""
+    """Return the route for a media token, a marker with one, or a path on the host. Raises `CliError`, code 2."""
     text = text.strip().removeprefix("MEDIA:")
     if len(text) > 1 and text[0] == text[-1] and text[0] in QUOTES:
         text = text[1:-1]
@@ -162,7 +162,7 @@ def media_path(text: str) -> str:
 
 
 def save_media(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
-    """Fetch a file piece by piece, each told as `Notify("piece", {"data", "name"})`. Raises `CliError`."""
+    """Download a file in pieces, each sent as `Notify("piece", {"data", "name"})`. Raises `CliError`."""
     return (yield from with_explanation(_save(engine, relay, path), PAIRED | GONE))
 
 
@@ -191,7 +191,7 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
 
 
 def _base_name(text: str) -> str:
-    """A name that stays in the folder that it is put into."""
+    """Return a file name without folders."""
     name = sanitize_line(text.replace("\\", "/").rpartition("/")[2])
     return "" if name in (".", "..") else name
 
@@ -200,7 +200,7 @@ def _base_name(text: str) -> str:
 
 
 def parse_arguments(arguments: Sequence[str]) -> dict[str, object]:
-    """`key=text`, or `key:=json`. Raises `CliError`, code 2."""
+    """Parse `key=text`, or `key:=json`. Raises `CliError`, code 2."""
     found: dict[str, object] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
@@ -223,7 +223,7 @@ def parse_arguments(arguments: Sequence[str]) -> dict[str, object]:
 def call_phone(
     engine: Engine, relay: RelayClient, method: str, route: str, arguments: Mapping[str, object]
 ) -> Flow[tuple[int, object]]:
-    """One Device Control call: the status, and the phone's answer. Raises `CliError` when there is no answer at all."""
+    """Make one Device Control call; return the status and the phone's answer. Raises `CliError` without an answer."""
     path = "/" + "/".join(encode_segment(part) for part in route.strip("/").split("/"))
     body: Mapping[str, object] | bytes = arguments
     if method == "GET":

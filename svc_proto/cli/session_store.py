@@ -1,7 +1,7 @@
-"""The desktop's sessions, one for each relay address: `remote-sessions.json` (wire core 10.5).
+"""Store of a desktop's sessions, one for each relay address: `remote-sessions.json` (wire core 10.5).
 
-What is read may be damaged or written by another version: what cannot be used is left out, what is not known is kept.
-How a change and the file become the new file is decided here; who locks and writes is elsewhere.
+The file may be damaged or written by another version: unusable members are dropped, unknown ones are kept. This module
+computes the new file from the old one and a change; locking and writing are done elsewhere.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = [
 
 FILE_NAME = "remote-sessions.json"
 VERSION = 1
-TIMES = (1 - 1e15, 1e15 - 1)  # s, what a time may be
+TIMES = (1 - 1e15, 1e15 - 1)  # s, range of a time
 REDACTED = "(redacted)"
 
 
 @frozen(kw_only=True)
 class StoredSession:
-    """One record. Times in epoch seconds; `grants` None where nothing is known, a value None for never."""
+    """A record. Times in epoch seconds; `grants` None if unknown, a value None for never."""
 
     url: str
     token: str = field(repr=False)
@@ -60,7 +60,7 @@ class StoredSession:
 
 @frozen
 class UpdateSession:
-    """Write these members of the record of a relay; the others keep their values."""
+    """Write these members of a relay's record; the others keep their values."""
 
     url: str
     members: Mapping[str, object] = field(repr=False)
@@ -68,7 +68,7 @@ class UpdateSession:
 
 @frozen
 class RemoveSession:
-    """Drop the record of a relay, if its token still is this one."""
+    """Drop the record of a relay, if it still has this token."""
 
     url: str
     token: str = field(repr=False)
@@ -78,25 +78,25 @@ SessionStoreChange: TypeAlias = UpdateSession | RemoveSession
 
 
 def parse_sessions(text: str) -> dict[str, StoredSession]:
-    """The records by address, in the order of the file. Anything that cannot be read is an empty store."""
+    """Return the records by address, in the order of the file. An unreadable file is an empty store."""
     found = JsonObject.parse_or_empty(text).get_object("sessions")
     records = ((url, _record(url, found.get_object(url))) for url in found)
     return {url: record for url, record in records if record is not None}
 
 
 def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
-    """The session that was paired last, of those that know an API server."""
+    """Return the session that was paired last, of those with an API server."""
     known = [session for session in sessions.values() if session.api_url is not None]
     return max(known, key=lambda session: session.paired_at, default=None)
 
 
 def is_damaged(text: str) -> bool:
-    """Whether there is something that the next change would lose."""
+    """Report whether the next change would lose content of the file."""
     return bool(text.strip()) and JsonObject.parse(text) is None
 
 
 def apply_change(text: str, change: SessionStoreChange) -> str:
-    """The file after a change."""
+    """Return the file after a change."""
     document = JsonObject.parse_or_empty(text)
     sessions = document.get_object("sessions")
     record = sessions.get_object(change.url)
@@ -123,7 +123,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def record_members(session: StoredSession) -> dict[str, object]:
-    """The members that a pairing writes, null ones too, so that an earlier expiry does not stay (wire core 10.5)."""
+    """Return the members that a pairing writes, null ones too, so that no earlier expiry stays (wire core 10.5)."""
     members: dict[str, object] = {
         "token": session.token,
         "server_version": session.server_version,
@@ -141,7 +141,7 @@ def record_members(session: StoredSession) -> dict[str, object]:
 
 
 def status_json(sessions: Mapping[str, StoredSession], *, reveal: bool) -> dict[str, object]:
-    """What `status --json` prints: records by address, camelCase (wire core 10.6)."""
+    """Return the output of `status --json`: records by address, camelCase (wire core 10.6)."""
     return {url: _status(session, reveal) for url, session in sessions.items()}
 
 

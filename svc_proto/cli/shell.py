@@ -1,8 +1,8 @@
-"""A terminal on the relay's host, on the terminal of a desktop (wire terminal 1).
+"""Terminal on the relay's host, shown on the terminal of a desktop (wire terminal 1).
 
-The keyboard and the screen are one channel. Keys go to the relay while it is there; one key is ours and detaches. When
-the connection is lost the same session is attached again, after a pause that doubles from 1 to 30 s. Whoever does not
-read stops the other: a screen that is full stops the relay's socket, a socket that is full stops the keyboard.
+Keyboard and screen are one channel. Keys go to the relay while it is connected; one key is ours and detaches. When the
+connection is lost, the same session is attached again, after a pause that doubles from 1 to 30 s. Backpressure works
+both ways: a full screen pauses the relay's WebSocket, and a full WebSocket pauses the keyboard.
 """
 
 from __future__ import annotations
@@ -34,42 +34,40 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = ["ShellService", "ShellResult", "ShellRequest"]
 
 ATTACH_TIMEOUT = 30.0  # s, wire terminal 1.3
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to come back
-A_DAY = 86_400.0  # s: nothing here waits longer without looking around
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to reconnect
+A_DAY = 86_400.0  # s: upper bound of all waits here
 CTRL_C = 3
-REPEATED_INTERRUPT_TIMEOUT = (
-    2.0  # s from one Ctrl-C to the next which ends a command that has its own mind about the first
-)
+REPEATED_INTERRUPT_TIMEOUT = 2.0  # s between two Ctrl-C that end a command which survives the first
 END_OF_INPUT = "\x04"
-PROGRESS_INTERVAL = 1.0  # s: a terminal that is only being made ready has no ear for it
+PROGRESS_INTERVAL = 1.0  # s: a terminal that is only being set up ignores its input
 QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
-NO_WRITE_TIMEOUT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may well not read for an hour
-EXEC_TERMINAL_SIZE = TerminalSize(250, 200)  # where there is no screen: nothing is to be wrapped
+NO_WRITE_TIMEOUT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may leave its output unread for an hour
+EXEC_TERMINAL_SIZE = TerminalSize(250, 200)  # without a screen: wide enough that nothing wraps
 
 
 @frozen(kw_only=True)
 class ShellRequest:
-    """Which terminal. `escape` is the key that detaches, None for none."""
+    """The terminal to attach. `escape` is the key that detaches, None for none."""
 
     session: StoredSession = field(repr=False)
     name: str = "default"
     shell: str | None = None
     command: str | None = None
     escape: int | None = 0x1D  # Ctrl-]
-    keyboard: bool = True  # a person types, or standard input is to be typed
+    keyboard: bool = True  # a person types, or standard input is sent
     person: bool = True  # at a terminal
 
 
 @frozen
 class ShellResult:
-    """How it ended: the exit status, and a line for the person."""
+    """Exit status, and a line for the person."""
 
     status: int
     note: str = ""
 
 
 class ShellService(OneShotService[ShellResult]):
-    """The service. `Notify("raw")` asks the program to hand the terminal's keys over unchanged."""
+    """Service of the terminal. `Notify("raw")` requests the program to pass keys on unchanged."""
 
     def __init__(self, order: ShellRequest, *, watched: bool = False) -> None:
         super().__init__(self._run_session, watched=watched)
@@ -82,35 +80,35 @@ class ShellService(OneShotService[ShellResult]):
         self._attached = False
         self._ever = False
         self._input_over = self._typed = False
-        self._ending: Task | None = None  # says that there is no more input
+        self._ending: Task | None = None  # sends the end of input
         self._exec: ExecOutput | None = None
         self._last_ctrl_c = -A_DAY
-        self._reattached = False  # these two as the relay said of the last attach
+        self._reattached = False  # this and the next as the relay reported at the last attach
         self._tmux = False
-        self._status: int | None = None  # of the shell, where the relay knows it
+        self._status: int | None = None  # of the shell, if the relay reports it
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Store the engine."""
         super().bind(engine)
         self.engine = engine
         self._bell, self._drained = Condition(engine), Condition(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The keyboard and the screen, once."""
+        """Return the channel of keyboard and screen, once."""
         if self._screen is not None:
             return None
         self._screen = _LocalTerminalChannel(self, fact)
         self._update_reading()
         return self._screen
 
-    # --- the play ---
+    # --- the course of the session ---
 
     def _run_session(self, engine: Engine) -> Flow[ShellResult]:
         order = self._order
         routes = CandidateProber(engine, candidates_of(order.session))
         nonce = "svc" + engine.entropy(6).hex()
         if order.command is not None:
-            typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before anybody is called
+            typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before any connection is made
         yield from self._connect(routes, anew=False)
         if order.command is not None:
             self._exec = ExecOutput(nonce)
@@ -221,7 +219,7 @@ class ShellService(OneShotService[ShellResult]):
             return EXEC_TERMINAL_SIZE
         return _as_size((yield from run_operation(self.engine, Compute(self.engine.new_op(), "terminal.size"))))
 
-    # --- what happens meanwhile ---
+    # --- events ---
 
     def _event(self, within: float = A_DAY) -> Flow[tuple[str, str]]:
         if not self._events:
@@ -261,7 +259,7 @@ class ShellService(OneShotService[ShellResult]):
 
     @property
     def _is_over(self) -> bool:
-        """Whether the command is: nobody reads what is typed any more."""
+        """Report whether the command has ended: further input would not be read."""
         return self._exec is not None and self._exec.status is not None
 
     def _lost(self, why: str) -> None:
@@ -270,11 +268,11 @@ class ShellService(OneShotService[ShellResult]):
         self._notify("lost", f"connection lost: {sanitize_line(why)}")
 
     def typed(self, data: bytes) -> None:
-        """Keys, or what standard input holds."""
+        """Handle keys, or standard input."""
         escape = self._order.escape if self._order.person else None
         if not self._attached:
             if CTRL_C in data or (escape is not None and escape in data):
-                self.engine.exit(INTERRUPTED)  # given up while there is no connection
+                self.engine.exit(INTERRUPTED)  # the user gives up while there is no connection
         elif self._exec is not None and self._ends_command(data, escape):
             self._notify("interrupt")
         elif escape is not None and escape in data:
@@ -285,7 +283,7 @@ class ShellService(OneShotService[ShellResult]):
             self._type(self._keys.decode(data))
 
     def _ends_command(self, data: bytes, escape: int | None) -> bool:
-        """Whether these keys end a command from here: one that Ctrl-C does not end, or that does not run yet."""
+        """Report whether these keys end a command here: one that survives Ctrl-C, or has not started."""
         if escape is not None and escape in data:
             return True
         if CTRL_C not in data or not self._order.person:
@@ -296,14 +294,14 @@ class ShellService(OneShotService[ShellResult]):
         return not runs or data.count(CTRL_C) > 1 or now - last <= REPEATED_INTERRUPT_TIMEOUT
 
     def on_stopping(self) -> None:
-        """Ctrl-C where keys are not ours: a command is ended with us, and what it ran in."""
+        """Handle Ctrl-C in cooked mode: end the command with its terminal."""
         if self._order.command is None or self._link is None:
             super().on_stopping()
             return
         self.engine.spawn(self._close(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
-        """There is no more standard input."""
+        """Handle the end of standard input."""
         self._input_over = True
         if self._attached and not self._is_over:
             self._type(self._keys.decode(b"", True))
@@ -322,17 +320,17 @@ class ShellService(OneShotService[ShellResult]):
             yield from sleep(self.engine, PROGRESS_INTERVAL)
 
     def screen_gone(self) -> None:
-        """Nobody can see anything any more. When we stop, nobody has to."""
+        """Exit after standard output was closed, unless stopping."""
         if not self.engine.stopping:
             self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
 
     def screen_writable(self, writable: bool) -> None:
-        """The screen takes more, or no more for now."""
+        """Pause or resume the relay's output for the screen."""
         if self._link is not None:
             self._link.set_read_paused(not writable)
 
     def screen_empty(self) -> None:
-        """All that was shown has left."""
+        """Handle that all output was written."""
         self._drained.notify_all()
 
     def _type(self, text: str) -> None:
@@ -345,11 +343,11 @@ class ShellService(OneShotService[ShellResult]):
             self._screen.write(text.encode("utf-8", "replace"))
 
     def _lines(self, text: str) -> str:
-        """The output of a command has bare line ends; a terminal whose keys are raw wants the other sign too."""
+        """Return the output of a command, with CRLF line ends for a terminal in raw mode."""
         return text.replace("\n", "\r\n") if self._order.person else text
 
     def _update_reading(self) -> None:
-        """Keys are read while they can go somewhere; between two connections a person's are, for Ctrl-C."""
+        """Update whether keys are read: while they can be sent, and between connections for a person's Ctrl-C."""
         screen = self._screen
         if screen is None or screen.gone:
             return
@@ -358,7 +356,10 @@ class ShellService(OneShotService[ShellResult]):
         screen.set_read_paused(not wanted)
 
     def _close(self, how: str | None = None) -> Flow[None]:
-        """Say so, unless the terminal is over, and close. A command is ended, since nobody comes back to it."""
+        """Close the connection, after a message unless the terminal has ended.
+
+        A command's terminal is killed: it is never resumed.
+        """
         link, self._link = self._link, None
         assert link is not None  # a terminal ends, and keys detach, only while there is a connection
         if how is None:

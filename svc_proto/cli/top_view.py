@@ -1,4 +1,4 @@
-"""What `svc top` shows of the servers of this host: each number as people read it, and how it went, in small bars."""
+"""View of `svc top` on the servers of this host: each number in readable form, and its history in small bars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Said = Callable[[float | None], str]
 
 @frozen
 class StatsRow:
-    """One line of the table."""
+    """A line of the table."""
 
     title: str
     value: str
@@ -28,7 +28,7 @@ class StatsRow:
 
 
 def stats_rows(history: StatsHistory, now: ServerStats, width: int) -> list[StatsRow]:
-    """The table, with bars for the last `width` looks."""
+    """Return the table, with bars for the last `width` samples."""
     return [
         StatsRow(title, said(getattr(now, name)), beside(now), sparkline(history.of(name), width))
         for title, name, said, beside in _ROWS
@@ -36,19 +36,19 @@ def stats_rows(history: StatsHistory, now: ServerStats, width: int) -> list[Stat
 
 
 def once_rows(now: ServerStats) -> list[tuple[str, str, str]]:
-    """The same without bars, in the order of `COLUMNS`."""
+    """Return the table without bars, in the order of `COLUMNS`."""
     return [(title, said(getattr(now, name)), beside(now)) for title, name, said, beside in _ROWS]
 
 
 def sparkline(values: Sequence[float | None], width: int) -> str:
-    """The last of them as bars, the highest of which is the most there was; a gap where there is no number."""
+    """Return the last values as bars relative to their maximum; a gap where there is no number."""
     last = values[-width:]
     most = max((value for value in last if value is not None), default=0.0)
     return "".join(_bar(value, most) for value in last)
 
 
 def explain_missing(statuses: Iterable[tuple[str, int]]) -> str:
-    """Why there are no numbers of servers that run, by role and status of their answers (0: there was none)."""
+    """Return why running servers have no numbers, by role and status of their answers (0: there was none)."""
     found = dict(statuses)
     role, status = next(iter(found.items()))
     name = HEADS.get(role, role)

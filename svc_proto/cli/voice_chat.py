@@ -1,9 +1,9 @@
-"""Talking with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
+"""Voice chat with the agent at a desktop: microphone and loudspeaker on a realtime session (wire terminal-voice 6).
 
-A line that is typed while the agent is at work is the next turn. A task may go on in the background (wire 6.9): its
-turn is over then, and its answer comes when nobody is in a turn. Recorder and player are programs of this host that
-speak raw PCM, 16 bits, one channel. What happens is told as `Notify`s: `prompt`, `recording`, `heard`, `text`, `end`,
-`tool`, `question`, `problem`.
+A line that is typed while the agent works is the next turn. A task may continue in the background (wire 6.9): its turn
+is over then, and its answer comes between turns. Recorder and player are programs of this host that use raw PCM, 16
+bits, one channel. Events are reported as `Notify`s: `prompt`, `recording`, `heard`, `text`, `end`, `tool`, `question`,
+`problem`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
 RECORDER_RATE = 16_000  # Hz
 CHUNK_SIZE = 6_400  # bytes, wire terminal-voice 6.4: 200 ms
 MAX_SECONDS = 120.0  # s of one recording
-TURN_TIMEOUT = 300.0  # s without a word of the relay, wire terminal-voice 6.5
+TURN_TIMEOUT = 300.0  # s without an event of the relay, wire terminal-voice 6.5
 A_DAY = 86_400.0  # s: the person may think for as long
 MAX_NEWS = 10_000  # events that wait while an answer is played
 MAX_TYPED = 100  # lines that wait for their turn
@@ -68,7 +68,7 @@ OPEN_TIMEOUT = 75.0  # s: the relay may have to connect to its provider first
 
 
 class VoiceChatState(Enum):
-    """Who has the word."""
+    """States of turn-taking."""
 
     IDLE = "idle"
     RECORDING = "recording"
@@ -77,7 +77,7 @@ class VoiceChatState(Enum):
 
 
 class VoiceChatTrigger(Enum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     RECORD = "record"
     ASK = "ask"
@@ -93,25 +93,25 @@ VOICE_CHAT_TABLE: Table[VoiceChatState, VoiceChatTrigger] = {
     (_S.IDLE, _T.ASK): _S.WAITING,  # a line was typed: a text turn
     (_S.RECORDING, _T.SEND): _S.WAITING,  # Enter again, or the recording is as long as it may be, or has ended
     (_S.RECORDING, _T.FAIL): _S.IDLE,  # it has ended without any sound
-    (_S.WAITING, _T.DONE): _S.IDLE,  # the turn is over, and what was spoken is played
+    (_S.WAITING, _T.DONE): _S.IDLE,  # the turn is over, and its speech was played
     (_S.WAITING, _T.ASK): _S.WAITING,  # an answer to a question of the agent
-    # The end of the input when no answer is to come, or a lost connection.
+    # The end of the input when no answer is pending, or a lost connection.
     **{(state, _T.LEAVE): _S.OVER for state in _S},
 }
 
 
 @frozen(kw_only=True)
 class VoiceChatRequest:
-    """How to talk. Without a `recorder` lines are typed; without a `player` answers are read."""
+    """Options of the chat. Without a `recorder` lines are typed; without a `player` answers are shown as text."""
 
     recorder: tuple[str, ...] = ()
     player: Callable[[int], tuple[str, ...]] | None = None  # by the rate of the sound, Hz
     profile: str | None = None
-    session: str | None = None  # a chat session to go on in
+    session: str | None = None  # a chat session to continue
 
 
 class VoiceChatService(OneShotService[None]):
-    """The service. Its channel is the keyboard."""
+    """Service of the chat. Its channel is the keyboard."""
 
     def __init__(
         self, find: Callable[[Engine], Flow[RelayClient]], order: VoiceChatRequest, *, watched: bool = False
@@ -125,24 +125,24 @@ class VoiceChatService(OneShotService[None]):
         self._recorder: ChildProcess | None = None
         self._speaker: PlayerProcess | None = None
         self._chunks = 0
-        self._silent = True  # nothing has come of this recording
+        self._silent = True  # this recording is empty so far
         self._unsent = b""  # of the microphone, less than a chunk
-        self._told = False  # some of the answer's text
-        self._question: str | None = None  # a confirmation that waits
+        self._told = False  # some of the answer's text was shown
+        self._question: str | None = None  # a pending confirmation
         self._promises = PendingAnswers()  # answers from the background
         self.state = _S.IDLE
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Store the engine."""
         super().bind(engine)
         self.engine = engine
         self._bell = Condition(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The keyboard."""
+        """Return the channel of the keyboard."""
         return KeyboardChannel(self.engine, fact, self.on_event)
 
-    # --- the play ---
+    # --- the course of the chat ---
 
     def _talk(self, engine: Engine) -> Flow[None]:
         relay = yield from self._find(engine)
@@ -168,7 +168,7 @@ class VoiceChatService(OneShotService[None]):
             socket.close()
 
     def _get_ready(self, relay: RelayClient) -> Flow[None]:
-        early: list[VoiceChatEvent] = []  # what was typed meanwhile
+        early: list[VoiceChatEvent] = []  # input typed meanwhile
         while True:
             news = yield from self._next(OPEN_TIMEOUT)
             match news:
@@ -262,7 +262,7 @@ class VoiceChatService(OneShotService[None]):
         self.engine.emit(Notify("recording", {}))
 
     def _send(self, socket: WebSocketConnection) -> None:
-        """The utterance is complete."""
+        """Complete the utterance and begin its turn."""
         self._stop_recording()
         self.on_recorded(socket, b"", last=True)
         self._step(_T.SEND)
@@ -271,7 +271,7 @@ class VoiceChatService(OneShotService[None]):
 
     def _begin_turn(self) -> None:
         self._told = False
-        self._question = self._question if self._promises else None  # a task in the background still wants to know
+        self._question = self._question if self._promises else None  # a background task may still need the answer
         announce_progress(self.engine, "the agent is at work")
 
     def _handle_relay_event(self, socket: WebSocketConnection, event: JsonObject) -> Flow[None]:
@@ -292,7 +292,7 @@ class VoiceChatService(OneShotService[None]):
                 if self._promises.has_failed() and self.state is _S.WAITING:
                     self._promises.resolve_one()  # the turn goes on
                 else:
-                    yield from self._finish_turn(socket, failed=True)  # a refusal is all that comes
+                    yield from self._finish_turn(socket, failed=True)  # after a refusal no further event comes
             case "voice.response.done":
                 if event.get("cancelled"):
                     self._promises.turn_cancelled()
@@ -316,11 +316,11 @@ class VoiceChatService(OneShotService[None]):
                 self._promises.add()
                 self.engine.emit(Notify("tool", {"line": "… this task waits for the one before it"}))
             case "run.promoted":
-                new = event.get("origin") != "queued"  # or it was promised before, and its turn is over
+                new = event.get("origin") != "queued"  # or it was pending before, and its turn is over
                 if new:
                     self._promises.add()
                 self.engine.emit(Notify("tool", {"line": "… this takes longer: it goes on in the background"}))
-                if new and event.get("spoken_handoff") is False:  # wire 6.5: all that comes of the turn
+                if new and event.get("spoken_handoff") is False:  # wire 6.5: no more events of the turn follow
                     yield from self._finish_turn(socket)
             case "run.background_completed":
                 self._question = None
@@ -348,7 +348,7 @@ class VoiceChatService(OneShotService[None]):
             self.engine.emit(Notify("text", {"text": value}))
 
     def _finish_turn(self, socket: WebSocketConnection, *, failed: bool = False) -> Flow[None]:
-        """The end of a turn, or of an answer from the background."""
+        """Finish a turn, or an answer from the background."""
         if self.state is not _S.WAITING and not (self._told or failed):
             return
         speaker, self._speaker = self._speaker, None
@@ -365,7 +365,7 @@ class VoiceChatService(OneShotService[None]):
             self._rest(socket)
 
     def _rest(self, socket: WebSocketConnection) -> None:
-        """Nobody is in a turn: what next?"""
+        """Begin the next typed turn, prompt, or leave."""
         if self._typed_ahead:
             self._send_text(socket, self._typed_ahead.popleft())
         elif not self._input_over:
@@ -390,7 +390,7 @@ class VoiceChatService(OneShotService[None]):
         self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
     def _next(self, within: float | None = None) -> Flow[VoiceChatEvent | None]:
-        """What happens next; None when nothing does for too long."""
+        """Return the next event; None at the timeout."""
         if within is None:
             rest = TURN_TIMEOUT if self._input_over else A_DAY
             within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_TIMEOUT}.get(self.state, rest)
@@ -409,10 +409,10 @@ class VoiceChatService(OneShotService[None]):
     def _step(self, trigger: VoiceChatTrigger) -> None:
         self.state = step(VOICE_CHAT_TABLE, self.state, trigger)
 
-    # --- what happens ---
+    # --- events ---
 
     def on_event(self, news: VoiceChatEvent) -> None:
-        """Something did."""
+        """Queue an event."""
         self._news.append(news)
         if len(self._news) > MAX_NEWS:
             self.engine.exit(1, "the relay says more than can be taken")
@@ -420,7 +420,7 @@ class VoiceChatService(OneShotService[None]):
         self._bell.notify_all()
 
     def on_recorded(self, socket: WebSocketConnection, pcm: bytes, *, last: bool = False) -> None:
-        """Some of what the person says, in chunks."""
+        """Send recorded sound in chunks."""
         self._unsent += pcm
         self._silent = self._silent and not pcm
         while len(self._unsent) >= (1 if last else CHUNK_SIZE):

@@ -1,4 +1,4 @@
-"""The ends of a talk at a desktop: keyboard, microphone, loudspeaker, the relay's socket; and what they tell."""
+"""Ends of a voice chat at a desktop: keyboard, microphone, loudspeaker, the relay's WebSocket; and their events."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ PLAYBACK_TIMEOUT = 900.0  # s
 
 @frozen
 class TypedLine:
-    """The person has typed a line."""
+    """A line that the person has typed."""
 
     text: str
 
 
 @frozen
 class LineTooLong:
-    """The person has typed a line that is too long to be said."""
+    """A typed line that is too long to be sent."""
 
 
 @frozen
 class InputEnded:
-    """The person types no more."""
+    """End of the person's input."""
 
 
 @frozen
 class RecorderEnded:
-    """The recorder has ended."""
+    """End of the recorder."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class RelayEvent:
 
 @frozen
 class ConnectionLost:
-    """The socket is over."""
+    """End of the WebSocket."""
 
     why: str
 
@@ -77,7 +77,7 @@ EventCallback: TypeAlias = Callable[["VoiceChatEvent"], None]
 
 
 class KeyboardChannel(Channel):
-    """Standard input."""
+    """Channel of standard input."""
 
     __slots__ = ("_line", "_tell")
 
@@ -87,7 +87,7 @@ class KeyboardChannel(Channel):
         self._line = b""  # that has no end yet
 
     def received(self, data: bytes) -> None:
-        """Take the lines that are complete."""
+        """Emit the lines that are complete."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             self._buffer(end)
@@ -95,16 +95,16 @@ class KeyboardChannel(Channel):
         self._buffer(rest)
 
     def read_closed(self) -> None:
-        """That was all; the last line may lack its end."""
+        """Emit the last line, which may lack its end, and the end of input."""
         if self._line:
             self._emit_line()
         self._tell(InputEnded())
 
     def stop(self) -> None:
-        """It stays as it is."""
+        """Keep the channel open."""
 
     def _buffer(self, piece: bytes) -> None:
-        if len(self._line) <= MAX_BYTES:  # of a line that is too long anyway no more is kept
+        if len(self._line) <= MAX_BYTES:  # the rest of a line over the limit is dropped
             self._line += piece[: MAX_BYTES + 1]
 
     def _emit_line(self) -> None:
@@ -114,49 +114,49 @@ class KeyboardChannel(Channel):
 
 
 class RelayEventHandler:
-    """A `WebSocketHandler`."""
+    """`WebSocketHandler` for the relay's events."""
 
     def __init__(self, tell: EventCallback) -> None:
         self._tell = tell
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """The flow has it."""
+        """Do nothing: the flow has the WebSocket."""
 
     def on_text(self, text: str) -> None:
-        """Tell an event; what is none says nothing."""
+        """Report an event; other text is ignored."""
         value = JsonObject.parse(text)
         if value is not None:
             self._tell(RelayEvent(value))
 
     def on_binary(self, data: bytes) -> None:
-        """No relay sends any."""
+        """Ignore the message: relays send none."""
 
     def on_writable(self) -> None:
-        """What we say is short."""
+        """Do nothing: the output is short."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """It is over."""
+        """Report the lost connection."""
         self._tell(ConnectionLost(sanitize_line(reason) or f"code {code}"))
 
 
 class RecorderProcess:
-    """A `ChildHandler`: the recorder."""
+    """`ChildHandler` of the recorder."""
 
     def __init__(self, take: Callable[[bytes], None], tell: EventCallback) -> None:
         self._take = take
         self._tell = tell
 
     def on_output(self, data: bytes) -> None:
-        """Some of what the person says."""
+        """Pass recorded sound on."""
         self._take(data)
 
     def on_exit(self, status: int | None) -> None:
-        """It has ended by itself."""
+        """Report that the recorder has ended by itself."""
         self._tell(RecorderEnded())
 
 
 class PlayerProcess:
-    """A `ChildHandler`: the player of one answer."""
+    """`ChildHandler` of the player of one answer."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -165,7 +165,7 @@ class PlayerProcess:
         self._over = False
 
     def start(self, argv: tuple[str, ...]) -> Flow[bool]:
-        """Start the player; False when it cannot be."""
+        """Start the player; return False if that fails."""
         child = yield from spawn(self._engine, argv, self)
         if isinstance(child, Failure):
             self._over = True
@@ -174,12 +174,12 @@ class PlayerProcess:
         return True
 
     def play(self, pcm: bytes) -> None:
-        """Some more sound."""
+        """Play more sound."""
         if self._child is not None and not self._over:
             self._child.write(pcm)
 
     def finish(self) -> Flow[None]:
-        """Let it play to its end."""
+        """Wait until all sound was played."""
         if self._child is None or self._over:
             return
         self._child.close_input()
@@ -187,15 +187,15 @@ class PlayerProcess:
         self.stop()
 
     def stop(self) -> None:
-        """Be silent now."""
+        """Stop playing now."""
         if self._child is not None and not self._over:
             self._over = True
             self._child.kill()
 
     def on_output(self, data: bytes) -> None:
-        """What a player says is of no interest."""
+        """Ignore the player's output."""
 
     def on_exit(self, status: int | None) -> None:
-        """All was played, or it can play no more."""
+        """Record the end of the player."""
         self._over = True
         self._bell.notify_all()

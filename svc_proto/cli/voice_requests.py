@@ -1,4 +1,4 @@
-"""What a desktop asks of a relay's voice routes: a recording to text, a text to a file, what is configured."""
+"""Requests of a desktop to a relay's voice routes: a recording to text, a text to a file, the configuration."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from svc_proto.wire.multipart import Part
 __all__ = ["MAX_RECORDING", "RecordingFile", "config_rows", "save_speech", "transcribe", "fetch_voice_config"]
 
 MAX_RECORDING = 25 * 1024 * 1024  # bytes, wire terminal-voice 3.3
-LISTEN_TIMEOUT = 900.0  # s: the relay's own engine takes up to 600 s, after those before it
+LISTEN_TIMEOUT = 900.0  # s: the relay's own engine takes up to 600 s, after the requests before it
 SPEAK_TIMEOUT = 180.0  # s
-KINDS = {  # of the names that people give to files; anything else is taken for WAV
+KINDS = {  # by file name suffix; any other is taken for WAV
     **{name: f"audio/{name}" for name in ("wav", "webm", "ogg", "mp4", "flac", "aac")},
     "opus": "audio/ogg",
     "m4a": "audio/mp4",
@@ -34,21 +34,21 @@ SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/
 
 @frozen
 class RecordingFile:
-    """A recording; `name` only decides what it is called a recording of."""
+    """A recording; `name` only decides its content type."""
 
     name: str
     data: bytes = field(repr=False)
 
     @property
     def content_type(self) -> str:
-        """By the end of its name."""
+        """Content type by the suffix of the name."""
         return KINDS.get(self.name.rpartition(".")[2].lower(), "audio/wav")
 
 
 def transcribe(
     engine: Engine, relay: RelayClient, upload: RecordingFile, profile: str | None = None
 ) -> Flow[tuple[str, str | None]]:
-    """Have a recording written down: what was said, and which engine heard it. Raises `CliError`."""
+    """Transcribe a recording; return its text, and the engine's name. Raises `CliError`."""
     size = len(upload.data)
     if not size:
         raise CliError(f"{upload.name} is empty", code=USAGE_ERROR)
@@ -72,7 +72,7 @@ def save_speech(
     profile: str | None = None,
     choice: Mapping[str, str] | None = None,
 ) -> Flow[str]:
-    """Have a text spoken: the file is told as `Notify("piece", {"data", "name"})`, its type returned."""
+    """Synthesize a text; the file is sent as `Notify("piece", {"data", "name"})`, its type returned."""
     if not text.strip():
         raise CliError("the text is empty", code=USAGE_ERROR)
     if len(text.strip()) > MAX_TEXT:
@@ -89,12 +89,12 @@ def save_speech(
 
 
 def fetch_voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
-    """`GET /voice/config` (wire terminal-voice 3.1). Raises `CliError`."""
+    """Return the result of `GET /voice/config` (wire terminal-voice 3.1). Raises `CliError`."""
     return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
 
 
 def config_rows(config: JsonObject) -> list[tuple[str, ...]]:
-    """Rows of name and value, for people."""
+    """Return rows of name and value, for people."""
     rows: list[tuple[str, ...]] = []
     for key, name in (("tts", "speaks"), ("stt", "listens")):
         engine = config.get_object(key)
@@ -104,7 +104,7 @@ def config_rows(config: JsonObject) -> list[tuple[str, ...]]:
         rows.append((name, shown if engine.get("enabled") is True else f"{shown} (off)"))
     scope = sanitize_line(config.text("config_scope")) or "global"
     settings = f"{scope} {sanitize_line(config.text('config_path'))}".strip()
-    if config.get("fallback_to_global") is True:  # a name that was mistyped looks the same
+    if config.get("fallback_to_global") is True:  # a mistyped name looks the same
         settings += ", since the profile says nothing of speech, or is not there"
     rows.append(("settings", settings))
     if missing := config.get_object("requirements").array("missing_packages"):

@@ -1,4 +1,4 @@
-"""Whether the phone has come that a code was made for: the operator's command waits for it."""
+"""Waiting of the operator's command until a device pairs with the new code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ POLL_INTERVAL = 1.0  # s
 
 
 def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: float) -> Flow[str | None]:
-    """The name of the first device that pairs from `since` on, None if none has `until` then; epoch seconds.
+    """Return the name of the first device that pairs from `since` on, or None at `until`; both in epoch seconds.
 
-    A relay that does not answer for a while is asked again.
+    A relay that does not answer for a while is queried again.
     """
     while engine.now.wall < until:
         try:

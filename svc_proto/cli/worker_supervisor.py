@@ -1,12 +1,12 @@
-"""A server as several processes: what starts them, one after the other, keeps them running, and ends them all.
+"""Supervisor of a server that runs as several processes: starts, restarts and ends them.
 
-First comes what the others need, then one of them by itself, since it makes what all find at the home, then the rest.
-Who is ready says so in a line on its standard output. Until all were, who ends takes everything along. From then on it
-is started again, after a pause that doubles while it does not last. What they write to their error output is told line
-by line (`Notify("line", {"text": ...})`), since they keep no log of their own.
+First the dependency (such as Redis) is started, then one worker alone, since it creates the shared state in the home,
+then the others. A worker reports readiness by a line on its standard output. Until all are ready, the end of one ends
+all. From then on a worker is restarted, after a pause that doubles while it does not last. Their error output is
+emitted line by line (`Notify("line", {"text": ...})`), since they keep no log of their own.
 
-They end by SIGTERM, what they need last of all; who takes too long is killed. If this process is killed they see the
-end of their standard input: see `ParentWatch`.
+They end by SIGTERM, the dependency last; a slow one is killed. If this process is killed, the workers read the end of
+their standard input: see `ParentWatch`.
 """
 
 from __future__ import annotations
@@ -38,55 +38,55 @@ __all__ = [
     "ParentWatch",
 ]
 
-READY_TIMEOUT = 60.0  # s from the start of one until it says that it is ready
-PAUSE = 1.0  # s before one that has ended is started again; each time twice as long
+READY_TIMEOUT = 60.0  # s from the start of one until it is ready
+PAUSE = 1.0  # s before one that has ended is restarted; each time twice as long
 MAX_PAUSE = 30.0  # s, and no longer
-STABLE_AFTER = 60.0  # s after which one counts as lasting: its next pause is the first again
-TERM_TIMEOUT = 12.0  # s from SIGTERM to SIGKILL: a server has ten for what is under way
-LONGEST = 64 * 1024  # bytes of a line; what is longer is told in part
-EVERYTHING = ("*",)  # of our environment: they are this program
+STABLE_AFTER = 60.0  # s after which the pause is reset
+TERM_TIMEOUT = 12.0  # s from SIGTERM to SIGKILL: a server has ten for work in progress
+LONGEST = 64 * 1024  # bytes of a line; a longer one is cut
+EVERYTHING = ("*",)  # of our environment: they are the same program
 FOREVER = float("inf")
 
 
 @frozen(kw_only=True)
 class WorkerSpec:
-    """A process that is to run."""
+    """A process to run."""
 
     name: str
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
-    first: tuple[tuple[str, str], ...] = ()  # beside that, when it is started for the first time
-    ready: str  # is in the line that says so
+    first: tuple[tuple[str, str], ...] = ()  # additional variables of its first start
+    ready: str  # text in the line that reports readiness
 
 
 class WorkerSupervisor:
-    """The service. It is `Ready` when all are; `needed` is what `workers` cannot do without, if anything."""
+    """Service that is `Ready` when all workers are; `needed`, if any, is the dependency of `workers`."""
 
     def __init__(self, needed: WorkerSpec | None, workers: Sequence[WorkerSpec]) -> None:
         self._needed = needed
         self._jobs = workers
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Store the engine."""
         self._engine = engine
         engine.on_reload = self._reload
         self._members: list[_Worker] = []
         self._ending = False
 
     def on_started(self) -> None:
-        """Set out."""
+        """Start all processes."""
         self._starting = self._engine.spawn(self._start())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """The workers accept, not this."""
+        """Accept no connection: the workers do."""
         return None
 
     def on_stopping(self) -> None:
-        """End all."""
+        """End all processes."""
         self._end(0, "")
 
     def failed(self, status: int | None, why: str) -> None:
-        """One has ended before it was ever ready."""
+        """End all processes: one ended before it was ready."""
         self._end(status if status is not None and status > 0 else 1, why)
 
     def _reload(self) -> None:
@@ -99,7 +99,7 @@ class WorkerSupervisor:
         for job in alone:
             if not (yield from self._bring_up(job)):
                 return
-        yield from gather(self._engine, [self._bring_up(job) for job in self._jobs[1:]])  # cancelled if one is not
+        yield from gather(self._engine, [self._bring_up(job) for job in self._jobs[1:]])  # cancelled if one fails
         self._engine.emit(Ready())
 
     def _bring_up(self, job: WorkerSpec) -> Flow[bool]:
@@ -129,7 +129,7 @@ class WorkerSupervisor:
 
 
 class _Worker:
-    """A job, and the process that does it now, if any."""
+    """A job, with its current process, if any."""
 
     def __init__(self, engine: Engine, crew: WorkerSupervisor, job: WorkerSpec) -> None:
         self.job = job
@@ -143,15 +143,15 @@ class _Worker:
         self._crew = crew
 
     def start(self) -> None:
-        """Start it, now and whenever it has ended."""
+        """Start the process, now and whenever it has ended."""
         self._task = self._engine.spawn(self._live())
 
     def stop_restarting(self) -> None:
-        """Start it no more."""
+        """Stop restarting the process."""
         self._task.cancel()
 
     def terminate(self) -> Flow[None]:
-        """End it."""
+        """End the process."""
         if self.child is None:
             return
         self.child.signal(SignalName.TERMINATE)
@@ -161,11 +161,11 @@ class _Worker:
             self.child.kill()
 
     def on_output(self, data: bytes) -> None:
-        """See `ChildHandler`."""
+        """Implement `ChildHandler.on_output`."""
         self._output.on_output(data)
 
     def on_exit(self, status: int | None) -> None:
-        """The same."""
+        """Implement `ChildHandler.on_exit`."""
         self.child, self._status = None, status
         self._over.notify_all()
 
@@ -186,7 +186,7 @@ class _Worker:
             pause = min(2 * pause, MAX_PAUSE)
 
     def _run(self, env: tuple[tuple[str, str], ...]) -> Flow[str]:
-        """From its start to its end; why it has ended."""
+        """Run the process from its start to its end; return the reason of the end."""
         engine, job = self._engine, self.job
         self._output, errors = _LineHandler(self._on_line), _LineHandler(partial(_log_line, engine))
         child = yield from spawn(engine, job.argv, self, env=env, errors=errors, inherit=EVERYTHING)
@@ -206,7 +206,7 @@ class _Worker:
 
 
 class _LineHandler:
-    """A `ChildHandler` that takes what a child writes line by line."""
+    """`ChildHandler` that splits a child's output into lines."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
@@ -225,22 +225,22 @@ class _LineHandler:
 
 
 class ParentWatch(LineService):
-    """Beside the server in a worker: its standard input ends when the process that started it is gone."""
+    """Watch beside the server in a worker: its standard input ends when the supervisor is gone."""
 
     def on_line(self, line: bytes) -> None:
-        """Nothing is said there."""
+        """Ignore the line: the supervisor sends none."""
 
     def on_client_closed(self, problem: str) -> None:
-        """Go, too: whoever fails takes the server along."""
+        """End the worker, too."""
         self.engine.exit(1)
 
     def on_stopping(self) -> None:
-        """Nothing is to be finished."""
+        """Exit at once."""
         self.engine.exit(0)
 
     @property
     def is_busy(self) -> bool:
-        """There is nothing to do."""
+        """Report that no work is in progress."""
         return False
 
 

@@ -1,1 +1,1 @@
-"""The dashboard: a page in the browser, and the few calls of the relay and the API server that it is made of."""
+"""The dashboard: a web page, and the calls to relay and API server that the page needs."""

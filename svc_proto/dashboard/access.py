@@ -1,8 +1,8 @@
-"""Who may see the dashboard, decided for every request alike, the page's own files included.
+"""Access to the dashboard, checked for every request, the page's own files included.
 
-In this order: the name in `Host` has to be one of this host (else a page that points its own name here, DNS rebinding,
-would be of the same origin); `Origin` and `Sec-Fetch-Site` have to say that no other site asks; without a password the
-caller has to be a program or browser on this host, as for the relay's loopback-only routes; with one it has to know it.
+Checks in this order. `Host` must be a name of this host. Otherwise a page that resolves its own name to this host (DNS
+rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another site. Without a password the
+client must run on this host, as for the relay's loopback-only routes. With one the client must send the password.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ FIELDS = (
     *page_security_headers(POLICY),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
 )
-"""What every answer carries. No script runs but the page's own files, and none of them can make markup of text."""
+"""Header fields of every answer. Only the page's own scripts run, and none of them can turn text into markup."""
 
 
 class DashboardAccess(Enum):
-    """The policies of the route table."""
+    """Access policies of the route table."""
 
-    OWNER = "owner"  # whoever may see the dashboard
+    OWNER = "owner"  # the owner
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
-    PUBLIC = "public"  # anybody
+    PUBLIC = "public"  # every client
 
 
 class DashboardAuthorizer:
-    """The policy, and who has guessed too often."""
+    """Checks the access policy, and limits wrong passwords."""
 
     def __init__(self, config: DashboardConfig) -> None:
         self._names = config.names
@@ -57,7 +57,7 @@ class DashboardAuthorizer:
         self._proxies = TrustedProxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> None:
-        """Let a request pass, or raise `Refused` 401, 403 or 429."""
+        """Check a request. Raises `Refused` 401, 403 or 429."""
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
@@ -68,7 +68,7 @@ class DashboardAuthorizer:
             raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
 
     def address(self, request: Request) -> str:
-        """Who is counted for it."""
+        """Return the client's address for the rate limiter."""
         return self._proxies.client_address(request)
 
     def _check_password(self, request: Request, now: Moment) -> None:
@@ -86,14 +86,14 @@ class DashboardAuthorizer:
 
 
 def _is_link(request: Request) -> bool:
-    """Whether somebody follows a link."""
+    """Report whether the request follows a link."""
     headers = request.headers
     mode, origin = headers.get(b"sec-fetch-mode"), headers.get(b"origin")
     return mode == b"navigate" and origin is None
 
 
 def _password_of(headers: Headers) -> bytes | None:
-    """What `Authorization: Basic` carries behind the colon; whoever the user says to be does not matter."""
+    """Return the password of `Authorization: Basic`; the user name is ignored."""
     scheme, _, credentials = (headers.get(b"authorization") or b"").partition(b" ")
     if scheme.lower() != b"basic":
         return None

@@ -1,7 +1,7 @@
-"""The chat's part of the proxy: a fixed set of calls to the API server, made with the key that this host has.
+"""Proxy for the chat: a fixed set of calls to the API server, made with the API key of this host.
 
-A turn's events are passed on as they come. A browser that does not read makes the dashboard stop reading, and with it
-the API; one that goes away ends the call, and the turn goes on without it, as for any reader (wire api 4.5).
+Events of a turn are forwarded as they arrive. A browser that does not read causes the dashboard, and with it the API,
+to stop reading. A browser that disconnects ends the call, and the turn goes on without it (wire api 4.5).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """What a chat needs, and nothing else of the API."""
+    """Return the routes that a chat needs, and no others of the API."""
     calls = _AgentProxy(dashboard)
     one = "/api/sessions/{id}"
-    rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the path there
+    rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the API's path
         ("GET", "/sessions", "/api/sessions"),
         ("POST", "/sessions", "/api/sessions"),
         ("PATCH", "/sessions/{id}", one),
@@ -87,11 +87,11 @@ class _AgentProxy:
         self._server = None
         if config.api_url is not None:
             key = config.api_key
-            find = self._find_key if key else None  # what this host has is not shown to whoever asks for a key
+            find = self._find_key if key else None  # without a configured key, a key found on this host is not sent
             self._server = Upstream(ApiClient("API server", config.api_url, key, config.patience, find_token=find))
 
     def passing(self, method: str, path: str) -> Handler:
-        """The handler of a plain call."""
+        """Return the handler that forwards a plain call."""
 
         def handler(request: Request) -> Flow[Response]:
             target = path.replace("{id}", encode_segment(request.params.get("id", "")))
@@ -100,12 +100,12 @@ class _AgentProxy:
         return handler
 
     def search(self, request: Request) -> Flow[Response]:
-        """Chats by what was said in them: `q`."""
+        """Search chats by the words in `q`."""
         words = encode_segment(request.query.get("q", ""))
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions/search?q={words}")
 
     def model(self, request: Request) -> Flow[Response]:
-        """`{"chat": true, "model": "llama3.2"}`; null: the built-in agent. Nothing else of the settings."""
+        """Return `{"chat": true, "model": "llama3.2"}`; null: the built-in agent. Other settings are omitted."""
         if self._server is None:
             return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
         answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")
@@ -113,10 +113,10 @@ class _AgentProxy:
         return json_response(200, {"chat": True, "model": model}, (PRIVATE,))
 
     def turn(self, request: Request) -> Flow[Response | StreamedResponse]:
-        """A message, and the events of its turn."""
+        """Forward a message, and stream the events of its turn."""
         api = self._api()
         engine = self._dashboard.engine
-        # With a password it knows who asks; without one it shows the relay's secret to nobody, see `relay_calls`.
+        # The relay's secret is sent only if a password has authenticated the owner, see `relay_proxy`.
         operator = yield from operator_headers(engine, api.peer.url, secret=bool(self._dashboard.config.password))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)

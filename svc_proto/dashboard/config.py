@@ -13,7 +13,7 @@ from svc_proto.settings import ConfigError, SettingsSource
 
 __all__ = ["DashboardConfig", "parse_dashboard_config"]
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")  # RFC 6761 6.3: the name means nothing else
+LOOPBACK = ("127.0.0.1", "::1", "localhost")  # RFC 6761 6.3: the name has no other meaning
 DEFAULT_RELAY_PORT = 8767
 MIN_PASSWORD = 8  # characters
 MAX_NAME = 253  # characters of a host's name, RFC 1035
@@ -22,21 +22,21 @@ _NAME = re.compile(r"[a-z0-9.-]+")
 
 @frozen(kw_only=True)
 class DashboardConfig:
-    """Everything that the dashboard was told at its start. Times in seconds."""
+    """Start-up configuration of the dashboard. Times in seconds."""
 
     host: str = "127.0.0.1"
     port: int = 9119
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS
     ssl_key: str | None = None
-    root_path: str = ""  # the path under which a proxy serves it, such as /board
-    password: str = field(default="", repr=False)  # empty: none is asked for, and only this host may come in
-    names: tuple[str, ...] = ()  # by which browsers may call this host, besides its addresses
-    relay_url: str = "http://127.0.0.1:8767"  # where the relay takes its loopback-only calls
-    relay: RelayConfig = field(factory=RelayConfig)  # what the relay was told: its address and the API's, in invites
+    root_path: str = ""  # the path under which a proxy serves the dashboard, such as /board
+    password: str = field(default="", repr=False)  # empty: no password is required, and only this host has access
+    names: tuple[str, ...] = ()  # host names of this host in browsers, besides its addresses
+    relay_url: str = "http://127.0.0.1:8767"  # where the relay serves its loopback-only routes
+    relay: RelayConfig = field(factory=RelayConfig)  # the relay's configuration: its address and the API's, in invites
     api_url: str | None = None  # the API server of the chat; None: there is no chat
     api_key: str = field(default="", repr=False)
     log_level: Level = Level.INFO
-    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only this host may ask
+    metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     log_json: bool = False
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
 
@@ -44,11 +44,10 @@ class DashboardConfig:
 def parse_dashboard_config(
     env: Mapping[str, str], options: Mapping[str, object] | None = None, *, relay_port: int | None = None
 ) -> DashboardConfig:
-    """Read the settings of the dashboard itself from an environment and from start options (None or absent: not given).
+    """Parse the dashboard's own settings from an environment and from start options (None or absent: not given).
 
-    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `root_path`. `relay_port` is where the relay is if no
-    variable says so. What concerns the relay and the API beyond that is added by whoever starts the dashboard. Raises
-    `ConfigError`.
+    Options: `host`, `port`, `no_ssl`, `log_level`, `log_format`, `root_path`. `relay_port` is the relay's port if no
+    variable names one. The starting program adds the other settings of relay and API. Raises `ConfigError`.
     """
     source = SettingsSource(env, {key: value for key, value in (options or {}).items() if value is not None})
     host = source.text("SVC_DASHBOARD_HOST", "host") or "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The candidate routes of an invite, built by the dashboard when the page asks for a mode (wire core 3.3 and 9)."""
+"""Candidates of an invite, built by the dashboard if the page requests a mode (wire core 3.3 and 9)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MODES = {
 
 @frozen(kw_only=True)
 class InviteRequest:
-    """Which routes an invite is to hold. `host`, `port` and `tls` are those of the API server; None: as configured."""
+    """Requested candidates of an invite. `host`, `port` and `tls` are those of the API server; None: as configured."""
 
     mode: CandidateMode
     public_url: str | None
@@ -46,8 +46,7 @@ class InviteRequest:
 
 
 def pop_invite_request(body: JsonObject) -> InviteRequest | None:
-    """Take `mode`, `public_url` and `prefer_role` out of a request; None if it names no mode. Raises `Refused` 400,
-    422."""
+    """Remove `mode`, `public_url` and `prefer` from a body; None if it names no mode. Raises `Refused` 400 or 422."""
     word, public_url, first = pop_text(body, "mode"), pop_text(body, "public_url"), pop_text(body, "prefer")
     if word is None:
         return None
@@ -67,7 +66,7 @@ def pop_invite_request(body: JsonObject) -> InviteRequest | None:
 
 
 def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) -> Flow[list[dict[str, object]]]:
-    """The candidates, best first. Raises `Refused` 400."""
+    """Return the candidates, best first. Raises `Refused` 400."""
     public = None
     if wish.public_url is not None:
         try:
@@ -91,7 +90,7 @@ def find_candidates(engine: Engine, config: RelayConfig, wish: InviteRequest) ->
 
 
 def _own_route(config: RelayConfig, wish: InviteRequest, address: str) -> HostCandidate:
-    """The route over the local network."""
+    """Return the candidate in the local network."""
     configured = config.webapi
     api = ApiCandidate(
         advertised_host(configured.host if wish.host is None else wish.host, address),

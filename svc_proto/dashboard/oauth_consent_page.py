@@ -1,7 +1,7 @@
-"""The page on which the owner lets an agent elsewhere in, or does not (decision 154): no script, no frame, two forms.
+"""Page on which the owner allows or refuses an OAuth client (decision 154): no script, no frame, two forms.
 
-The relay holds the question. The form that answers it has its ballot, which no other site can know; and whatever an
-agent says of itself is text.
+The relay holds the authorization request. The form that answers it contains its ballot, which no other site has. Names
+that a client gives itself are shown as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["PAGE_FIELDS", "PATH", "routes"]
 
 PATH = "/allow"
 LARGEST = 4_096  # bytes of a form
-MAX_CODE = 16  # characters of a word that is passed on
+MAX_CODE = 16  # characters of a code that is forwarded
 DAY = 86_400  # s
 DAYS = {"1": "a day", "7": "a week", "30": "30 days", "365": "a year"}
 DEFAULT_DAYS = "30"
@@ -40,12 +40,12 @@ SCOPE_LABELS = {
 PAGE_FIELDS = (
     *(field for field in FIELDS if field[0] not in (b"content-security-policy", b"referrer-policy")),
     (b"content-security-policy", POLICY.replace(b"form-action 'none'", b"form-action 'self'")),
-    (b"referrer-policy", b"same-origin"),  # without one a browser gives a form's origin as null
+    (b"referrer-policy", b"same-origin"),  # without a referrer, browsers send a form's origin as null
 )
 
 
 def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
-    """`GET` shows, `POST` answers."""
+    """Return the routes that show and answer a request."""
     desk = _ConsentPage(dashboard, relay)
     return [
         Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.show),
@@ -78,11 +78,11 @@ class _ConsentPage:
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
             return _page(_ask_for_the_word(problem))
-        self._dashboard.engine.log(Level.INFO, "agent answered by the dashboard", allowed=allow)
+        self._dashboard.engine.log(Level.INFO, "authorization request answered", allowed=allow)
         return _page(_result_page(found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
-        """What is wrong, if anything is; and what the relay says."""
+        """Call the relay; return the problem, or "" and the answer."""
         engine, relay = self._dashboard.engine, self._relay
         path = f"/mcp/questions/{encode_segment(code)}"
         answer = yield from relay.result_of(relay.peer.request(engine, method, path, body))
@@ -98,7 +98,7 @@ def _ask_for_the_word(problem: str = "") -> str:
         f'{told}<form method="get" action="allow"><p><label>The word that the agent’s page shows '  # noqa: RUF001
         '<input name="code" size="8" maxlength="16" autocomplete="off" autocapitalize="characters" required autofocus>'
         '</label></p><p><button class="main">Look</button></p></form>'
-        "<p>Only if you have just connected an agent yourself. A word that somebody has sent you is not yours.</p>"
+        "<p>Only if you have just connected an agent yourself. Enter no word that another person has sent you.</p>"
     )
 
 
@@ -119,8 +119,9 @@ def _question(found: JsonObject) -> str:
         f'<input type="hidden" name="{name}" value="{escape(found.text(name))}">' for name in ("code", "ballot")
     )
     return (
-        f"<p>An agent asks for your phone. It calls itself <strong>{name}</strong>; nobody has checked that.</p>"
-        f"<p>It was asked from <code>{escape(found.text('address'))}</code>. "
+        "<p>An agent requests access to your phone. "
+        f"It calls itself <strong>{name}</strong>; this name is not verified.</p>"
+        f"<p>The request came from <code>{escape(found.text('address'))}</code>. "
         f"The answer goes to <code>{goes_to}</code>{there}.</p>"
         f'<form method="post" action="allow">{hidden}<fieldset><legend>It may</legend>{radios}</fieldset>'
         f'<p><label>For <select name="days">{options}</select></label></p>'
@@ -132,7 +133,7 @@ def _question(found: JsonObject) -> str:
 
 def _result_page(name: str, allowed: bool) -> str:
     shown = escape(name)
-    done = f"{shown} comes in now; it is listed among the devices." if allowed else f"{shown} is told no."
+    done = f"{shown} has access now; it is listed among the devices." if allowed else f"{shown} was refused."
     return f'<p role="status">{done}</p>'
 
 

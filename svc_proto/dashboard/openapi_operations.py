@@ -173,7 +173,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
 
 
 def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
-    """Return the manual, with one route for each file of the page."""
+    """Return the OpenAPI texts, with one route for each file of the page."""
     page = {
         "GET /" if name == INDEX else f"GET /page/{name}": OperationDoc(
             "Return a file of the page", {"*/*": bytes}, other_responses={304: None}

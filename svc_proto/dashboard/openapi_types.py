@@ -1,6 +1,6 @@
-"""What the dashboard is sent and answers by itself, as types: for its document (`dashboard.says`).
+"""Types of the dashboard's own requests and answers for its OpenAPI document.
 
-Most of its answers are those of the relay, the API and the reference phone, as they came.
+Most answers are those of the relay, the API and the reference phone, unchanged.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
@@ -58,13 +58,13 @@ class LimitQueryJson(TypedDict, total=False):
 
 
 class ExpiredQueryJson(TypedDict, total=False):
-    """Whether expired files are included."""
+    """Filter of files."""
 
     include_expired: bool
 
 
 class ChatModelJson(TypedDict):
-    """Whether chat is available, and the model that answers."""
+    """Availability of chat, and the model that answers."""
 
     chat: bool
     model: Annotated[str | None, "null for the built-in agent"]

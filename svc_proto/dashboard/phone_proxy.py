@@ -1,6 +1,6 @@
-"""The reference phone's part of the proxy: its screen, a finger, an answer, the toggle, a word to the agent; no more.
+"""Proxy for the reference phone: its screen, touches, confirmations, the toggle, and messages to the agent.
 
-The phone is found anew for each call, since it comes and goes by itself (`svc phone`).
+The phone is looked up for each call, since it starts and stops on its own (`svc phone`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_TAG = 64  # characters
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """`GET /screen`, with `seen` what was seen last, and `POST` of the rest; `/say` where there is a chat at all."""
+    """Return `GET /screen`, with `seen` as the tag seen last, and the `POST` routes; `/say` refuses without a chat."""
     rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle"), ("POST", "/say")]
     chats = dashboard.config.api_url is not None
     return [

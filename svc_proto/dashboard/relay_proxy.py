@@ -1,4 +1,4 @@
-"""The relay's part of the proxy: a fixed set of calls to its loopback-only routes, without a bearer (wire core 9)."""
+"""Proxy for the relay: a fixed set of calls to its loopback-only routes, without a bearer (wire core 9)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,9 @@ NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones ar
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """The six routes of the specification, `POST /pairing`, phones and pictures, under the prefix of either brand; and
-    the page that lets agents in.
-    """
+    """Return the specification's routes, pairing, phones and pictures, for both brands, and the consent page."""
     config = dashboard.config
-    # The secret of this host is shown on behalf of somebody who has proved who they are, and of nobody else.
+    # This host's secret is sent only on behalf of an owner whom a password has authenticated.
     relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password)))
     calls = _RelayProxy(dashboard, relay)
     rows: list[tuple[str, str, Handler]] = [
@@ -93,7 +91,7 @@ class _RelayProxy:
         return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
 
     def hand_out(self, request: Request) -> Flow[Response]:
-        """A token for a picture of this host; the relay judges its `path` as that of any file that is handed out."""
+        """Register a picture of this host; the relay checks its `path` as for every registered file."""
         path = pop_text(parse_body(request), "path") or ""
         name = path.rpartition("/")[2]
         kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))

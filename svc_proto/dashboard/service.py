@@ -1,4 +1,4 @@
-"""The dashboard as a service of an engine: it observes, revokes, pairs, chats, and touches the reference phone."""
+"""The dashboard as a service of an engine: monitoring, revocation, pairing, chat, and the reference phone."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITS", "Dashboard"]
 
-LIMITS = evolve(DEFAULT_LIMITS, max_connections=512)  # browsers of a few people, and a call of ours for each request
-MAX_QR = 2_953  # bytes that the largest QR holds, ISO/IEC 18004
+LIMITS = evolve(DEFAULT_LIMITS, max_connections=512)  # browsers of a few people, and one call of ours for each request
+MAX_QR = 2_953  # bytes of the largest QR, ISO/IEC 18004
 QR_TIMEOUT = 5.0  # s
 
 
 class Dashboard:
-    """See the module. `files` are those of the page, by name."""
+    """The dashboard service. `files` are those of the page, by name."""
 
     engine: Engine
 
@@ -70,14 +70,14 @@ class Dashboard:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Implement `Service.bind`: store the engine and bind the parts."""
         self.engine = engine
         self._door = AdmissionControl(engine, self, self.limits)
         self._monitor.bind(engine, self._door)
         self._watch.bind(engine)
 
     def on_started(self) -> None:
-        """Open the doors."""
+        """Start to sample the servers, and accept connections."""
         config = self.config
         self._watch.start()
         self.engine.log(
@@ -91,17 +91,17 @@ class Dashboard:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection; one too many is turned away."""
+        """Serve a connection, or reject it at the connection limit."""
         return self._door.admit(fact)
 
     def on_stopping(self) -> None:
-        """Nothing to leave in order: what is under way are calls to servers that go on."""
+        """Stop sampling; calls under way need no cleanup."""
         self._watch.stop()
 
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | None:
-        """See `svc_proto.dashboard.access`."""
+        """Check the access policy of a route; log wrong passwords."""
         if not isinstance(access, DashboardAccess):
             raise TypeError("the dashboard's routes name an Access")
         if access is DashboardAccess.PUBLIC:
@@ -112,25 +112,25 @@ class Dashboard:
         try:
             self._gate.check(request, self.engine.now)
         except Refused as refused:
-            if refused.code == "wrong_password":  # what follows the last guess is not worth a line each
+            if refused.code == "wrong_password":  # refusals after the last permitted guess are not logged
                 self.engine.log(Level.WARNING, "wrong password", address=self._gate.address(request))
             raise
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """`{"detail": …}` on every status (wire core 9)."""
+        """Return `{"detail": …}` on every status (wire core 9)."""
         detail = refused.extra.get("detail", refused.message)
         return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """What keeps other pages, and scripts in what is shown, out."""
+        """Return the security headers against framing and injected scripts."""
         of_forms = self.router.inner(head.target.partition("?")[0]) == oauth_consent_page.PATH
         return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
 
     # --- the QR of an invite ---
 
     def _draw(self, request: Request) -> Flow[Response]:
-        """Text in, the rows of its QR out: `{"rows": ["1110…", …]}`, without a margin."""
+        """Return the rows of a text's QR: `{"rows": ["1110…", …]}`, without a margin."""
         try:
             text = request.body.decode("utf-8")
         except UnicodeDecodeError:
@@ -146,6 +146,6 @@ class Dashboard:
 
 
 def _manual(files: Iterable[str], prefix: str) -> ApiDoc:
-    from svc_proto.dashboard.openapi_operations import build_api_doc  # noqa: PLC0415, RUF100 - few ask for it
+    from svc_proto.dashboard.openapi_operations import build_api_doc  # noqa: PLC0415, RUF100 - loaded at the first use
 
     return build_api_doc(files, prefix)

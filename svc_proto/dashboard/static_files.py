@@ -1,4 +1,4 @@
-"""The files of the page: in memory from the start on, asked for again by their tag."""
+"""Files of the page: held in memory, and revalidated by their tag."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KINDS = {
 
 
 def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
-    """`INDEX` at the root, every other file under `/page/`. The kind follows from the name's ending (`KINDS`).
+    """Return the routes: `INDEX` at the root, other files under `/page/`. The kind follows from the name (`KINDS`).
 
-    The page's links are relative. So who calls it by its prefix without the slash behind it is led there.
+    The page's links are relative, so the prefix without a trailing slash redirects to the one with it.
     """
     found = [
         Route(

@@ -1,7 +1,7 @@
-"""The last hour of this host's servers: looked at by a timer, whoever looks on, and shown to the page.
+"""Measurements of this host's servers in the last hour: sampled by a timer, and served to the page.
 
-The relay and the API are asked for `/metrics`, each 15 seconds and when the page asks; what they say is judged, and
-kept for an hour, by `peers.vitals`.
+The relay's and the API's `/metrics` are read every 15 seconds and at each request of the page. `StatsHistory` evaluates
+the samples and keeps them for an hour.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ __all__ = ["StatsCollector"]
 
 
 class StatsCollector:
-    """The looks, and the route that shows them."""
+    """Samples the servers, and serves the samples."""
 
     def __init__(self, config: DashboardConfig) -> None:
         self._history = StatsHistory()
         token, patience = config.metrics_token, config.patience
-        # The relay is shown the secret of this host under the same condition as on behalf of the owner: a dashboard
+        # The relay gets this host's secret under the same condition as on behalf of the owner: a dashboard without a
+        # password sends no secret.
         # without a password has no secret to show.
         self._peers = {"relay": ServiceClient("relay", config.relay_url, token, patience, local=bool(config.password))}
         if config.api_url is not None:
@@ -45,27 +46,27 @@ class StatsCollector:
         self._task: Task | None = None
 
     def bind(self, engine: Engine) -> None:
-        """Keep the engine."""
+        """Store the engine and create the timer."""
         self._engine = engine
         self._timer = engine.timers.timer(self._due)
 
     def routes(self) -> list[Route]:
-        """`GET /api/vitals`: `{"every", "span", "names", "rows", "now", "answers"}`.
+        """Return the route of `GET /api/vitals`: `{"every", "span", "names", "rows", "now", "answers"}`.
 
-        Times in seconds; `rows` are what was kept, the oldest first, and `now` is the look that was made for this
-        answer, each with a number or null for every name of `names` (`peers.vitals.Vitals`). `answers` says of each
-        server whether it is there, and tells its numbers.
+        Times in seconds; `rows` are the stored samples, oldest first, and `now` is a sample taken for this answer. Each
+        has a number or null for every name of `names` (`ServerStats`). `answers` reports for each server whether it was
+        reached.
         """
         return [
             Route(method="GET", pattern="/api/vitals", access=DashboardAccess.OWNER, handler=self._show, body_limit=0)
         ]
 
     def start(self) -> None:
-        """Look from now on."""
+        """Schedule the next sample."""
         self._timer.set(self._engine.now.mono + SAMPLE_INTERVAL)
 
     def stop(self) -> None:
-        """No more."""
+        """Stop sampling."""
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
@@ -97,6 +98,6 @@ class StatsCollector:
             try:
                 answer = yield from peer.success(peer.request(engine, "GET", "/metrics", fields=()))
             except ServiceCallError:
-                continue  # a gap in what is shown, and the other tabs say what is wrong
+                continue  # a gap in the charts; the other tabs show the error
             servers[role] = MetricSamples(answer.body.decode("utf-8", "replace"))
         return self._history.add(MetricsReading(begun, servers)), servers

@@ -1,4 +1,4 @@
-"""One call to a server beside the dashboard, and what the browser is told of how it went (wire core 9).
+"""Calls to the servers behind the dashboard, and conversion of their answers for the browser (wire core 9).
 
 | the server                          | the browser gets                                     |
 |-------------------------------------|------------------------------------------------------|
@@ -30,30 +30,30 @@ from svc_proto.wire.urls import parse_url
 __all__ = ["PRIVATE", "Upstream"]
 
 T = TypeVar("T")
-MAX_BODY_CHARS = 200  # characters of a body that is no JSON, wire core 9
+MAX_BODY_CHARS = 200  # characters of a body that is not JSON, wire core 9
 PRIVATE = (b"cache-control", b"no-store")
 WRONG_KEY = "it does not know the key that the dashboard was given"
 NO_KEY = "it asks for a key, and the dashboard was given none: set API_SERVER_KEY"
-PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # what can hold no script, as SVG can
+PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # types that hold no script, unlike SVG
 
 
 @frozen
 class Upstream:
-    """A server, and what becomes of its answers. `patience` of the server is s for a whole answer."""
+    """A server behind the dashboard. Its `patience` is the limit in s for a whole answer."""
 
     peer: ServiceClient
 
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
     ) -> Flow[Response]:
-        """Make one request, to be over at the monotonic second `until`. Raises `Refused`."""
+        """Send one request, which must end by the monotonic second `until`. Raises `Refused`."""
         within = None if until is None else max(until - engine.now.mono, 0.0)
         return self.check_response(
             (yield from self.result_of(self.peer.request(engine, method, path, body, within=within)))
         )
 
     def picture(self, engine: Engine, path: str) -> Flow[Response]:
-        """A picture that the server has. Raises `Refused`, for a file of any other kind as well."""
+        """Return a picture of the server. Raises `Refused`, for a file of any other kind as well."""
         answer = yield from self.result_of(self.peer.request(engine, "GET", path))
         if answer.status != 200:
             return self.check_response(answer)
@@ -63,14 +63,14 @@ class Upstream:
         return Response(200, Headers(((b"content-type", kind), PRIVATE)), answer.body)
 
     def result_of(self, call: Flow[T]) -> Flow[T]:
-        """What a call returns. Raises `Refused`."""
+        """Return the result of a call. Raises `Refused` 502 if it fails."""
         try:
             return (yield from call)
         except ServiceCallError as error:
             raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
     def check_response(self, answer: HttpResult) -> Response:
-        """The answer for the browser. Raises `Refused`."""
+        """Convert an answer for the browser. Raises `Refused`."""
         value = json_value(answer.body, answer)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
@@ -89,13 +89,13 @@ class Upstream:
         return Response(answer.status, Headers((JSON, PRIVATE)), answer.body)
 
     def unreachable(self, reason: str) -> Refused:
-        """502. The text names the place and the cause."""
+        """Build a 502 whose text names the address and the cause."""
         where = parse_url(self.peer.url)
         host = f"[{where.host}]" if ":" in where.host else where.host
         return Refused(502, "unreachable", f"{self.peer.name} unreachable at {host}:{where.port}: {reason}")
 
     def reason(self, failure: Failure) -> str:
-        """A failed call in a few words."""
+        """Describe a failed call in a few words."""
         if failure.kind is FailureKind.TIMED_OUT:
             return f"no answer within {self.peer.patience:g} seconds"
         return failure.detail or failure.kind.value.replace("_", " ")

@@ -1,4 +1,4 @@
-"""The proxy's own validation: 422 with the list of details that its framework has always given (wire core 9)."""
+"""Input validation of the proxy: 422 with a list of details, in the original framework's format (wire core 9)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FLAGS = {
 
 
 def unprocessable(kind: str, message: str, *place: str) -> Refused:
-    """The refusal for an input: what is wrong, and where: `("query", "limit")`."""
+    """Build the error for an invalid input and its location, such as `("query", "limit")`."""
     return Refused(422, "invalid", message, extra={"detail": [{"type": kind, "loc": list(place), "msg": message}]})
 
 
 def parse_prefix(request: Request) -> str:
-    """The token prefix in the path, 1 to 64 characters."""
+    """Return the token prefix of the path, 1 to 64 characters."""
     prefix = request.params["prefix"]
     if len(prefix) > MAX_PREFIX:
         raise unprocessable("string_too_long", f"at most {MAX_PREFIX} characters", "path", "prefix")
@@ -32,7 +32,7 @@ def parse_prefix(request: Request) -> str:
 
 
 def parse_integer(request: Request, name: str) -> int | None:
-    """A whole number of the query; None if it is not given."""
+    """Parse a whole number of the query; None if absent."""
     text = request.query.get(name)
     if text is None:
         return None
@@ -43,7 +43,7 @@ def parse_integer(request: Request, name: str) -> int | None:
 
 
 def parse_boolean(request: Request, name: str) -> bool | None:
-    """A truth value of the query; None if it is not given."""
+    """Parse a truth value of the query; None if absent."""
     text = request.query.get(name)
     if text is None:
         return None
@@ -54,7 +54,7 @@ def parse_boolean(request: Request, name: str) -> bool | None:
 
 
 def parse_body(request: Request) -> JsonObject:
-    """The body as a JSON object; no body is an empty one."""
+    """Parse the body as a JSON object; an empty body is an empty object."""
     if not request.body:
         return JsonObject()
     try:
@@ -68,7 +68,7 @@ def parse_body(request: Request) -> JsonObject:
 
 
 def pop_text(body: JsonObject, name: str) -> str | None:
-    """Take a text out of a body; None if it is absent, null or blank."""
+    """Remove a text from a body; None if it is absent, null or blank."""
     text, given = body.string(name), body.pop(name, None)
     if text != given or len(text or "") > MAX_TEXT:
         raise unprocessable("string_type", f"must be text of at most {MAX_TEXT} characters", "body", name)

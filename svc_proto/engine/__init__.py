@@ -1,6 +1,6 @@
-"""What drives a service: the core, its channels, exchanges, sockets, flows and upstream calls.
+"""Framework of a service: core, channels, exchanges, WebSockets, flows and client requests.
 
-The names that embedders may use: docs/reference/public-names.md.
+docs/reference/public-names.md lists the names that embedders may use.
 """
 
 from typing import TYPE_CHECKING

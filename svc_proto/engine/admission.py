@@ -1,14 +1,15 @@
-"""Who is let in, and what peers whom nobody knows yet may make us hold: see `machines.strangers`.
+"""Admission control: connection limits, and the memory budget of unauthenticated connections.
 
-A connection is a visit until somebody vouches for its peer: a policy that found out who asks, or the handler of a
-WebSocket. From then on nothing here is asked about it. A visit that has to wait is not read, and cut after
-`stranger_patience`. Behind a proxy, a connection belongs to whom its last request was passed on for.
+The budget is `machines.unauthenticated_budget`. A connection counts towards it until its peer is authenticated: by an
+access policy that returns a principal, or by the handler of a WebSocket. While a connection has to wait for memory it
+is not read; after `unauthenticated_timeout` seconds it is cut. Behind a trusted proxy a connection counts for the
+address that the last request was forwarded for.
 
-What they send is read in turn, a little at a time, so that one round of the loop is short for those who are known: see
-`machines.turns`.
+Bytes of unauthenticated connections are read in turn, a slice at a time (`machines.read_scheduler`). So one round of
+the loop stays short for authenticated peers.
 
-What a crowd has held is free once it has gone, but only for this process: the allocator keeps it. So the host is asked
-to give it back to the system, once for a crowd.
+Memory freed after a crowd has disconnected stays with the allocator of this process. So the host is requested to return
+such memory to the system, once for each crowd.
 """
 
 from __future__ import annotations
@@ -34,25 +35,23 @@ if TYPE_CHECKING:
 
 __all__ = ["AdmissionControl", "UnauthenticatedConnection"]
 
-MIN_RELEASE_BYTES = (
-    8 * 1024 * 1024
-)  # bytes of memory that strangers have left, for which the host is asked to give it back
-RELEASE_DELAY = 1.0  # s behind the first who left
-HTTP2_HEAD_COST = 1024  # bytes that a request over HTTP/2 counts for, which may have come in 18
-BUSY_CONNECTIONS = (
-    64  # strangers; from there on it counts for what keeps the loop half free, whatever they all send at once
-)
-BUSY_HEAD_COST = 32 * 1024  # that is 512 of them a second
-LOG_INTERVAL = 60.0  # s for which one line of the log about people who are turned away will do
+# Bytes freed by unauthenticated connections after which the host is requested to return memory to the system.
+MIN_RELEASE_BYTES = 8 * 1024 * 1024
+RELEASE_DELAY = 1.0  # s from the first such disconnect to the request
+HTTP2_HEAD_COST = 1024  # bytes that one HTTP/2 request counts for, although HPACK may have packed it into 18
+# Unauthenticated connections above which a request counts for more, so that the loop stays half free at any load.
+BUSY_CONNECTIONS = 64
+BUSY_HEAD_COST = 32 * 1024  # bytes that a request counts for then: 512 requests a second
+LOG_INTERVAL = 60.0  # s in which at most one rejection is logged
 
 
 class AdmissionControl:
-    """Lets peers in to one service."""
+    """Admission control of one service."""
 
     def __init__(
         self, engine: Engine, app: HttpApp, limits: Limits, *, behind: Callable[[Request], str] | None = None
     ) -> None:
-        """`address_behind_proxy`, where peers are proxies, says from which address a request came to them."""
+        """Initialize; `behind`, where peers are proxies, returns the address that a request was forwarded for."""
         self.engine = engine
         self.limits = limits
         self.address_behind_proxy = behind
@@ -67,12 +66,16 @@ class AdmissionControl:
         self._app = app
         self._next_turn = engine.coarse_timers.timer(self._go_on)
         self._quiet_until = 0.0
-        self._most = 0  # bytes that they have held at once since memory was given back
-        self._crowd = 0  # how many of them there were at once since then: each leaves more than what it held
+        self._most = 0  # greatest number of bytes held at once since memory was last returned
+        # greatest number of connections since then: each one frees more memory than the bytes counted for it
+        self._crowd = 0
         self._timer = engine.timers.timer(self._give_back)
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
-        """Serve an accepted connection. One over `max_connections`, or too many from its address, is turned away."""
+        """Return a channel for an accepted connection, or None to reject it.
+
+        Rejected are connections over `max_connections`, and too many unauthenticated ones from one address.
+        """
         if self.engine.channel_count >= self.limits.max_connections:
             self.log_rejection("too many connections", limit=self.limits.max_connections)
             return None
@@ -87,26 +90,26 @@ class AdmissionControl:
         return channel
 
     def log_rejection(self, event: str, **fields: object) -> None:
-        """Warn of somebody who was turned away, but not of each."""
+        """Log a rejection as a warning, at most one for each `LOG_INTERVAL`."""
         now = self.engine.now.mono
         if now >= self._quiet_until:
             self._quiet_until = now + LOG_INTERVAL
             self.engine.log(Level.WARNING, event, **fields)
 
     def schedule_reads(self) -> None:
-        """Go on when the next turn is due, if anybody waits for one."""
+        """Set the timer to the time of the next scheduled read, if a connection waits for one."""
         due = self.read_scheduler.next_due
         if due is not None and self._next_turn.when is None:
             self._next_turn.set(due)
 
     def update_usage(self, visit: UnauthenticatedConnection, size: int) -> bool:
-        """A visit holds so many bytes now; False: it has to go."""
+        """Record that a connection holds `size` bytes; return False if the connection has to be cut."""
         stays = self.budget.update_usage(visit, size)
         self._most = max(self._most, self.budget.held)
         return stays
 
     def remove(self, visit: UnauthenticatedConnection) -> None:
-        """The guest's connection is over: what was held for it is free."""
+        """Release the memory that was counted for a connection which is now authenticated or closed."""
         self.budget.remove(visit)
         self.read_scheduler.remove(visit)
         if self._timer.when is None and (
@@ -129,7 +132,7 @@ class AdmissionControl:
 
 
 class UnauthenticatedConnection(BudgetedConnection):
-    """A connection whose peer nobody knows."""
+    """A connection whose peer has shown no valid credential yet."""
 
     __slots__ = ("_timer", "channel", "door", "ended", "late")
 
@@ -137,12 +140,12 @@ class UnauthenticatedConnection(BudgetedConnection):
         super().__init__()
         self.channel = channel
         self.door = door
-        self.late = b""  # what it has sent, and whose turn has not come
-        self.ended = False  # its FIN came behind that
+        self.late = b""  # received bytes that the scheduler has not admitted yet
+        self.ended = False  # the peer's FIN came after those bytes
         self._timer: Timer | None = None
 
     def admit_bytes(self, data: bytes) -> bytes:
-        """It has sent this: what of it to read now. The rest is kept until it is its turn."""
+        """Return the part of `data` to parse now; the rest is kept until the scheduler admits this connection."""
         taken = self.door.read_scheduler.allowance_for(self, len(data), self.door.engine.now.mono)
         if taken < len(data):
             data, self.late = data[:taken], self.late + data[taken:]
@@ -151,11 +154,11 @@ class UnauthenticatedConnection(BudgetedConnection):
         return data
 
     def read_slice(self) -> bool:
-        """Read on of what the guest has sent, whose turn it is; whether it has more."""
+        """Parse the next slice of the kept bytes; return whether more is left to read."""
         part, self.late = self.late[:SLICE_SIZE], self.late[SLICE_SIZE:]
         self.channel.parse(part)
         if self.held:
-            self.channel.after_events()  # a request that came whole does not ask what is held
+            self.channel.after_events()  # a request that came whole does not update the usage itself
         if self.late:
             return True
         self.deliver_end()
@@ -166,7 +169,10 @@ class UnauthenticatedConnection(BudgetedConnection):
         return False
 
     def charge_requests(self, heads: int, *, more: bool) -> None:
-        """So many requests were begun in one go, which cost more than their bytes tell. `more` wait in the channel."""
+        """Charge the scheduler for `heads` requests begun in one read, each at more than its bytes.
+
+        With `more`, further requests wait in the channel and the connection is scheduled again.
+        """
         door = self.door
         each = BUSY_HEAD_COST if door.budget.guests > BUSY_CONNECTIONS else HTTP2_HEAD_COST
         self.door.read_scheduler.charge(heads * each, door.engine.now.mono)
@@ -175,20 +181,23 @@ class UnauthenticatedConnection(BudgetedConnection):
             door.schedule_reads()
 
     def defer_end(self) -> bool:
-        """Its FIN came. Whether that, too, has to wait for its turn: not for long, since most who send one are gone."""
+        """Return whether the peer's FIN has to wait for kept bytes.
+
+        The timeout starts, since most senders of a FIN are gone.
+        """
         if self in self.door.read_scheduler:
             self._be_patient()
         self.ended = bool(self.late)
         return self.ended
 
     def deliver_end(self) -> None:
-        """Whatever it has sent is read: so is its FIN, if that has come."""
+        """Deliver a deferred FIN to the channel, after all kept bytes were parsed."""
         if self.ended:
             self.ended = False
             self.channel.parse_end()
 
     def update_usage(self, size: int) -> bool:
-        """So many bytes are held. True: nothing more is to be read; the channel may have been cut."""
+        """Record that `size` bytes are held; return True if no more may be read. The channel may have been cut."""
         size += len(self.late)
         if size != self.held and not self.door.update_usage(self, size):
             self._out_of_patience()
@@ -199,13 +208,16 @@ class UnauthenticatedConnection(BudgetedConnection):
         return True
 
     def resume(self) -> None:
-        """The guest need not wait any more: its socket is read again."""
+        """Continue reading: memory is available again."""
         if not (self.ended or self.channel.eof):
             self._calm()
         self.channel.after_events()
 
     def set_forwarded_address(self, request: Request) -> None:
-        """A proxy, perhaps, passed a request on for somebody. `Refused` if those are too many."""
+        """Count the connection for the address in a proxy's headers.
+
+        Raises `Refused` (429) over the limit of that address.
+        """
         door = self.door
         assert door.address_behind_proxy is not None
         if not door.budget.change_address(self, door.address_behind_proxy(request)):
@@ -213,7 +225,7 @@ class UnauthenticatedConnection(BudgetedConnection):
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
     def authenticated(self) -> None:
-        """Somebody has vouched for the peer: what it has sent is read now."""
+        """Take the connection out of the budget and parse the kept bytes: its peer is authenticated."""
         waited, late, self.late = self.waiting, self.late, b""
         self.end()
         if late:
@@ -223,7 +235,7 @@ class UnauthenticatedConnection(BudgetedConnection):
         self.deliver_end()
 
     def end(self) -> None:
-        """It counts no more: the peer is known, or gone."""
+        """Take the connection out of the budget: its peer is authenticated or gone."""
         self._calm()
         self.door.remove(self)
 
@@ -245,7 +257,7 @@ class UnauthenticatedConnection(BudgetedConnection):
 
 
 def _http2(engine: Engine, accepted: Accepted, app: HttpApp, limits: Limits) -> Http2Channel:
-    """HTTP/2 is loaded when somebody speaks it: h2 and what it brings is what a start would wait for most."""
+    """Create an HTTP/2 channel. The import is deferred because h2 takes the largest part of the start time."""
     from svc_proto.engine.http2_channel import Http2Channel  # noqa: PLC0415, RUF100
 
     return Http2Channel(engine, accepted, app, limits)

@@ -1,10 +1,9 @@
-"""Bodies that are not held in memory as a whole: a request's on its way in, a response's on its way out.
+"""Streamed bodies: of requests as they arrive, of responses as they are produced, and of files.
 
-A handler reads a request in pieces. What waits to be read is bounded: over `high_water` bytes the channel is not
-read, and the time that this takes is not the peer's. A producer writes a response in pieces and waits for the peer to
-have read them; one that does not wait fills memory, so past `max_unsent` bytes the channel is dropped. A file goes
-past the core, a part at a time, and `Sent` tells how it gets on: who takes nothing for `write_timeout` is dropped, who
-takes a little is not.
+A handler reads a request in pieces. Over `high_water` unread bytes the channel is not read, and that time does not
+count against the peer. A producer writes a response in pieces and waits until the peer has read them. If it does not
+wait, the channel is dropped at `max_unsent` bytes. A file bypasses the core, a part at a time, and `Sent` facts report
+progress. A peer that reads nothing for `write_timeout` is dropped; one that reads slowly is not.
 """
 
 from __future__ import annotations
@@ -25,12 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BodyStream", "FilePart", "ResponseWriter", "copy_file_part", "send_file_part"]
 
-CHUNK_SIZE = 64 * 1024  # bytes of a file that are read at once where it passes the core
+CHUNK_SIZE = 64 * 1024  # bytes read at once from a file that passes through the core
 FILE_STEP = 1024 * 1024  # bytes of a file sent by one operation
-MAX_STEP_DURATION = (
-    86_400.0  # s for each of them, a little at a time; who takes nothing meanwhile is dropped long before
-)
-WAIT_TIMEOUT = 60.0  # s after which a wait looks again; the connection's own deadlines end it
+MAX_STEP_DURATION = 86_400.0  # s for each step; a peer that reads nothing is dropped long before.
+WAIT_TIMEOUT = 60.0  # s after which a wait checks its condition again; the connection's own deadlines end it
 
 
 @fast_frozen
@@ -53,16 +50,16 @@ class BodyStream:
         self._on_taken = on_taken
         self._pieces: list[bytes] = []
         self._size = 0
-        self.full_since: float | None = None  # from when on more waits to be read than should
+        self.full_since: float | None = None  # monotonic seconds since which more than `high` bytes are unread
         self._ended = False
         self._bell = Condition(engine)
 
     # --- for the handler ---
 
     def read(self) -> Flow[bytes]:
-        """What has come since the last call, at least one byte; empty at the end of the body, and ever after.
+        """Return the bytes received since the last call, at least one; empty at the end of the body and afterwards.
 
-        A body over the route's limit, and one that comes too slowly, ends the request: this does not return then.
+        A body over the route's limit, or one that arrives too slowly, ends the request: the flow is cancelled here.
         """
         while not (self._pieces or self._ended):
             yield from self._bell.wait(self._engine.now.mono + WAIT_TIMEOUT)
@@ -75,7 +72,7 @@ class BodyStream:
     # --- for the exchange ---
 
     def feed(self, data: bytes) -> None:
-        """A piece came."""
+        """Append a received piece."""
         self._pieces.append(data)
         self._size += len(data)
         self._bell.notify_all()
@@ -83,14 +80,16 @@ class BodyStream:
             self.full_since = self._engine.now.mono
 
     def end(self) -> None:
-        """The body has ended."""
+        """Mark the body as complete."""
         self._ended = True
         self._bell.notify_all()
 
 
 class ResponseWriter:
-    """What the producer of a `StreamedResponse` response writes to; the exchange rings `read` when its channel is
-    writable."""
+    """Writer for the producer of a `StreamedResponse`.
+
+    The exchange notifies `read` when the channel is writable.
+    """
 
     __slots__ = ("_channel", "_stream", "read")
 
@@ -100,7 +99,7 @@ class ResponseWriter:
         self.read = Condition(channel.engine)
 
     def write(self, data: bytes) -> bool:
-        """Send a piece; False when nobody will read it, and nothing was sent."""
+        """Send a piece; return False, with nothing sent, if the channel is gone."""
         channel = self._channel
         if channel.gone or channel.drop_if_overrun():
             return False
@@ -108,7 +107,7 @@ class ResponseWriter:
         return True
 
     def drained(self) -> Flow[None]:
-        """Wait until the peer has read enough of what was written; at once if it has."""
+        """Wait until unsent bytes are below the mark; return at once if they are."""
         channel = self._channel
         channel.write_pending()
         while channel.credit.blocked:
@@ -116,7 +115,7 @@ class ResponseWriter:
 
 
 def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
-    """Send a part of a file as the body of the response whose head was just said. A `Failure` if not all of it left."""
+    """Send part of a file as the body of the response whose head was just sent; return a `Failure` if incomplete."""
     engine, offset, left = channel.engine, file.offset, file.length
     channel.conn.send(ResponseBodyDelegated(stream, left))
     channel.write_pending()
@@ -133,7 +132,7 @@ def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Fl
 
 
 def copy_file_part(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
-    """The same through the core, a piece at a time: where others talk on the same connection."""
+    """Send part of a file through the core in pieces, for connections that several streams share."""
     engine, offset, left = channel.engine, file.offset, file.length
     while left:
         order = ReadFile(engine.new_op(), file.handle, offset, min(left, CHUNK_SIZE))

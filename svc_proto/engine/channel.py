@@ -1,9 +1,9 @@
-"""What every channel has, whatever it speaks: its number, its credit, its pause switch and its end.
+"""Base of all channels: number, backpressure, read pause and end, independent of the protocol.
 
-A channel reads no more while too much written by us is unsent, or while whoever reads it asked to wait. So memory
-is bounded by the two water marks of `Limits`, and a peer that does not read cannot make us work for it. A WebSocket is
-the exception: two ends that both wait for the other to read would wait for ever. It is bounded by `max_unsent`, and its
-peer may leave unread what it wants to, as long as it says something now and then.
+Reading pauses while too many of our bytes are unsent, or while the consumer requests a pause. So memory is bounded by
+the two water marks of `Limits`, and a peer that does not read cannot make us work. A WebSocket is the exception,
+because two ends that both stop reading would wait for ever. Its unsent bytes are bounded by `max_unsent`, and its peer
+may leave bytes unread as long as it sends messages.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Channel"]
 
 
 class Channel(ABC):
-    """Base of the server's and the client's channel; `received`, `read_closed`, `stop` and `flush` are theirs."""
+    """Base of the server's and the client's channel, which define `received`, `read_closed`, `stop` and `flush`."""
 
-    survives_stop = False  # at a stop it is there for the others, and is told when they are gone
-    waits_for_peer = False  # the `Sent` of what it writes may come late
+    survives_stop = False  # on a stop, this channel is stopped last, when all others are gone
+    waits_for_peer = False  # the `Sent` of its writes may come late
 
     __slots__ = ("_holding", "_passing", "_paused", "_stall", "ch", "credit", "engine", "gone", "limits")
 
@@ -35,26 +35,26 @@ class Channel(ABC):
         self.ch = ch
         self.limits = limits
         self.credit = Backpressure(limits.high_water, limits.low_water)
-        self.gone = False  # dropped or closed: nothing is ordered for it any more
-        self._holding = False  # someone above asked not to read
+        self.gone = False  # dropped or closed: no further commands for this channel
+        self._holding = False  # a consumer requested a read pause
         self._paused = False
-        self._passing = False  # a file is on its way past the core
+        self._passing = False  # a file is being sent past the core
         self._stall = engine.timers.timer(self.abort)
 
     # --- facts, called by the engine ---
 
     @abstractmethod
     def received(self, data: bytes) -> None:
-        """The peer has sent these bytes."""
+        """Handle bytes from the peer."""
 
     @abstractmethod
     def read_closed(self) -> None:
-        """The peer sent its FIN."""
+        """Handle the peer's FIN."""
 
     def sent(self, n: int) -> None:
-        """`n` bytes left for the kernel, those of ours before those of a file."""
+        """Record that `n` bytes left for the kernel: ours first, then those of a file."""
         credit = self.credit
-        if n == credit.unsent and not (credit.blocked or self._passing):  # as nearly always: all of it
+        if n == credit.unsent and not (credit.blocked or self._passing):  # the usual case: all bytes were sent
             credit.unsent = 0
             self._stall.cancel()
             self.all_sent()
@@ -70,47 +70,47 @@ class Channel(ABC):
             self.writable()
 
     def ended(self, fact: Closed) -> None:
-        """The last fact of the channel."""
+        """Handle the channel's last fact."""
         self.closed(fact.why)
 
     def closed(self, why: str) -> None:
-        """The channel is gone."""
+        """Mark the channel as closed."""
         self.gone = True
         self._stall.retire()
 
     @abstractmethod
     def stop(self) -> None:
-        """The process is ending: finish what has begun, begin nothing."""
+        """Finish work in progress and begin none: the process is stopping."""
 
     def flush(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
-        """Called at the end of a `handle` in which `mark_dirty()` was called: `write` what there is to write."""
+        """Write pending output; called at the end of a `handle` in which `mark_dirty()` was called."""
 
     # --- for the protocol above ---
 
-    def writable(self) -> None:  # noqa: B027 - most have nothing to do then
-        """Unsent bytes fell to the low-water mark."""
+    def writable(self) -> None:  # noqa: B027 - optional hook
+        """Handle the fall of unsent bytes to the low-water mark."""
 
-    def all_sent(self) -> None:  # noqa: B027 - the same
-        """No byte is unsent."""
+    def all_sent(self) -> None:  # noqa: B027 - optional hook
+        """Handle that no byte is unsent."""
 
     def mark_dirty(self) -> None:
-        """Have the channel flushed at the end of this call of the core."""
+        """Schedule a `flush` at the end of this call of the core."""
         self.engine.dirty[self] = None
 
     def write(self, data: bytes) -> None:
-        """Order bytes to be written, unless it is `gone`."""
+        """Write bytes, unless the channel is gone."""
         if self.gone:
             return
         engine, credit = self.engine, self.credit
         engine.out.append(Send(self.ch, data, self.waits_for_peer))
         if not credit.unsent:
             self._stall.set(engine.now.mono + self.limits.write_timeout)
-        credit.unsent += len(data)  # `backpressure.queued` is called for what goes over the mark alone
+        credit.unsent += len(data)  # `add_unsent` is called only over the mark, to save a call
         if credit.unsent > self.limits.high_water and credit.add_unsent(0):
             self._update_reading()
 
     def set_file_transfer(self, passing: bool) -> None:
-        """A file leaves past the core from now on, or not any more: its progress is watched like that of our bytes."""
+        """Start or stop watching a file transfer past the core; `write_timeout` applies to its progress, too."""
         self._passing = passing
         if passing:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
@@ -118,12 +118,12 @@ class Channel(ABC):
             self._stall.cancel()
 
     def extend_write_timeout(self) -> None:
-        """The peer lives: give it its time to read anew."""
+        """Restart `write_timeout`: the peer is alive."""
         if self.credit.unsent:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
 
     def set_read_paused(self, holding: bool) -> None:
-        """Stop or go on reading, whatever the credit says."""
+        """Pause or resume reading, regardless of backpressure."""
         if holding is not self._holding:
             self._holding = holding
             self._update_reading()
@@ -136,14 +136,14 @@ class Channel(ABC):
             self.engine.emit(Abort(self.ch))
 
     def drop_if_overrun(self) -> bool:
-        """Drop the channel if more than `max_unsent` bytes are unsent: its peer does not read, and makes us write."""
+        """Drop the channel if over `max_unsent` bytes are unsent; return whether it was dropped."""
         if self.credit.unsent <= self.limits.max_unsent:
             return False
         self.abort()
         return True
 
     def reads_while_unsent(self) -> bool:
-        """Whether to go on reading although much is unsent."""
+        """Report whether reading continues while too many bytes are unsent."""
         return False
 
     def _update_reading(self) -> None:

@@ -1,4 +1,4 @@
-"""Child processes as channels: a terminal or a line-speaking helper that lives on, or a command run to its end."""
+"""Child processes as channels: long-running ones (terminal, helper), and commands that run to their end."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ __all__ = ["INHERITED", "ChildProcess", "ChildHandler", "CommandResult", "run_co
 
 HANGUP_TIMEOUT = 1.0  # s from SIGHUP or SIGTERM to SIGKILL, wire terminal 1.6
 INHERITED = (
-    # who and where: what a shell needs to be one
+    # identity and place: what a shell needs to start
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "MAIL",
-    # how it looks and speaks
+    # locale and display
     "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "TERMINFO", "TERMINFO_DIRS", "EDITOR", "VISUAL", "PAGER",
-    # where things are
+    # locations
     "TMPDIR", "TMUX_TMPDIR", "XDG_*", "PYTHON*", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "MANPATH", "SVC_HOME",
     "HERMES_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
-    # the way to the person's desktop, sound and keys
+    # the user's desktop, sound and key agent
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "PULSE_*", "PIPEWIRE_*", "ALSA_*",
     "SSH_AUTH_SOCK",
 )  # fmt: skip
-"""What a child sees of the environment that this process was started with: that one holds keys and passwords."""
+"""Environment variables that a child inherits. All others are withheld, since they hold keys and passwords."""
 MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
 
 
 class ChildHandler(Protocol):
-    """Whoever a child's output is for. `on_exit` comes last, once, unless the child was let go of."""
+    """Handler of a child's output; `on_exit` comes last, once, unless the child was detached."""
 
     def on_output(self, data: bytes) -> None:
-        """Bytes of its output or terminal."""
+        """Handle bytes of the child's output or terminal."""
         ...
 
     def on_exit(self, status: int | None) -> None:
-        """The child has exited with this status; negative: by that signal; None: not known."""
+        """Handle the child's exit: `status` is negative for a signal, None if unknown."""
         ...
 
 
 @fast_frozen
 class CommandResult:
-    """What became of a command that ran to its end."""
+    """Result of a command that ran to its end."""
 
     status: int | None
     output: bytes
 
 
 class ChildProcess(Channel):
-    """A running child. Made by `spawn`.
+    """A running child, made by `spawn`.
 
-    A shell may leave its input unread for hours, and its output is listened to all the same: whoever writes looks at
-    `backpressure.unsent`, and no timer watches.
+    A shell may leave its input unread for hours while its output is read. So no timer watches the input; a caller that
+    writes checks `credit.unsent`.
     """
 
     __slots__ = ("_handler", "_kill", "errors", "pid", "stays")
@@ -67,31 +67,31 @@ class ChildProcess(Channel):
         self._handler = handler
         self._kill = engine.timers.timer(self.kill)
         self.pid = pid
-        self.errors: ChildProcess | None = None  # its error output, where somebody listens to that
-        self.stays = False  # when the process ends: its owner sees to it
+        self.errors: ChildProcess | None = None  # its error output, where a handler reads that separately
+        self.stays = False  # `stop` leaves the child to its owner
 
     # --- for its owner ---
 
     def write(self, data: bytes) -> None:
-        """Order bytes to be written to its input."""
+        """Write bytes to the child's input."""
         self.engine.emit(Send(self.ch, data))
         self.credit.unsent += len(data)
 
     def resize(self, size: TerminalSize) -> None:
-        """Of its terminal."""
+        """Resize the child's terminal."""
         self.engine.emit(ResizeTerminal(self.ch, size))
 
     def close_input(self) -> None:
-        """Close the child's input: nothing more will be written to it."""
+        """Close the child's input after the bytes written so far."""
         self.engine.emit(CloseWrite(self.ch))
 
     def detach(self) -> None:
-        """Let go of it without a signal (a tmux client ends by that, its session does not)."""
+        """Release the child without a signal: a tmux client ends, its session continues."""
         self._handler = None
         self.abort()
 
     def terminate(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_TIMEOUT) -> None:
-        """Ask it to end, and make it after a while. Its handler hears nothing more."""
+        """Signal the child to end, and kill it after `patience` seconds. Its handler receives no further calls."""
         self._handler = None
         if self.gone:
             return
@@ -100,30 +100,30 @@ class ChildProcess(Channel):
         self._kill.set(self.engine.now.mono + patience)
 
     def signal(self, signal: SignalName) -> None:
-        """Send it a signal; its handler goes on to hear of it."""
+        """Send a signal to the child; its handler stays registered."""
         self.engine.emit(Signal(self.ch, signal))
 
     def kill(self) -> None:
-        """Make it end now. Its handler hears nothing more."""
+        """Kill the child now. Its handler receives no further calls."""
         self.signal(SignalName.KILL)
         self.detach()
 
     # --- facts ---
 
     def received(self, data: bytes) -> None:
-        """Pass it on."""
+        """Pass output to the handler."""
         if self._handler is not None:
             self._handler.on_output(data)
 
     def sent(self, n: int) -> None:
-        """The child has read so many bytes of its input."""
+        """Record that the child has read `n` bytes of its input."""
         self.credit.unsent -= n
 
     def read_closed(self) -> None:
-        """The child's output has ended; `Closed` follows when it exits."""
+        """Ignore the end of the child's output: `Closed` follows when it exits."""
 
     def ended(self, fact: Closed) -> None:
-        """The child has exited, or was let go of."""
+        """Report the exit to the handler, unless the child was detached."""
         super().ended(fact)
         self._kill.cancel()
         handler, self._handler = self._handler, None
@@ -131,7 +131,7 @@ class ChildProcess(Channel):
             handler.on_exit(fact.exit)
 
     def stop(self) -> None:
-        """The process ends: let go of a child that nobody has asked to end."""
+        """Detach the child if it is not terminating yet: the process is stopping."""
         if self._kill.when is None and not self.stays:
             self.abort()
 
@@ -149,7 +149,7 @@ def spawn(
     inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
 ) -> Flow[ChildProcess | Failure]:
-    """Start a child whose output goes to `handler`, and what it writes to its error output to `errors`."""
+    """Start a child; `handler` receives its output, and `errors`, if given, its error output."""
     ch = engine.new_channel()
     error_channel = None if errors is None else engine.new_channel()
     order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit, escaped)
@@ -160,7 +160,7 @@ def spawn(
     engine.attach(child)
     if error_channel is not None:
         child.errors = ChildProcess(engine, error_channel, errors, spawned.pid)
-        child.errors.stays = True  # it ends with its child
+        child.errors.stays = True  # the error channel ends with its child
         engine.attach(child.errors)
     return child
 
@@ -173,7 +173,7 @@ def run_command(
     inherit: tuple[str, ...] = INHERITED,
     within: float = 5.0,
 ) -> Flow[CommandResult | Failure]:
-    """Run a command to its end; `said` is its input, and the first megabyte of its output is kept."""
+    """Run a command to its end with `said` as input; the first megabyte of its output is kept."""
     collector = _OutputCollector(engine)
     child = yield from spawn(engine, argv, collector, inherit=inherit, within=within)
     if isinstance(child, Failure):

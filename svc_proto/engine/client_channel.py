@@ -1,4 +1,4 @@
-"""The client's end of a connection that was opened for one request; `svc_proto.engine.http_client` makes them."""
+"""Client end of a connection that is opened for one request, as made by `svc_proto.engine.http_client`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["MAX_ANSWER", "STREAM", "ClientChannel", "HttpResult", "ResponseMode"
 
 T_co = TypeVar("T_co", covariant=True)
 STREAM = StreamId(1)  # the first and only request of its connection
-MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is kept whole
+MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is buffered whole
 
 
 @frozen
@@ -50,39 +50,38 @@ class HttpResult:
 
     @property
     def members(self) -> JsonObject:
-        """Those of the JSON object that the body is; none of any other body."""
+        """Members of the JSON object in the body; empty for any other body."""
         return JsonObject.parse_or_empty(self.body)
 
 
 class ResponseReader(Protocol):
-    """Who takes an answer bit by bit."""
+    """Reader that receives a response body in pieces."""
 
     def feed(self, data: bytes) -> None:
-        """Some bytes of the body came."""
+        """Handle received bytes of the body."""
         ...
 
     def finish(self, end: Failure | None) -> None:
-        """The answer is over; only the first reason counts."""
+        """Handle the end of the response; only the first reason counts."""
         ...
 
 
 @frozen
 class ResponseMode(Generic[T_co]):
-    """What becomes of an answer: as it stands, it is kept whole, up to `limit` bytes; more is a `Failure`."""
+    """Description of how a response is consumed: by default buffered, up to `limit` bytes, and more is a `Failure`."""
 
     limit: int = MAX_ANSWER
-    accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that ask for it
-    handler: WebSocketHandler | None = None  # of the WebSocket that is wanted
-    reader: Callable[[ClientChannel, ResponseHead], ResponseReader | None] | None = (
-        None  # who reads it bit by bit, if anybody
-    )
+    accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that request this kind of response
+    handler: WebSocketHandler | None = None  # of the WebSocket, if one is requested
+    # Makes a reader that receives the body in pieces, if any.
+    reader: Callable[[ClientChannel, ResponseHead], ResponseReader | None] | None = None
 
 
 class ClientChannel(HttpChannel):
     """A connection that we opened, for one request.
 
-    Over HTTP/2 what waits for the server's windows counts as unsent, like what waits in the socket; a `set_read_paused`
-    of an answer keeps our own windows shut and leaves the connection open for everything else.
+    Over HTTP/2, bytes that wait for the server's windows count as unsent, like those in the socket. `set_read_paused`
+    keeps only our own receive window closed; the rest of the connection is read.
     """
 
     __slots__ = (
@@ -104,7 +103,8 @@ class ClientChannel(HttpChannel):
         self._http2: Http2Connection | None = None
         conn: Connection
         if http2:
-            from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100 - see `engine.door`
+            # imported late, as in `engine.admission`
+            from svc_proto.wire.http2 import Http2Connection  # noqa: PLC0415, RUF100
 
             conn = self._http2 = Http2Connection(role, limits=limits, entropy=entropy, secure=order.tls)
         elif into.handler is None:
@@ -113,35 +113,37 @@ class ClientChannel(HttpChannel):
             conn = Http1Connection(role, limits=limits, entropy=entropy)
         super().__init__(engine, order.ch, limits, conn)
         self._waiting = 0  # bytes of ours that the server's windows hold back
-        self._window_due = 0.0  # monotonic seconds by which they have to open further
-        self._closing_behind = False  # to be shut once those have left
+        self._window_due = 0.0  # monotonic seconds by which the windows have to open further
+        self._closing_behind = False  # close when those bytes have left
         self._into = into
-        self._reader: ResponseReader | None = None  # who takes the answer bit by bit
-        self.lane: Callable[[bytes], bool] | None = None  # who may take a piece of the body before all others
-        self.ticket: OperationId = engine.new_op()  # of whoever waits for an answer, or for room for more of a body
-        self.outcome: object = None  # what whoever asked was told, or will be
-        self._answer = ResponseHead(STREAM, 0)  # until there is one
+        self._reader: ResponseReader | None = None  # receives the body in pieces
+        # a fast-path handler that may accept a piece of the body first
+        self.lane: Callable[[bytes], bool] | None = None
+        # of the flow that waits for the response, or for room for more of a body
+        self.ticket: OperationId = engine.new_op()
+        self.outcome: object = None  # result of the request, once there is one
+        self._answer = ResponseHead(STREAM, 0)  # until the response head arrives
         self._body = bytearray()
 
     # --- for the flows above ---
 
     @property
     def opens_no_sockets(self) -> bool:
-        """The server speaks HTTP/2 and has said that it opens no WebSockets over it."""
+        """Report whether the server refuses WebSockets over HTTP/2."""
         return self._http2 is not None and self._http2.opens_sockets is False
 
     def extend_write_timeout(self) -> None:
-        """As of any channel; what waits for a window has as much time."""
+        """Restart `write_timeout`, also for bytes that wait for a window."""
         self._window_due = self.engine.now.mono + self.limits.write_timeout
         super().extend_write_timeout()
 
     def writable(self) -> None:
-        """Whoever sends a body may go on."""
+        """Resume the flow that sends a body."""
         super().writable()
         self.engine.resume(self.ticket, None)
 
     def close_gracefully(self) -> None:
-        """As of any channel; behind what the server has to make room for first."""
+        """Close in an orderly way, after all bytes that wait for the server's windows."""
         if self._waiting and not self.eof:
             self._closing_behind = True
         else:
@@ -150,7 +152,7 @@ class ClientChannel(HttpChannel):
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:
-        """Feed the connection and take what it understood."""
+        """Parse received bytes; a piece of the body may go to the fast-path handler."""
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
         elif self.lane is not None and not (self._holding or self.closing):
@@ -160,7 +162,7 @@ class ClientChannel(HttpChannel):
         super().received(data)
 
     def sent(self, n: int) -> None:
-        """Bytes left; there may be room for more. An answered ping is no progress of what waits for a window."""
+        """Record sent bytes and write more. A pong is no progress of bytes that wait for a window."""
         super().sent(n)
         if self._waiting:
             self.mark_dirty()
@@ -168,17 +170,17 @@ class ClientChannel(HttpChannel):
                 self._stall.set(self._window_due)
 
     def all_sent(self) -> None:
-        """All of the request has left: nothing of it waits to be sent."""
+        """Close if that was deferred until all of the request had left."""
         super().all_sent()
         if self._closing_behind:
             self.close_gracefully()
 
     def reads_while_unsent(self) -> bool:
-        """Of HTTP/2 always: what is unsent may be waiting for what is to be read."""
+        """Report whether reading continues: over HTTP/2 always, since a window update may have to be read."""
         return self._http2 is not None or super().reads_while_unsent()
 
     def write_pending(self) -> None:
-        """Write what may be written now; of bodies and messages no more than the socket has room for."""
+        """Write pending output; of bodies and messages no more than the socket has room for."""
         http2 = self._http2
         if http2 is None:
             super().write_pending()
@@ -196,17 +198,17 @@ class ClientChannel(HttpChannel):
             self.change_stream_unsent(self._waiting - before)
 
     def closed(self, why: str) -> None:
-        """Whoever still waits gets a failure."""
+        """Fail the request if it has no result yet."""
         super().closed(why)
         self._fail(FailureKind.UNREACHABLE, why or "the connection was closed")
 
     def stop(self) -> None:
-        """Sockets are told that we go away; a fetch is left to its flow."""
+        """Close an open WebSocket with 1001; a request is left to its flow."""
         if self.socket is not None:
             self.socket.close(1001, "going away")
 
     def handle_event(self, event: Event) -> None:
-        """Collect the answer, or pass a socket's events on."""
+        """Collect the response, or pass a WebSocket's events on."""
         match event:
             case ResponseHead():
                 self._begin(event)
@@ -226,18 +228,18 @@ class ClientChannel(HttpChannel):
             case StreamReset(why=why):
                 self._fail(FailureKind.UNREACHABLE, why)
             case Informational():
-                pass  # the answer proper follows
+                pass  # the final response follows
             case _:
                 self.socket_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """The server does not speak HTTP as it should. A WebSocket that was open is over with its connection."""
+        """Fail the request: the server broke HTTP. An open WebSocket closes with its connection."""
         self._fail(FailureKind.INVALID, str(error))
         if self.socket is not None:
             self.close_gracefully()
 
     def after_events(self) -> None:
-        """After the server's FIN nothing more can come."""
+        """Fail the request and close after the server's FIN."""
         if self.eof:
             self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
             self.close_gracefully()
@@ -250,7 +252,7 @@ class ClientChannel(HttpChannel):
         self.engine.resume(self.ticket, outcome)
 
     def _update_reading(self) -> None:
-        """The server of an answer is held back by its window: all else of its connection is read."""
+        """Apply backpressure to a response through its HTTP/2 window, so that the rest of the connection is read."""
         if self._http2 is None or self.socket is not None:
             super()._update_reading()
         else:
@@ -269,7 +271,7 @@ class ClientChannel(HttpChannel):
         self._fail(FailureKind.TOO_LARGE, f"the answer has more than {self._into.limit} bytes")
 
     def _open(self, stream: StreamId) -> None:
-        handler = cast("WebSocketHandler", self._into.handler)  # a 101 that nobody asked for does not get past the wire
+        handler = cast("WebSocketHandler", self._into.handler)  # the wire layer rejects a 101 that was not requested
         frames = None if self._http2 is not None else cast("Http1Connection", self.conn).detach_websocket()
         socket = self.switch_to_websocket(stream, handler, frames)
         socket.deliver_open()

@@ -1,8 +1,8 @@
-"""The engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
+"""Engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
 
-Order of work in `handle`: due timers first, each at its own deadline, so that the outcome does not depend on when the
-loop woke up; then the fact, or where there is none, what waits in `pauses`; then every connection with something to
-say is flushed once.
+Order of work in `handle`: first the due timers, each at its own deadline, so that the outcome does not depend on when
+the loop woke up. Then the fact; without one, the due `coarse_timers`. Then each connection with pending output is
+flushed once.
 """
 
 from __future__ import annotations
@@ -41,55 +41,56 @@ from svc_proto.facts import (
 
 __all__ = ["Engine", "Flushable", "Revocable", "Service"]
 
-STOP_MARGIN = 0.25  # s before the end of the grace at which what is left is cut, so that the exit is within it
-MAX_TASKS_PER_CALL = 64  # of `pauses` at most: a few ms
-MAX_REMEMBERED = 64  # servers whose HTTP/2 opens no WebSockets (see `client`): the one longest known is forgotten
+STOP_MARGIN = 0.25  # s before the end of the grace at which open channels are cut, so that the exit is within it
+MAX_TASKS_PER_CALL = 64  # of `coarse_timers` at most: a few ms
+MAX_REMEMBERED = 64  # servers whose HTTP/2 refuses WebSockets (see `http_client`); the oldest entry is dropped
 WRONG_TYPE = Failure(FailureKind.INTERNAL, "the runtime gave an answer of the wrong type")
 
 
 class Flushable(Protocol):
-    """What gathers output during a `handle`: a channel, or whatever writes to one."""
+    """An object that buffers output during a `handle`, such as a channel."""
 
     def flush(self) -> None:
-        """Called once, at the end of a `handle` in which it was put into `Engine.dirty`."""
+        """Write the output; called once at the end of a `handle` in which the object was put into `Engine.dirty`."""
         ...
 
 
 class Revocable(Protocol):
-    """What ends with its holder: an exchange, if the policy has named one in `Request.credential_id`, a run, a
-    socket."""
+    """An object that ends with a credential: an exchange with a `Request.credential_id`, a run, a WebSocket."""
 
     def revoke(self, refused: Refused) -> None:
-        """The holder is gone: stop, and say so as long as that can be said."""
+        """Stop, and report `refused` as long as a response is possible: the credential was revoked."""
         ...
 
 
 class Service(Protocol):
-    """What an engine runs. Each method is called from `handle`, on one thread."""
+    """A service that an engine runs. All methods are called from `handle`, on one thread."""
 
     def bind(self, engine: Engine) -> None:
-        """Called once, before the first fact; keep the engine."""
+        """Store the engine; called once, before the first fact."""
         ...
 
     def on_started(self) -> None:
-        """Load what is needed, then `engine.emit(Ready())`."""
+        """Load the service's state, then call `engine.emit(Ready())`."""
         ...
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """A peer came; return the channel that serves it, or None to turn it away."""
+        """Return the channel that serves an accepted connection, or None to reject it."""
         ...
 
     def on_stopping(self) -> None:
-        """The process will end; channels are told to stop by the engine itself right after."""
+        """Prepare for the end of the process; right afterwards the engine stops the channels itself."""
         ...
 
 
 class Engine:
-    """One core. `entropy(n)` gives n random bytes; records under `log_level` are not even built.
+    """Implementation of `Core` for one service.
 
-    What `coarse_timers` has is done in a call without a fact, of which a loop makes one in a round, and some of it in
-    each. Time passes from each fact of a round to the next: what many peers can bring about, and nobody waits for,
-    would be done between any two of them, and the round be as long as there is anything of it left.
+    `entropy(n)` returns n random bytes. Log records under `log_level` are not built.
+
+    Low-priority work in `coarse_timers` runs only when `handle` is called without a fact, which a loop does once a
+    round. Time passes between the facts of a round, so work that many peers cause would otherwise run between any two
+    of them and prolong the round.
     """
 
     def __init__(self, service: Service, *, entropy: Entropy, log_level: Level = Level.INFO) -> None:
@@ -100,13 +101,13 @@ class Engine:
         self.coarse_timers = Timers()
         self.counts = EngineMetrics()
         self.stopping = False
-        self.out: list[Command] = []  # what is ordered in this `handle`
-        self.dirty: dict[Flushable, None] = {}  # what is to be flushed at the end of this `handle`
-        self.revocables: dict[Revocable, str] = {}  # what ends with its holder (a session, say), and who that is
+        self.out: list[Command] = []  # commands of this `handle`
+        self.dirty: dict[Flushable, None] = {}  # to be flushed at the end of this `handle`
+        self.revocables: dict[Revocable, str] = {}  # credential id (such as a session's) by object that ends with it
         self.without_sockets = deque[tuple[str, int]](maxlen=MAX_REMEMBERED)
-        self.tasks: dict[Task, None] = {}  # flows that are under way
-        self.parked: dict[OperationId, Task] = {}  # those of them that wait, and for what
-        self.abandoned: dict[OperationId, Operation[Any]] = {}  # given up: what a late answer brings is given back
+        self.tasks: dict[Task, None] = {}  # running and waiting flows
+        self.parked: dict[OperationId, Task] = {}  # waiting flows, by the operation or ticket that they wait for
+        self.abandoned: dict[OperationId, Operation[Any]] = {}  # cancelled operations: a late result is released
         self._channels: dict[ChannelId, Channel] = {}
         self._next_op = 0
         self._next_channel = -1
@@ -131,7 +132,7 @@ class Engine:
     # --- the boundary ---
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """See `svc_proto.boundary.Core`."""
+        """Implement `Core.handle`."""
         if self._exited:
             return []
         out = self.out = []
@@ -141,7 +142,7 @@ class Engine:
         self.now = now
         if fact is not None:
             try:
-                if type(fact) is Received:  # as most are
+                if type(fact) is Received:  # the most frequent fact
                     channel = self._channels.get(fact.ch)
                     if channel is not None:
                         channel.received(fact.data)
@@ -165,7 +166,7 @@ class Engine:
         return out
 
     def next_deadline(self) -> float | None:
-        """See `svc_proto.boundary.Core`."""
+        """Implement `Core.next_deadline`."""
         first, pause = self.timers.first, self.coarse_timers.first
         if pause < first:
             first = pause
@@ -174,26 +175,26 @@ class Engine:
     # --- for services, channels and flows ---
 
     def emit(self, command: Command) -> None:
-        """Order something of the runtime."""
+        """Order a command of the runtime."""
         self.out.append(command)
 
     def log(self, level: Level, event: str, **fields: object) -> None:
-        """Emit a log record if anyone wants it. Never pass a secret."""
+        """Emit a log record if `level` is enabled. Never pass a secret."""
         if level >= self.log_level:
             self.out.append(Log(level, event, fields))
 
     def new_op(self) -> OperationId:
-        """A fresh operation number; also the ticket of a wait that `resume` ends."""
+        """Return a fresh operation number; it also serves as the ticket of a wait that `resume` ends."""
         self._next_op += 1
         return OperationId(self._next_op)
 
     def new_channel(self) -> ChannelId:
-        """A fresh (odd) channel number for `Connect`."""
+        """Return a fresh (odd) channel number for `Connect`."""
         self._next_channel += 2
         return ChannelId(self._next_channel)
 
     def attach(self, channel: Channel) -> None:
-        """Send the facts of `channel.ch` to `channel` from now on, until its `Closed`."""
+        """Deliver the facts of `channel.ch` to `channel` from now on, until its `Closed`."""
         self._channels[channel.ch] = channel
 
     def spawn(
@@ -203,14 +204,14 @@ class Engine:
         on_done: Callable[[Any], object] | None = None,
         on_error: Callable[[Exception], object] | None = None,
     ) -> Task:
-        """Start a flow. Its owner must `cancel()` the task when it dies. Without `on_error`, errors are logged."""
+        """Start a flow. Its owner must `cancel()` the task when it ends. Without `on_error`, errors are logged."""
         task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.log_bug)
         self.tasks[task] = None
         task.advance(None)
         return task
 
     def resume(self, ticket: OperationId, answer: object) -> bool:
-        """Answer the wait for `ticket`; False when nobody waits for it (any more)."""
+        """Resume the flow that waits for `ticket`; return False if no flow waits for it (any more)."""
         task = self.parked.pop(ticket, None)
         if task is None:
             return False
@@ -225,15 +226,18 @@ class Engine:
         for task in list(self.tasks):
             task.cancel()
         self.emit(Exit(code, reason))
-        self.out = []  # `Exit` is the last command: what anyone says from here on is lost
+        self.out = []  # `Exit` is the last command: later ones are dropped
 
     def revoke_credential(self, holder: str, refused: Refused) -> None:
-        """Somebody is gone, and with it all that it holds. To look through it all is rare, requests are not."""
+        """Revoke all objects that depend on a credential.
+
+        The search is linear, since this is rare and requests are frequent.
+        """
         for held in [held for held, mine in self.revocables.items() if mine == holder]:
             held.revoke(refused)
 
     def log_bug(self, error: Exception) -> str:
-        """Log an unforeseen exception and return the reference under which it can be found."""
+        """Log an unexpected exception and return the reference under which it is found."""
         self._references += 1
         reference = f"bug-{self._references}"
         self.log(Level.ERROR, "bug", reference=reference, **_describe(error))
@@ -241,12 +245,12 @@ class Engine:
 
     @property
     def channel_count(self) -> int:
-        """Open channels, those that linger included."""
+        """Number of open channels, lingering ones included."""
         return len(self._channels)
 
     @property
     def flow_count(self) -> int:
-        """Flows that are under way."""
+        """Number of unfinished flows."""
         return len(self.tasks)
 
     # --- facts ---
@@ -269,7 +273,7 @@ class Engine:
         try:
             self._service.on_started()
         except Exception as error:
-            self.exit(70, f"internal error, reference {self.log_bug(error)}")  # it would never be ready
+            self.exit(70, f"internal error, reference {self.log_bug(error)}")  # the service could never become ready
 
     def _accepted(self, fact: Accepted) -> None:
         channel = None
@@ -348,13 +352,14 @@ class Engine:
 
     def _bug(self, error: Exception, owner: object) -> None:
         self.log_bug(error)
-        channel = self._channels.get(getattr(owner, "ch", None))  # type: ignore[arg-type]  # None is nobody's
+        # None is the number of no channel
+        channel = self._channels.get(getattr(owner, "ch", None))  # type: ignore[arg-type]
         if channel is not None:
             channel.abort()  # `Closed` follows and lets the channel clean up
 
 
 def _ignore(result: object) -> None:
-    """The result of a flow that nobody asked for."""
+    """Discard the result of a flow."""
 
 
 def _describe(error: Exception) -> dict[str, object]:
@@ -368,7 +373,7 @@ def _describe(error: Exception) -> dict[str, object]:
 
 
 def _drop_overtaken(out: list[Command], fact: Fact | None) -> None:
-    """What a timer ordered just now, for a channel or an operation that the fact says is over."""
+    """Remove commands that timers just issued for a channel or operation which `fact` ends."""
     match fact:
         case Closed(ch=ch):
             out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == ch)]

@@ -1,4 +1,4 @@
-"""One request and its answer: policy before the body, limits while it comes, the handler, exactly one response."""
+"""HTTP request and its response: policy before the body, limits while it arrives, handler, exactly one response."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 RESPONSES = (Response, StreamedResponse)
-# As in `machines.session`.
+# Aliases: finding an Enum member is slow in Python 3.11.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
 _READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING, _BODY_END]
 
 
 class Exchange:
-    """One request on a server channel. Its states are those of `machines.exchange`.
+    """A request on a server channel, with the states of `machines.exchange`.
 
-    `route` and `request` are what its channel has found; who was let in has both.
+    `route` and `request` are the channel's findings; an admitted request has both.
     """
 
     __slots__ = (
@@ -58,13 +58,14 @@ class Exchange:
         self, channel: ServerChannel, head: RequestHead, route: Route | None = None, request: Request | None = None
     ) -> None:
         self.channel, self.head, self.stream = channel, head, head.stream
-        self._route: Route = route  # type: ignore[assignment]  # both are there from the admission on
-        self._request: Request = request  # type: ignore[assignment]  # the same
-        self.label = UNMATCHED_LABEL if route is None else route.label  # for the log and the counts
+        self._route: Route = route  # type: ignore[assignment]  # both are set from the admission on
+        self._request: Request = request  # type: ignore[assignment]  # as above
+        self.label = UNMATCHED_LABEL if route is None else route.label  # for the log and the metrics
         self.state = _READING
-        self.begun = self.heard = channel.engine.now.mono  # when its head came, and the last piece of its body
-        self.received = self._length = 0  # bytes of body: so far, and that were announced
-        self._answered_at = 0  # bytes of body that came before the answer
+        # monotonic seconds of the head, and of the last piece of the body
+        self.begun = self.heard = channel.engine.now.mono
+        self.received = self._length = 0  # bytes of body: received, and announced
+        self._answered_at = 0  # bytes of body received before the response
         self._body: list[bytes] = []
         self._incoming: BodyStream | None = None
         self.outgoing: ResponseWriter | None = None
@@ -74,31 +75,31 @@ class Exchange:
 
     @property
     def full(self) -> bool:
-        """The handler has to read first: take nothing more from the peer."""
+        """Report whether the handler has to read first: no more is to be read from the peer."""
         incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
         return incoming is not None and reading and incoming.full_since is not None
 
     @property
     def waits_for_body(self) -> bool:
-        """It is the peer's turn: more of the body is to come."""
+        """Report whether the peer has to send more of the body."""
         return self.state in BODY_EXPECTED and not self.full
 
     @property
     def ends_with_peer(self) -> bool:
-        """It is not answered yet, and nobody is left to be, once the peer has closed its end."""
+        """Report whether the request is unanswered on a route that ends when the peer closes its end."""
         return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.stops_with_client
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are kept of the body, and whole KiB of the head: what everybody says there is no burden."""
+        """Bytes of the body that are kept, and whole KiB of the head; heads under 1 KiB are too usual to count."""
         body = self.received if self.state in BODY_BUFFERED and self.received and self._route.body_limit else 0
         return body + self.head.headers.size // 1024 * 1024
 
     # --- events, called by the channel ---
 
     def begin(self, principal: object) -> None:
-        """The head is here, and what the policy has said of it."""
-        self._length = int(self.head.headers.get(b"content-length") or 0)  # the wire lets nothing but digits pass
+        """Start with the head; `principal` is the policy's result, or a flow that returns one."""
+        self._length = int(self.head.headers.get(b"content-length") or 0)  # the wire layer lets only digits pass
         if not isinstance(principal, GeneratorType):
             self._admit(principal)
             return
@@ -109,13 +110,13 @@ class Exchange:
             self._task = task
 
     def go_on(self, result: object) -> None:
-        """The request came whole, and its handler has returned this, or raised it: no answer that is said at once."""
+        """Continue with the handler's result or exception, for a whole request without an immediate response."""
         self._enter()
         self.state = _RUNNING
         self._act(result)
 
     def data(self, data: bytes) -> None:
-        """A piece of the body."""
+        """Handle a piece of the body."""
         self.received += len(data)
         self.heard = self.channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
@@ -131,7 +132,7 @@ class Exchange:
             self._incoming.feed(data)
 
     def end(self) -> None:
-        """The request is complete: run its handler, or be done with a refused one."""
+        """Handle the end of the request: run its handler, or finish a refused one."""
         self._step(_BODY_END)
         if self.state is _DONE:
             self.channel.finished()
@@ -147,13 +148,13 @@ class Exchange:
             self._run()
 
     def lost(self) -> None:
-        """The connection is gone: stop working for it, and keep nothing of it."""
+        """Stop all work and drop all state: the connection is gone."""
         self._step(ExchangeTrigger.LOST)
         self._cancel()
-        self._task = self._incoming = self.outgoing = None  # which keep this exchange
+        self._task = self._incoming = self.outgoing = None  # each of them references this exchange
 
     def fail(self, refused: Refused) -> None:
-        """The peer broke a rule, or we did: answer if nothing was answered yet, stop working for it, and close."""
+        """Respond with an error if nothing was answered yet, stop all work, and close."""
         if self.state in RESPONSE_STARTED:
             self.channel.abort()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
@@ -162,7 +163,7 @@ class Exchange:
         self.channel.close_gracefully()
 
     def revoke(self, refused: Refused) -> None:
-        """Who it was admitted for is gone, in this very `handle`. A handler that has done that itself may say so."""
+        """Refuse the request: its credential was revoked. A handler that caused that may still respond."""
         acts = (
             self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)
             if self._task is None
@@ -176,13 +177,13 @@ class Exchange:
     def _admitted(self, principal: object) -> None:
         self._step(ExchangeTrigger.ADMIT)
         self._task = None
-        self.begun = self.heard = self.channel.engine.now.mono  # the time that it took is not the peer's
+        self.begun = self.heard = self.channel.engine.now.mono  # the policy's time does not count against the peer
         self._admit(principal)
-        self.channel.admitting = False  # not before: what has come already goes where the body is wanted
+        self.channel.admitting = False  # not earlier: bytes received meanwhile must go to their final destination
         self.channel.process_events()
 
     def _admit(self, principal: object) -> None:
-        """Let the caller in, or turn him away: the policy raised instead, or what it is about to say is wrong."""
+        """Admit the request, or refuse it if the policy raised or the announced body or handshake is wrong."""
         try:
             if isinstance(principal, Exception):
                 raise principal
@@ -194,7 +195,7 @@ class Exchange:
         except Exception as error:
             self._failed(error)
             if self.head.expects_continue:
-                self.channel.close_gracefully()  # the body may or may not follow now: only a close is clear
+                self.channel.close_gracefully()  # the body may or may not follow now: only a close is unambiguous
             return
         if self._route.streamed:
             self._step(ExchangeTrigger.STREAM)
@@ -207,7 +208,10 @@ class Exchange:
             self.channel.engine.revocables[self] = self._request.credential_id
 
     def _recheck_access(self) -> None:
-        """A body that took its time: what let it in may have ended. Who would have to ask others is not asked twice."""
+        """Check access again after a slow body, since the credential may have ended.
+
+        A policy that needs a flow is not repeated.
+        """
         channel, request = self.channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
         if waited and request.principal not in (None, ANONYMOUS):
@@ -216,7 +220,7 @@ class Exchange:
                 again.close()
 
     def _check(self) -> None:
-        """What can be said of the body, or the handshake, before it is read."""
+        """Check the announced body, or the WebSocket handshake, before the body is read."""
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
             raise self._too_large()
@@ -247,14 +251,14 @@ class Exchange:
                 self._failed(result)
             elif isinstance(result, GeneratorType):
                 task = self.channel.engine.spawn(result, on_done=self._act, on_error=self._failed)
-                self._task = self._task or task  # there is one if it is over already, and its answer goes on
+                self._task = self._task or task  # already set if the flow has ended and its response continues
             else:
                 self._open_socket(cast("WebSocketHandler", result))
         except Exception as error:
             self._failed(error)
 
     def _body_read(self, since: float) -> None:
-        """The handler has read, or will not: go on, and do not count the time that it took."""
+        """Resume the body after the handler has read, or will not read. Its time does not count against the peer."""
         now = self.channel.engine.now.mono
         self.begun += now - since
         self.heard = now
@@ -278,7 +282,7 @@ class Exchange:
         socket.deliver_open()
 
     def _failed(self, error: Exception) -> None:
-        """Refusals and broken rules are answered as they deserve; anything else is a bug."""
+        """Respond to refusals and protocol errors with their status; log any other error as a bug."""
         try:
             if isinstance(error, RemoteProtocolError):
                 error = refusal_of(error)
@@ -330,7 +334,7 @@ class Exchange:
         if self.state is _DONE:
             self.channel.finished()
         elif self._too_much_to_come():
-            # as was said in the head: what still comes is thrown away during the linger
+            # As the head announced; bytes that still arrive are discarded during the linger.
             self.channel.close_gracefully()
 
     def _closing(self) -> bool:
@@ -341,7 +345,7 @@ class Exchange:
         return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
 
     def begin_body(self, answer: Response | StreamedResponse, *, length: int | None) -> None:
-        """Say the head of an answer whose body follows; `length` in bytes, None where nobody knows it."""
+        """Send the head of a response whose body follows; `length` in bytes, None if unknown."""
         following = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
         send_response_head(self, answer, length=length, closing=self._closing())
         self.state = following
@@ -357,7 +361,7 @@ class Exchange:
         return Refused(413, "body_too_large", f"the body may have at most {limit} bytes", extra={"limit": limit})
 
     def _cut(self, error: Exception) -> None:
-        """Nothing more is done for this request, whatever it has come to."""
+        """Stop the request in any state, with `error` as the response if none has begun."""
         self._cancel()
         if self.state in RESPONSE_STARTED:
             self.channel.abort()  # an orderly end could look like the end of the body

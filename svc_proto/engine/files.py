@@ -1,4 +1,4 @@
-"""Whole small files as flows: opened first, judged by the real path of what was opened, always released."""
+"""Whole small files as flows: opened first, checked by the real path of the opened file, always released."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MISSING_FILE_KINDS = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the lat
 
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
-    """Read a regular file of at most `limit` bytes whole."""
+    """Read a whole regular file of at most `limit` bytes."""
     opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
     if isinstance(opened, Failure):
         return opened
@@ -72,10 +72,11 @@ def update_yaml(
     name: str = "",
     unfit: str = "cannot be edited: do it by hand",
 ) -> Flow[None]:
-    """Set members of a YAML file, which is replaced as a whole: comments and order kept. None there is an empty one.
+    """Set members of a YAML file and replace the file as a whole; comments and order are kept.
 
-    `change` makes the members of what is in it, or of the `Failure` that it is no YAML; `refused` an error of what is
-    wrong with the file, in the words that follow its name. `name`: where it is written, if that is not its path.
+    A missing file counts as empty. `change` returns the new members for the parsed content, or for the `Failure` if it
+    is no YAML. `refused` makes an error of a problem text that follows the file's name; `name` is the file to write, if
+    not `path`.
     """
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
@@ -93,18 +94,18 @@ def update_yaml(
 
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
-    """A file of the state folder. None: there is none. A `Failure`: nobody knows, so it must not be written over."""
+    """Read a file of the state folder; None if missing. After a `Failure` it must not be overwritten."""
     text = yield from run_operation(engine, ReadConfig(engine.new_op(), name))
     return None if isinstance(text, Failure) and text.kind in MISSING_FILE_KINDS else text
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
-    """Read a secret of the state folder, making it on first use."""
+    """Read a secret of the state folder, or create it on first use."""
     return (yield from run_operation(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
 
 
 def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Failure]:
-    """Make a private file of the spool folder; its path. Deleting it is the caller's (`DeleteBlob`)."""
+    """Create a private file in the spool folder and return its path. The caller has to delete it (`DeleteBlob`)."""
     blob = yield from run_operation(engine, CreateBlob(engine.new_op(), suffix))
     if isinstance(blob, Failure):
         return blob

@@ -1,11 +1,11 @@
-"""Flows: work that waits, written as generators.
+"""Flows: waiting work, written as generators.
 
-A flow asks by `yield from ask(engine, ...)` and goes on with the typed answer. Rules:
+A flow calls `yield from run_operation(engine, ...)` and continues with the typed answer. Rules:
 
-- A wait has a deadline, an owner whose death cancels it, and exactly one answer.
-- Between two `yield from` nothing else runs. After each, check again what may have changed.
-- A flow holds a plan, never state that others need: that lives in a machine.
-- A flow may be cancelled by what it does itself (it ends the process, say): it then stops at its next wait.
+- A wait has a deadline, an owner whose end cancels it, and exactly one answer.
+- Between two `yield from` no other code runs. After each, check again what may have changed.
+- A flow holds a plan, never state that others need: that belongs into a state machine.
+- A flow may be cancelled by its own action (such as ending the process): it then stops at its next wait.
 - A failed operation is an answer (`Failure`), not an exception. A flow may raise `Refused` to its owner.
 - `finally` blocks may emit commands (release a file), but must not wait.
 """
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @fast_frozen
 class WaitRequest:
-    """What a flow yields: the ticket it waits for and the monotonic second at which it gives up."""
+    """Value that a flow yields: the ticket that it waits for, and the monotonic second of its timeout."""
 
     ticket: OperationId
     until: float
@@ -51,61 +51,61 @@ def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30
     if type(operation) is Query:
         engine.counts.store.observe(engine.now.mono - asked)
         engine.counts.store_failures += isinstance(answer, Failure)
-    return cast("T | Failure", answer)  # the engine has checked it
+    return cast("T | Failure", answer)  # checked by the engine
 
 
 def wait(ticket: OperationId, until: float) -> Flow[object]:
-    """Wait until someone calls `engine.resume(ticket, value)`; a `Failure` at the monotonic time `until`."""
+    """Wait until `engine.resume(ticket, value)` is called; return a `Failure` at the monotonic time `until`."""
     return (yield WaitRequest(ticket, until))
 
 
 def sleep(engine: Engine, seconds: float) -> Flow[None]:
-    """Let time pass."""
+    """Wait for `seconds`."""
     yield WaitRequest(engine.new_op(), engine.now.mono + seconds)
 
 
 class Deferred:
-    """What waits for one call, and needs no flow: a handler returns it in place of its answer, which `to_result` makes.
+    """Result of one pending call, without a flow: a handler returns it in place of a response, which `to_result` makes.
 
-    Whoever keeps it keeps its deadline, too.
+    The code that holds it is responsible for the deadline, too.
     """
 
     __slots__ = ("_take",)
 
-    is_running = False  # as of a task: it does nothing by itself
+    is_running = False  # as in `Task`: it runs no code by itself
 
     def __init__(self) -> None:
         self._take: Callable[[Any], object] | None = None
 
     def then(self, take: Callable[[Any], object]) -> None:
-        """Have the answer, when it comes."""
+        """Register the callback for the result."""
         self._take = take
 
     def resolve(self, outcome: object) -> bool:
-        """This is what it waited for; False if nobody waits for it any more."""
+        """Deliver the outcome; return False if the owner has cancelled or was answered."""
         take, self._take = self._take, None
         if take is None:
             return False
         try:
             made = self.to_result(outcome)
-        except Exception as error:  # whoever gives it is not to blame
+        except Exception as error:  # the code that resolves it is not at fault
             made = error
         take(made)
         return True
 
     def to_result(self, outcome: Any) -> object:
-        """What an outcome comes to; what this raises is given in its place."""
+        """Convert an outcome into the result; an exception raised here becomes the result."""
         return outcome
 
     def cancel(self) -> None:
-        """The owner is gone. Harmless when it was answered."""
+        """Drop the callback: the owner is gone. Harmless after the answer."""
         self._take = None
 
 
 class Task:
-    """One running flow. Made by `Engine.spawn`; `cancel()` is what its owner calls when it dies.
+    """A flow in progress, made by `Engine.spawn`; its owner calls `cancel()` when it ends.
 
-    One that was cancelled while it ran is done, too: what it asks for next is given up, and nobody is told of its end.
+    A task that is cancelled while running is done, too: its next operation is cancelled and no callback is called.
     """
 
     __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "done")
@@ -122,29 +122,29 @@ class Task:
         self._flow = flow
         self._on_done = on_done
         self._on_error = on_error
-        self._timer: Timer | None = None  # one that only waits for what comes for certain needs none
-        self._wait: WaitRequest | None = None  # what it waits for, unless it runs or is done
+        self._timer: Timer | None = None  # made at the first wait that has a deadline
+        self._wait: WaitRequest | None = None  # the current wait, unless the task runs or is done
         self.done = False
 
     @property
     def is_running(self) -> bool:
-        """Whether it runs at this very moment, on its own behalf."""
+        """Report whether the flow's code is executing at this moment."""
         return self._wait is None and not self.done
 
     def accepts(self, result: object) -> bool:
-        """Whether `result` is of the type that the operation waited for promises."""
+        """Report whether `result` has the type of the awaited operation's answer."""
         operation = self._wait.operation if self._wait is not None else None
         return operation is None or operation.accepts(result)
 
     def resume(self, answer: object) -> None:
-        """Called by the engine with the answer to the current wait."""
+        """Continue with the answer to the current wait; called by the engine."""
         if self._timer is not None:
             self._timer.cancel()
         self._wait = None
         self.advance(answer)
 
     def cancel(self) -> None:
-        """The owner is gone: stop here, run `finally` blocks, give up what was asked. Harmless when done."""
+        """Stop the flow, run its `finally` blocks and cancel its operation. Harmless when done."""
         self._retire()
         if self._wait is not None:
             self._stop()
@@ -174,7 +174,7 @@ class Task:
         if not cancelled:
             try:
                 tell(outcome)
-            except Exception as error:  # whoever resumed us is not to blame for our owner
+            except Exception as error:  # the code that resumed the flow is not at fault
                 self._engine.log_bug(error)
         elif isinstance(outcome, Exception) and not isinstance(outcome, Refused):
             self._engine.log_bug(outcome)
@@ -193,7 +193,7 @@ class Task:
         self._abandon()
         try:
             self._flow.close()
-        except Exception as error:  # a `finally` block of it: the owner has more to clean up
+        except Exception as error:  # from a `finally` block: the owner has more to clean up
             self._engine.log_bug(error)
 
     def _abandon(self) -> None:

@@ -1,16 +1,16 @@
-"""The server's end of an HTTP/2 connection: each of its streams is served like a connection of its own.
+"""Server end of an HTTP/2 connection: each of its streams is served like a connection of its own.
 
 A `Http2StreamChannel` is a `ServerChannel` for one request or one WebSocket, with its own phases, deadlines and credit.
-What differs is underneath: it speaks through the connection that it shares, a stalled or broken one resets its stream
-and no more, and a handler that does not read holds back its own stream only, by HTTP/2's flow control.
+Its output goes through the shared connection. A stalled or broken stream is reset without effect on the others. By
+HTTP/2 flow control, a handler that does not read holds back its own stream only.
 
 | the connection waits for           | deadline       | at the deadline |
 |------------------------------------|----------------|-----------------|
 | the preface, or the rest of a head | `head_timeout` | GOAWAY, close   |
 | a request                          | `idle_timeout` | GOAWAY, close   |
-| its lanes, or the peer to read     | theirs, and `write_timeout` |    |
+| its streams, or the peer to read   | theirs, and `write_timeout` |    |
 
-Bodies of answers wait on their stream, not in the socket: no more of them is written than `high_water` has room for.
+Response bodies wait on their stream, not in the socket: no more of them is written than `high_water` has room for.
 """
 
 from __future__ import annotations
@@ -40,15 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_STREAM_READ", "Http2Channel", "Http2StreamChannel"]
 
-# Requests of an unauthenticated peer that are begun in one read: packed, 200 of them fit in 4 KiB.
-MAX_HEADS_PER_READ = 8
-MAX_STREAM_READ = (
-    16 * 1024
-)  # bytes that a stream counts for: twice what it takes with a silent WebSocket (decision 101)
+MAX_HEADS_PER_READ = 8  # requests that an unauthenticated peer may begin in one read: HPACK packs 200 into 4 KiB
+MAX_STREAM_READ = 16 * 1024  # bytes that a stream counts for: twice its cost with a silent WebSocket (decision 101)
 
 
 class Http2Channel(HttpChannel):
-    """One accepted connection that speaks HTTP/2."""
+    """An accepted connection that uses HTTP/2."""
 
     waits_for_peer = True
     __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "lanes")
@@ -61,15 +58,15 @@ class Http2Channel(HttpChannel):
         self.app = app
         self.accepted = accepted
         self.lanes: dict[StreamId, Http2StreamChannel] = {}
-        self.bodies = 0  # bytes that its lanes hold, and are, for a peer that nobody knows
-        self._heads = 0  # begun in this go
-        self._over: list[Http2StreamChannel] = []  # to be told so at the end of this `handle`
+        self.bodies = 0  # bytes that its streams buffer, and cost themselves, for an unauthenticated peer
+        self._heads = 0  # begun in this read
+        self._over: list[Http2StreamChannel] = []  # ended streams, notified at the end of this `handle`
         self.enter(ConnectionPhase.HEAD)
 
     # --- facts ---
 
     def parse(self, data: bytes) -> None:
-        """Feed the connection and take what it understood."""
+        """Parse received bytes and handle the events."""
         self._heads = 0
         self.conn.set_time(self.engine.now.mono)
         for lane in self.lanes.values():
@@ -80,7 +77,7 @@ class Http2Channel(HttpChannel):
             self.admission.charge_requests(self._heads, more=self.has_unread)
 
     def closed(self, why: str) -> None:
-        """Tell everything that lived on this connection."""
+        """Close all streams of this connection."""
         super().closed(why)
         for lane in [*self._over, *self.lanes.values()]:
             lane.closed(why)
@@ -88,7 +85,7 @@ class Http2Channel(HttpChannel):
         self.lanes.clear()
 
     def stop(self) -> None:
-        """Finish the requests that have begun; sockets are told 1001."""
+        """Finish the requests that have begun; close WebSockets with 1001."""
         if self.closing:
             return
         self.conn.go_away()
@@ -97,27 +94,27 @@ class Http2Channel(HttpChannel):
         self.process_events()
 
     def writable(self) -> None:
-        """The socket takes more of what waits, and requests that waited may come."""
+        """Write more, and handle requests that waited for it."""
         self.process_events()
 
     # --- events ---
 
     @property
     def accepts_requests(self) -> bool:
-        """Requests wait, too, while too much is unsent; sockets do not, see `reads_while_unsent`."""
+        """Report whether requests are accepted; they wait while too much is unsent, unless a WebSocket is open."""
         return not self.has_unread and (not self.credit.blocked or self.reads_while_unsent())
 
     @property
     def has_unread(self) -> bool:
-        """As many requests were begun for a peer that nobody knows as may be in one go; the rest waits for its turn."""
+        """Report whether an unauthenticated peer has begun as many requests as one read may; the rest is scheduled."""
         return self.admission is not None and self._heads >= MAX_HEADS_PER_READ
 
     def reads_while_unsent(self) -> bool:
-        """As of any channel: one that carries a WebSocket is read whatever is unsent."""
+        """Report whether reading continues while bytes are unsent: with a WebSocket always."""
         return any(lane.socket is not None for lane in self.lanes.values())
 
     def handle_event(self, event: Event) -> None:
-        """Pass an event on to its lane."""
+        """Pass an event to its stream."""
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):
             self._heads += 1
@@ -131,22 +128,22 @@ class Http2Channel(HttpChannel):
             lane.receive_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """The connection has said GOAWAY: close it, with all that lives on it."""
+        """Close the connection and its streams; the connection has sent GOAWAY."""
         peer = self.accepted.peer.host
         self.engine.log(Level.DEBUG, "bad request", peer=peer, status=error.status, problem=str(error))
         for lane in list(self.lanes.values()):
             self.end_stream(lane)
         self.close_gracefully()
 
-    # --- for lanes ---
+    # --- for streams ---
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are held for the peer. One lane is no more than a connection of HTTP/1.1, which is not counted."""
+        """Bytes buffered for the peer. A first stream is free, as HTTP/1.1 connections are."""
         return super().buffered_bytes + max(0, self.bodies - MAX_STREAM_READ)
 
     def end_stream(self, lane: Http2StreamChannel) -> None:
-        """Nothing more is said on a lane; it is told at the end of this `handle`."""
+        """End a stream: it sends no more, and is closed at the end of this `handle`."""
         if not lane.gone:
             lane.gone = True
             self.bodies -= lane.counted
@@ -157,7 +154,7 @@ class Http2Channel(HttpChannel):
     # --- between events ---
 
     def after_events(self) -> None:
-        """Close when there is nothing left to do, else set the deadline."""
+        """Close if no work is left, else set the deadline."""
         if self.closing:
             return
         self.set_read_paused(self.is_over_budget)
@@ -177,7 +174,7 @@ class Http2Channel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """No request came, or half of one, or the linger is over."""
+        """Close: no request came, or an incomplete one, or the linger is over."""
         if self.closing:
             self.abort()
             return
@@ -187,7 +184,7 @@ class Http2Channel(HttpChannel):
         self.close_gracefully()
 
     def flush(self) -> None:
-        """Tell lanes that are over, then write what the socket and the peer's windows have room for."""
+        """Close ended streams, then write what the socket and the peer's windows have room for."""
         if self.gone:
             return
         over, self._over = self._over, []
@@ -200,7 +197,7 @@ class Http2Channel(HttpChannel):
         super().flush()
 
     def write_pending(self) -> None:
-        """Write no more of bodies than there is room for; what is left waits on its lane."""
+        """Write no more of bodies than there is room for; the rest waits on its stream."""
         data = self.conn.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
         if data:
             self.write(data)
@@ -209,7 +206,7 @@ class Http2Channel(HttpChannel):
 
 
 class Http2StreamChannel(ServerChannel):
-    """One stream of an HTTP/2 connection, on which a client asks for one thing."""
+    """A stream of an HTTP/2 connection, with one request of the client."""
 
     __slots__ = ("_heard", "_owed", "_under", "counted", "stream")
 
@@ -218,15 +215,15 @@ class Http2StreamChannel(ServerChannel):
     def __init__(self, under: Http2Channel, stream: StreamId) -> None:
         engine = under.engine
         self._under = under
-        self._heard: deque[Event] = deque()  # and not taken yet
-        self._owed = 0  # bytes of body that were heard, and for which the peer may not send others yet
-        self.counted = 0  # of `Http2Channel.bodies`
+        self._heard: deque[Event] = deque()  # received, not handled yet
+        self._owed = 0  # bytes of received body for which the peer's window is not opened again yet
+        self.counted = 0  # part of `Http2Channel.bodies`
         self.stream = stream
         super().__init__(engine, under.accepted, under.app, under.limits, lane=(engine.new_channel(), under.conn))
-        self.behind = under.behind  # a stream comes from nowhere else
+        self.behind = under.behind  # a stream has the origin of its connection
 
     def receive_event(self, event: Event) -> None:
-        """Take an event of this stream."""
+        """Queue or handle an event of this stream."""
         if isinstance(event, BadRequest):
             error = RemoteProtocolError(event.why, status=event.status, code=event.code)
             self.protocol_error(error, RequestHead(self.stream, event.method, "/", http_version="2"))
@@ -244,23 +241,23 @@ class Http2StreamChannel(ServerChannel):
         self.process_events()
 
     def next_event(self) -> Event | None:
-        """The next thing that was heard."""
+        """Return the next queued event."""
         return self._heard.popleft() if self._heard else None
 
     def finished(self) -> None:
-        """The answer was said, and there is no other request."""
+        """Close the stream after its response, since no other request follows."""
         self.exchange = None
         self.close_gracefully()
         self.after_events()
 
     @property
     def buffered_bytes(self) -> int:
-        """What came and was not taken, what was taken and is kept, and the lane itself, unless it is done."""
+        """Bytes of queued and of buffered events, and the cost of the stream itself unless it is closing."""
         kept = 0 if self.exchange is None else self.exchange.buffered_bytes
         return 0 if self.closing else MAX_STREAM_READ + self._owed + kept
 
     def after_events(self) -> None:
-        """As of any connection; the one below knows what all of them hold for a stranger."""
+        """Handle the end of a batch of events, and update the connection's count for an unauthenticated peer."""
         super().after_events()
         under = self._under
         if under.admission is not None and not self.gone:
@@ -269,36 +266,36 @@ class Http2StreamChannel(ServerChannel):
             self.counted = held
 
     def mark_authenticated(self) -> None:
-        """Whoever has shown one stream who it is has shown all."""
+        """Mark the peer as authenticated for all streams of the connection."""
         self._under.mark_authenticated()
 
     def set_read_paused(self, holding: bool) -> None:
-        """A handler that has to read first holds its stream back; the peer may go on once it has."""
+        """Pause or resume reading by this stream's window: received bytes are acknowledged on resume."""
         if self._owed and not holding:
             owed, self._owed = self._owed, 0
             self._under.conn.acknowledge_data(self.stream, owed)
             self._under.mark_dirty()
 
     def write_pending(self) -> None:
-        """Count what waits now; it is written at the end of this `handle`."""
+        """Count the output that waits now; it is written at the end of this `handle`."""
         self.report_usage()
         self._under.mark_dirty()
 
     def report_usage(self) -> None:
-        """Count anew what waits on the stream."""
+        """Update the count of bytes that wait on the stream."""
         change = self._under.conn.unsent(self.stream) - self.credit.unsent
         if change:
             self.change_stream_unsent(change)
 
     def send_end(self) -> None:
-        """Give the stream up behind what was said."""
+        """End the stream after all pending output."""
         http2 = self._under.conn
         if http2.knows(self.stream) and not http2.awaits_request_end(self.stream):
             http2.send(StreamReset(self.stream))
         self.report_usage()
 
     def all_sent(self) -> None:
-        """Behind the end of the stream there is at most the rest of the request to wait for: then the linger begins."""
+        """End the stream, or linger if the rest of the request is still to come."""
         if self._fin_sent and not self._under.conn.awaits_request_end(self.stream):
             self._under.end_stream(self)
         else:
@@ -313,4 +310,4 @@ class Http2StreamChannel(ServerChannel):
         self._under.end_stream(self)
 
     def _update_reading(self) -> None:
-        """The peer is held back by its window, see `set_read_paused`."""
+        """Do nothing: the window holds the peer back, see `set_read_paused`."""

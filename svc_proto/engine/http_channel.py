@@ -1,8 +1,8 @@
-"""What the two ends of an HTTP connection share: bytes to events, events to bytes, one flush, an orderly close.
+"""Base of both ends of an HTTP connection: bytes to events, events to bytes, one flush, an orderly close.
 
-Closing is the same for both: what was said is flushed, a FIN follows, and once all of it has left, the peer gets
-`linger` seconds to send its own FIN before the channel is cut, so that the last answer is not lost to a reset
-(RFC 9112 section 9.6). Until it has left, `write_timeout` watches over it.
+Closing is the same for both ends. Pending output is flushed and a FIN follows. When all of it has left, the peer has
+`linger` seconds to send its own FIN before the channel is cut. So a reset does not destroy the last response (RFC 9112
+section 9.6). Until the output has left, `write_timeout` applies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["HttpChannel", "ConnectionPhase"]
 
 
 class ConnectionPhase(Enum):
-    """What a server's connection waits for."""
+    """Phases of a server's connection, by the next input or output that it needs."""
 
     IDLE = "idle"
     HEAD = "head"
@@ -37,11 +37,11 @@ class ConnectionPhase(Enum):
     WORKING = "working"
 
 
-_IDLE, _WORKING = ConnectionPhase.IDLE, ConnectionPhase.WORKING  # as in `machines.session`
+_IDLE, _WORKING = ConnectionPhase.IDLE, ConnectionPhase.WORKING  # aliases, as in `machines.paired_session`
 
 
 class HttpChannel(Channel):
-    """A channel that speaks HTTP or WebSocket through a wire connection."""
+    """A channel for HTTP or WebSocket through a wire connection."""
 
     __slots__ = (
         "_fin_sent",
@@ -61,36 +61,35 @@ class HttpChannel(Channel):
     def __init__(self, engine: Engine, ch: ChannelId, limits: Limits, conn: Connection) -> None:
         super().__init__(engine, ch, limits)
         self.conn = conn
-        self._frames: WebSocket | None = None  # once the connection has become that
-        self.socket: WebSocketConnection | None = None  # one stream, one WebSocket at the most
+        self._frames: WebSocket | None = None  # set once the connection has switched to a WebSocket
+        self.socket: WebSocketConnection | None = None  # a connection has one stream, so one WebSocket at most
         self.set_admission(None)
-        self.closing = False  # we will send, or have sent, our FIN: nothing is read any more
+        self.closing = False  # our FIN was sent or will be: input is discarded
         self.eof = False
         self._fin_sent = False
         self._pumping = False
-        self._thrown = 0  # bytes that came while we were closing
+        self._thrown = 0  # bytes that arrived while closing
         self._timer = engine.timers.timer(self.timed_out)
         self.phase = _WORKING
 
     def set_admission(self, visit: UnauthenticatedConnection | None) -> None:
-        """From here on nobody knows the peer, who is on this visit; None: somebody does, or it is gone.
+        """Set the unauthenticated connection of this channel; None: the peer is authenticated, or the channel is gone.
 
-        What each request would ask of the visit is asked here, once.
+        Whether a proxy may be in front is decided here, once instead of for each request.
         """
         self.admission = visit
-        self.behind = (
-            None if visit is None or visit.door.address_behind_proxy is None else visit
-        )  # whoever sits there may be a proxy
+        # The peer may be a proxy.
+        self.behind = None if visit is None or visit.door.address_behind_proxy is None else visit
 
     # --- facts ---
 
     def ended(self, fact: Closed) -> None:
-        """As of any channel; nothing of the connection is kept."""
+        """Handle the last fact, and release the connection's state."""
         super().ended(fact)
         self.conn.release()
 
     def received(self, data: bytes) -> None:
-        """Read it, or keep it until it is the turn of a peer that nobody knows."""
+        """Parse received bytes, or keep them until the scheduler admits an unauthenticated peer."""
         visit = self.admission
         if visit is not None:
             turns = visit.door.read_scheduler
@@ -104,10 +103,10 @@ class HttpChannel(Channel):
         if self._frames is None:
             self.parse(data)
         else:
-            HttpChannel.parse(self, data)  # the same for all
+            HttpChannel.parse(self, data)  # a subclass's `parse` concerns HTTP only
 
     def parse(self, data: bytes) -> None:
-        """Feed the connection and take what it understood."""
+        """Parse received bytes and handle the events."""
         if self.closing:
             self._discard(len(data))
             return
@@ -130,12 +129,12 @@ class HttpChannel(Channel):
             self.process_events()
 
     def read_closed(self) -> None:
-        """The peer's FIN: it is taken behind what came before."""
+        """Handle the peer's FIN, after the bytes before it."""
         if self.admission is None or not self.admission.defer_end():
             self.parse_end()
 
     def parse_end(self) -> None:
-        """No more will come: what was asked is still answered."""
+        """Handle the end of input; requests that have arrived are still answered."""
         self.eof = True
         if self.closing:
             return
@@ -143,7 +142,7 @@ class HttpChannel(Channel):
         self.process_events()
 
     def closed(self, why: str) -> None:
-        """Tell everything that lived on this channel."""
+        """Close the channel and its WebSocket."""
         super().closed(why)
         self._timer.retire()
         if self.admission is not None:
@@ -154,17 +153,17 @@ class HttpChannel(Channel):
             socket.end(1006, why)
 
     def writable(self) -> None:
-        """Pass it on to the socket."""
+        """Notify the WebSocket that it is writable."""
         if self.socket is not None:
             self.socket.deliver_writable()
 
     def all_sent(self) -> None:
-        """Behind a FIN the linger begins."""
+        """Start the linger after our FIN has left."""
         if self._fin_sent:
             self._timer.set(self.engine.now.mono + self.limits.linger)
 
     def flush(self) -> None:
-        """Join what was said in this `handle` and send it; then the FIN if this is the end."""
+        """Send the output of this `handle` together, then the FIN if the channel is closing."""
         if self.gone:
             return
         if self.credit.unsent > self.limits.max_unsent and self.socket is not None and self.drop_if_overrun():
@@ -178,7 +177,7 @@ class HttpChannel(Channel):
                 self.all_sent()
 
     def enter(self, phase: ConnectionPhase) -> None:
-        """Wait for this from now on; whoever works is waited for elsewhere."""
+        """Enter a phase and set its deadline; WORKING has none here."""
         self.phase = phase
         if phase is _WORKING:
             self._timer.cancel()
@@ -187,57 +186,57 @@ class HttpChannel(Channel):
             self._timer.set(self.engine.now.mono + within)
 
     def send_end(self) -> None:
-        """Behind all that was said: the FIN."""
+        """Send the FIN after all output."""
         self.engine.emit(CloseWrite(self.ch))
 
     def abort(self) -> None:
-        """Cut the channel now; what still comes from the peer is thrown away."""
+        """Cut the channel now; further input is discarded."""
         super().abort()
         self.closing = True
         self._timer.cancel()
 
     def reads_while_unsent(self) -> bool:
-        """A WebSocket is read whatever is unsent: its peer may have stopped reading for the same reason."""
+        """Report whether reading continues while bytes are unsent: with a WebSocket always, or both ends could stop."""
         return self.socket is not None
 
     # --- for exchanges, sockets and subclasses ---
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are held for the peer."""
+        """Bytes that are buffered for the peer."""
         return self.conn.buffered_bytes
 
     @property
     def has_unread(self) -> bool:
-        """More has come than was read in this go, and it is not for want of bytes."""
+        """Report whether input is left unread for another reason than missing bytes."""
         return False
 
     @property
     def is_over_budget(self) -> bool:
-        """Tell what is held for a peer that nobody knows: True, and nothing more of it is to be read for now."""
+        """Report the buffered bytes to the budget of unauthenticated peers; return True if reading has to pause."""
         visit = self.admission
         return visit is not None and visit.update_usage(self.buffered_bytes)
 
     def mark_authenticated(self) -> None:
-        """The peer is known from here on."""
+        """Mark the peer as authenticated."""
         visit = self.admission
         if visit is not None:
             self.set_admission(None)
             visit.authenticated()
 
     def mark_websocket_authenticated(self, stream: StreamId) -> None:
-        """The peer of a WebSocket is known."""
+        """Mark the peer of a WebSocket as authenticated."""
         self.conn.lift_limits(stream)
         self.mark_authenticated()
 
     def send_event(self, event: Event) -> None:
-        """Say something, unless it is `gone`; it is flushed at the end of this `handle`."""
+        """Send an event, unless the channel is gone; it is flushed at the end of this `handle`."""
         if not self.gone:
             self.conn.send(event)
             self.mark_dirty()
 
     def send_message(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
-        """Say a message of a WebSocket."""
+        """Send a WebSocket message."""
         if self._frames is not None:
             self._frames.send_message(message, binary)
             self.engine.dirty[self] = None
@@ -247,7 +246,7 @@ class HttpChannel(Channel):
             self.send_event(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
     def change_stream_unsent(self, change: int) -> None:
-        """So many bytes more wait on a stream of HTTP/2, or fewer: they count as unsent."""
+        """Change the count of unsent bytes by those that wait on an HTTP/2 stream."""
         if change > 0:
             if not self.credit.unsent:
                 self._stall.set(self.engine.now.mono + self.limits.write_timeout)
@@ -258,7 +257,7 @@ class HttpChannel(Channel):
     def switch_to_websocket(
         self, stream: StreamId, handler: WebSocketHandler, frames: WebSocket | None
     ) -> WebSocketConnection:
-        """Its one socket. A connection that has switched has said what it said, and is `frames` from here on."""
+        """Switch the channel to its one WebSocket; `frames`, if given, replaces the HTTP connection."""
         if frames is not None:
             self.write_pending()
             self.conn = self._frames = frames
@@ -274,7 +273,7 @@ class HttpChannel(Channel):
         self.mark_dirty()
 
     def process_events(self) -> None:
-        """Take every event there is. Called again whenever something that blocked the next one is done."""
+        """Handle all available events; called again when an event that blocked the next one is done."""
         if self._pumping:
             return
         self._pumping = True
@@ -289,22 +288,22 @@ class HttpChannel(Channel):
         self.after_events()
 
     def next_event(self) -> Event | None:
-        """The next thing the peer said; None when there is none for now."""
+        """Return the next event of the peer, or None."""
         return self.conn.next_event()
 
     @property
     def accepts_requests(self) -> bool:
-        """Whether a further event may be taken now; once it is so again, call `process_events`."""
+        """Report whether a further event may be handled; call `process_events` when that becomes true again."""
         return True
 
     def write_pending(self) -> None:
-        """Order what was said so far to be written, so that the credit knows of it before the end of this `handle`."""
+        """Write pending output now, so that backpressure counts it before the end of this `handle`."""
         data = self.conn.data_to_send()
         if data:
             self.write(data)
 
     def socket_event(self, event: Event) -> None:
-        """Pass an event on to its socket. When that is over, so is its HTTP/1.1 connection."""
+        """Pass an event to the WebSocket; at its end an HTTP/1.1 connection closes."""
         assert self.socket is not None
         self.socket.deliver_event(event)
         if isinstance(event, WebSocketClosed):
@@ -312,22 +311,25 @@ class HttpChannel(Channel):
             self.close_gracefully()
 
     def _discard(self, n: int) -> None:
-        """Whatever comes while we linger: it is read so that the peer reads us, but not without end."""
+        """Count discarded input during the linger.
+
+        It is read so that the peer reads our output, but only up to `max_linger`.
+        """
         self._thrown += n
         self.set_read_paused(self._thrown > self.limits.max_linger)
 
     @abstractmethod
     def handle_event(self, event: Event) -> None:
-        """Take one event of the connection."""
+        """Handle an event of the connection."""
 
     @abstractmethod
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """The peer broke a rule: answer if an answer is possible, then close."""
+        """Answer a protocol error of the peer if possible, then close."""
 
     @abstractmethod
     def after_events(self) -> None:
-        """All events are taken: set timers, pause or resume, close when there is nothing left to do."""
+        """Set timers, pause or resume reading, or close, after all events were handled."""
 
     def timed_out(self) -> None:
-        """The channel's timer is due: here, the linger is over."""
+        """Handle the channel's timer: here, the end of the linger."""
         self.abort()

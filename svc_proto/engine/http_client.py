@@ -1,16 +1,17 @@
-"""The client's end: one request, or one WebSocket, over a fresh connection, asked for by a flow.
+"""HTTP client: a request, or a WebSocket, over a fresh connection, made by a flow.
 
-    answer = yield from fetch(engine, "GET", "http://127.0.0.1:8642/v1/models", within=5.0)
-    reader = yield from fetch(engine, "POST", url, into=events(), body=body)      # `pieces()` for its bytes
-    answer = yield from fetch(engine, "PUT", url, body=Upload(size, read))    # a piece at a time
-    socket = yield from fetch(engine, "GET", "ws://127.0.0.1:8767/ws", into=websocket(handler), within=10.0)
+ answer = yield from fetch(engine, "GET", "http://127.0.0.1:8642/v1/models", within=5.0)
+ reader = yield from fetch(engine, "POST", url, into=event_stream(), body=body)   # `streamed()` for its bytes
+ answer = yield from fetch(engine, "PUT", url, body=UploadBody(size, read))   # a piece at a time
+ socket = yield from fetch(engine, "GET", "ws://127.0.0.1:8767/ws", into=websocket_upgrade(handler), within=10.0)
 
-Each answers with what it is for, or with a `Failure`; none raises. An answer that is not what was wanted, such as a
-refusal, comes as a whole (`HttpResult`), so that the caller can read the status (429, say).
+Each call returns the requested kind of result, or a `Failure`; none raises. A response of another kind, such as a
+refusal, is returned whole (`HttpResult`), so that the caller can read its status (such as 429).
 
-Over TLS the server chooses between HTTP/2 and HTTP/1.1 (ALPN); without it HTTP/1.1 is spoken, unless `prior_knowledge`
-says that the server speaks HTTP/2, too. A server whose HTTP/2 opens no WebSockets (RFC 8441) is asked once more, over a
-connection of HTTP/1.1, and remembered. Each call has a connection of its own, so what is said here holds for all.
+Over TLS the server chooses between HTTP/2 and HTTP/1.1 (ALPN). Without TLS, HTTP/1.1 is used, unless `prior_knowledge`
+states that the server supports HTTP/2. If an HTTP/2 server refuses WebSockets (RFC 8441), the request is repeated over
+HTTP/1.1, and the engine stores that fact. Each call has a connection of its own, so backpressure applies to one
+response only.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ T = TypeVar("T")
 
 @frozen
 class UploadBody:
-    """A body that is sent as it is read, so that no more of it is in memory than the connection takes at once.
+    """A body that is sent as it is read, so that memory holds no more of it than the connection accepts at once.
 
-    `read` is asked for what follows an offset: at least one byte, as long as there are some.
+    `read(offset)` returns the bytes that follow an offset: at least one, as long as there are some.
     """
 
     length: int
@@ -51,17 +52,17 @@ class UploadBody:
 
 
 def buffered(limit: int) -> ResponseMode[HttpResult]:
-    """Want the whole answer, `limit` bytes of body at most."""
+    """Request the whole response, with a body of at most `limit` bytes."""
     return ResponseMode(limit)
 
 
 def websocket_upgrade(handler: WebSocketHandler) -> ResponseMode[WebSocketConnection]:
-    """Want a WebSocket. After it was returned its handler has the word (`on_open` came already)."""
+    """Request a WebSocket. After it is returned, events go to its handler (`on_open` was called already)."""
     return ResponseMode(handler=handler)
 
 
 def bearer_header(token: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The header field that shows a token; none for what can be no token, such as an empty one."""
+    """Return the Authorization header field for a token; none for an invalid one, such as an empty one."""
     return ((b"authorization", b"Bearer " + token.encode("ascii")),) if _TOKEN.fullmatch(token) else ()
 
 
@@ -77,10 +78,10 @@ def fetch(
     connect_within: float | None = None,
     prior_knowledge: bool = False,
 ) -> Flow[T | HttpResult | Failure]:
-    """Make one request; the answer is kept whole, unless `into` says otherwise.
+    """Send one request; the response is buffered, unless `into` requests another kind.
 
-    `within` seconds are for all of an answer that is whole, and for the head of any other, the connection included,
-    which may have a shorter time of its own. Whoever gets a reader has to `drop` it.
+    `within` seconds apply to a whole response, or to the head of any other, including the connection. `connect_within`
+    can limit the connection further. A caller that receives a reader has to `abandon` it.
     """
     wanted = ResponseMode[T]() if into is None else into
     upgrade = wanted.handler is not None
@@ -93,7 +94,7 @@ def fetch(
     size = body.length if isinstance(body, UploadBody) else len(body)
     if size or method in ("POST", "PUT", "PATCH"):
         fields.append((b"content-length", b"%d" % size))
-    if not any(name == b"host" for name, _ in headers):  # one that was signed is said as it was
+    if not any(name == b"host" for name, _ in headers):  # a caller that signed the Host field has set it
         host = f"[{where.host}]" if ":" in where.host else where.host
         fields.insert(0, (b"host", f"{host}:{where.port}".encode("ascii")))
     head = RequestHead(STREAM, method, where.target, Headers(fields), websocket=upgrade)
@@ -115,17 +116,16 @@ def fetch(
             while answer is None:
                 answer = yield from wait(channel.ticket, until)
         finally:
-            if answer is None or isinstance(
-                answer, HttpResult | Failure
-            ):  # there is nothing that the caller has to drop
+            # On these results the caller has no connection to close.
+            if answer is None or isinstance(answer, HttpResult | Failure):
                 channel.abort()
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return cast("T | HttpResult | Failure", answer)
-        engine.without_sockets.append((where.host, where.port))  # from now on `_dial` takes HTTP/1.1
+        engine.without_sockets.append((where.host, where.port))  # from now on `_dial` uses HTTP/1.1
 
 
 def _upload(channel: ClientChannel, body: UploadBody, until: float) -> Flow[object]:
-    """Say a body, a piece at a time. None, or what came of the request before all was said."""
+    """Send a body in pieces. Return None, or the result of the request if that came before the end of the body."""
     sent, answer = 0, channel.outcome
     while answer is None and sent < body.length:
         piece = yield from body.read(sent)

@@ -1,4 +1,4 @@
-"""Requests and responses as a route handler sees them: parsed once, without a socket in sight."""
+"""Requests and responses as a route handler receives them: parsed, and independent of sockets."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ CODES = {
 
 
 class AnonymousType(Enum):
-    """The type of `STRANGER`: a caller whom a policy let in without knowing who it is."""
+    """Type of `ANONYMOUS`: the principal of a caller that a policy admitted without a credential."""
 
     STRANGER = "stranger"
 
 
 ANONYMOUS = AnonymousType.STRANGER
-"""The principal of a caller who may be anybody: a policy that lets everybody in has found nobody."""
+"""Principal of an unidentified caller: the result of a policy that admits all callers."""
 
 
 @define(eq=False)
 class Request:
-    """One request. `path` is decoded nowhere but in `params`.
+    """A request. `path` is raw; only `params` are decoded.
 
-    `principal` is what the access policy found. It may name a `credential_id`, whose end (`Engine.revocables`) is the
-    request's.
+    `principal` is the result of the access policy. It may set a `credential_id`; when that credential is revoked
+    (`Engine.revocables`), the request ends.
     """
 
     method: str
@@ -95,14 +95,14 @@ class Request:
         return self._fields
 
     def json(self) -> object:
-        """The body as JSON, whatever its Content-Type (wire core 0.2); refuses with 400 `invalid_json`."""
+        """Return the body as JSON, whatever its Content-Type (wire core 0.2). Raises `Refused` (400 `invalid_json`)."""
         try:
             return parse_json(self.body)
         except strict_json.JsonError as error:
             raise Refused(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
     def json_object(self) -> JsonObject:
-        """The body as a JSON object; refuses with 400 otherwise."""
+        """Return the body as a JSON object. Raises `Refused` (400) otherwise."""
         found = JsonObject.of_or_none(self.json())
         if found is None:
             raise Refused(400, "invalid_body", "the body must be a JSON object")
@@ -111,11 +111,11 @@ class Request:
 
 @fast_frozen
 class Response:
-    """One response with a body of known length; `content-length` and `date` are added when it is sent.
+    """A response with a body of known length; `content-length` and `date` are added when it is sent.
 
-    The body is `body`, or the `file`, which does not pass through the core. Whoever returns a file gives its handle
-    away: it is released when the response is over, however it ends. One that is `only_these_headers` has brought all
-    that it needs: it goes out without the header fields of every answer (`HttpApp.response_headers`).
+    The body is `body`, or the `file`, which does not pass through the core. A handler that returns a file transfers its
+    handle: it is released when the response is over, however it ends. A response with `only_these_headers` is sent
+    without the common header fields (`HttpApp.response_headers`).
     """
 
     status: int
@@ -127,10 +127,10 @@ class Response:
 
 @fast_frozen
 class StreamedResponse:
-    """A response whose length nobody knows: `producer` writes it, and its end is the end of the response.
+    """A response of unknown length: `producer` writes the body, and the producer's end is the end of the response.
 
-    Whoever goes away cancels the producer. A request with a HEAD runs none. One that returns False could not write all
-    of it: the connection is dropped then, since an orderly end could look like the end of the body.
+    The producer is cancelled when the client disconnects, and not started for HEAD. If the producer returns False, the
+    body is incomplete: the connection is dropped then, since an orderly end could look like the end of the body.
     """
 
     only_these_headers: ClassVar[bool] = False
@@ -141,7 +141,7 @@ class StreamedResponse:
 
 
 def parse_json(body: bytes) -> object:
-    """A body as JSON. Raises `JsonError`, but refuses with 413 what would take too long."""
+    """Parse a body as JSON. Raises `JsonError`, or `Refused` (413) if parsing would take too long."""
     try:
         return strict_json.loads(body)
     except strict_json.JsonTooLarge as error:
@@ -149,21 +149,21 @@ def parse_json(body: bytes) -> object:
 
 
 def too_large_refusal(error: Exception) -> Refused:
-    """The refusal of a body that would take too long."""
+    """Return the refusal of a body that would take too long to parse."""
     return Refused(413, "body_too_large", f"the body is too large: {error}")
 
 
 def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
-    """A JSON answer."""
+    """Return a JSON response."""
     return Response(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
 
 
 def empty_response(status: int = 204) -> Response:
-    """An answer without a body."""
+    """Return a response without a body."""
     return Response(status)
 
 
 def refusal_of(error: RemoteProtocolError) -> Refused:
-    """The refusal that a broken rule of the protocol deserves."""
+    """Return the refusal that answers a protocol error."""
     headers = (WEBSOCKET_VERSION,) if error.status == HTTPStatus.UPGRADE_REQUIRED else ()
     return Refused(error.status, error.code or CODES.get(error.status, "bad_request"), str(error), headers=headers)

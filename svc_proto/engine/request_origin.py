@@ -1,12 +1,12 @@
-"""Who makes a request: a program on this host, another site's page, somebody behind a proxy. Every server asks here.
+"""Origin of a request: a program on this host, a page of another site, or a client behind a proxy. All servers use it.
 
-A request is local if none of these speaks against it:
+A request is local if none of these signs is present:
 
-| sign                                                         | who it may be instead                                |
+| sign                                                         | possible origin                                      |
 |--------------------------------------------------------------|------------------------------------------------------|
 | a peer that is not 127.0.0.1, ::1 or ::ffff:127.0.0.1        | another host                                         |
-| `Forwarded`, `Via`, `X-Real-IP`, `X-Forwarded-…`             | whoever is behind a proxy on this host               |
-| HTTP/1.0, or `Connection: upgrade` without an `Upgrade`      | the same: nginx, set up as its manual shows it       |
+| `Forwarded`, `Via`, `X-Real-IP`, `X-Forwarded-…`             | a client behind a proxy on this host                 |
+| HTTP/1.0, or `Connection: upgrade` without an `Upgrade`      | the same: nginx, configured as its manual shows      |
 | a `Host` that is no name of loopback                         | a page that points its own name here (DNS rebinding) |
 | an `Origin`, or `Sec-Fetch-Site`, that is not the page's own | a page from this host or another, in its browser     |
 """
@@ -38,7 +38,7 @@ __all__ = [
 BROWSER_HEADERS = frozenset({b"origin", b"sec-fetch-site"})
 FORWARDED = (b"forwarded", b"via", b"x-real-ip")
 FORWARDED_PREFIX = b"x-forwarded-"
-# That no name server elsewhere answers for: RFC 6761, RFC 6762, RFC 8375, and those that ICANN keeps from the root.
+# Names that no public name server resolves: RFC 6761, RFC 6762, RFC 8375, and those that ICANN withholds from the root.
 PRIVATE_NAMES = (".localhost", ".local", ".home.arpa", ".internal", ".lan")
 MAX_ADDRESS = 64  # characters of an address that a proxy reports
 _IPV4 = re.compile(r"[0-9.]+")
@@ -50,12 +50,12 @@ def _parsed(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
 
 @frozen
 class TrustedProxies:
-    """The peers whose word on where a request came from counts: addresses and networks. Without any, nobody's does."""
+    """Peers, by address or network, whose forwarding headers are trusted. Without any, no such header counts."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = field(converter=_parsed)
 
     def client_address(self, request: Request) -> str:
-        """Who is counted for it: its peer, or the last hop of `X-Forwarded-For` that is none of these proxies."""
+        """Return the client's address: the peer, or the last `X-Forwarded-For` hop that is no trusted proxy."""
         address = request.peer.host
         for hop in reversed(request.headers.tokens(b"x-forwarded-for")):
             if not self._trusts(address):
@@ -64,12 +64,12 @@ class TrustedProxies:
         return address
 
     def forwarded_https(self, request: Request) -> bool:
-        """Whether one of them says that the request came over HTTPS (wire terminal-voice 7: the first item counts)."""
+        """Report whether a trusted proxy received the request over HTTPS (wire terminal-voice 7: first item)."""
         said = request.headers.tokens(b"x-forwarded-proto")
         return said[:1] == [b"https"] and self._trusts(request.peer.host)
 
     def is_confidential(self, request: Request) -> bool:
-        """Whether nobody on the way can read it: HTTPS to us or to one of them, or no way at all."""
+        """Report whether the request travelled encrypted, to us or to a trusted proxy, or stayed on this host."""
         if request.secure or self.forwarded_https(request):
             return True
         return is_loopback_address(request.peer.host) and not is_forwarded(request)
@@ -80,19 +80,19 @@ class TrustedProxies:
 
 
 def is_local(request: Request) -> bool:
-    """Whether a program on this host, or a page of the server's own, makes the request for itself."""
+    """Report whether a program on this host, or a page of this server, makes the request for itself."""
     return is_from_this_host(request) and not is_foreign_page(request)
 
 
 def is_from_this_host(request: Request) -> bool:
-    """Whether a program on this host makes the request, whatever page a browser here shows."""
+    """Report whether a program on this host makes the request; a browser here may show any page."""
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)
     return named and request.peer.host in LOOPBACK and not is_forwarded(request)
 
 
 def is_forwarded(request: Request) -> bool:
-    """Whether a proxy has passed the request on."""
+    """Report whether a proxy has forwarded the request."""
     headers = request.headers
     if request.http_version == "1.0" or any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers):
         return True
@@ -100,14 +100,14 @@ def is_forwarded(request: Request) -> bool:
 
 
 def is_browser_request(request: Request) -> bool:
-    """Whether a browser says that a page makes the request; else it is no foreign one, either."""
+    """Report whether a browser marks the request as made by a page; unmarked requests count as no foreign page."""
     return not BROWSER_HEADERS.isdisjoint(request.fields)
 
 
 def is_foreign_page(request: Request) -> bool:
-    """Whether a page makes the request that did not come from the server itself: other port, other site.
+    """Report whether a page of another origin (other port, other site) makes the request.
 
-    A browser's own word counts, which no page can write (decision 144); else `Origin` has to be what `Host` says.
+    `Sec-Fetch-Site` counts first, since no page can write it (decision 144); else `Origin` must match `Host`.
     """
     headers = request.headers
     origin, said = headers.get(b"origin"), headers.get(b"sec-fetch-site")
@@ -122,7 +122,7 @@ def is_foreign_page(request: Request) -> bool:
 
 
 def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
-    """Whether a `Host` is an address, a name that only this network knows, or one of `names`: no rebound one."""
+    """Report whether a `Host` cannot be rebound: an address, a name of the local network, or one of `names`."""
     host = authority.decode("latin-1").lower()
     name = host.partition(":")[0].removesuffix(".")
     private = "." not in name or _IPV4.fullmatch(name) is not None or name.endswith(PRIVATE_NAMES)
@@ -130,7 +130,7 @@ def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
 
 
 def is_loopback_name(url: bytes) -> bool:
-    """Whether a URL leads to this host, whoever resolves its name."""
+    """Report whether a URL names this host, whatever name servers resolve."""
     try:
         return parse_url(url.decode("latin-1")).host.lower() in (*LOOPBACK, "localhost")
     except RemoteProtocolError:
@@ -138,13 +138,13 @@ def is_loopback_name(url: bytes) -> bool:
 
 
 def is_loopback_address(host: str) -> bool:
-    """Whether a peer is on this host: all of 127/8, also as `::ffff:127.…`."""
+    """Report whether a peer is on this host: all of 127/8, also as `::ffff:127.…`."""
     address = _address(host)
     return address is not None and address.is_loopback
 
 
 def _without_port(hop: str) -> str:
-    # Some proxies add the port, which is another one for each connection: "192.0.2.1:5000", "[2001:db8::1]:5000".
+    # Some proxies add the port, which differs for each connection: "192.0.2.1:5000", "[2001:db8::1]:5000".
     if hop.startswith("["):
         return hop[1:].partition("]")[0]
     host, _, port = hop.partition(":")

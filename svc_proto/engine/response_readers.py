@@ -1,15 +1,15 @@
-"""Answers read at the reader's own pace: it asks for what came, and the server waits meanwhile.
+"""Responses read at the reader's pace, with backpressure on the server.
 
-    reader = yield from fetch(engine, "POST", url, into=events(), body=body)     # or `streamed()`
-    if isinstance(reader, EventReader):
-        try:
-            while isinstance(batch := (yield from reader.read()), tuple):
-                ...
-        finally:
-            reader.drop()
+ reader = yield from fetch(engine, "POST", url, into=event_stream(), body=body)   # or `streamed()`
+ if isinstance(reader, EventReader):
+     try:
+         while isinstance(batch := (yield from reader.read()), tuple):
+             ...
+     finally:
+         reader.abandon()
 
-While as much is unread as the kind of reader bears, nothing is read from the connection, so that memory is bounded and
-the server's writes back up.
+While the limit of unread bytes is exceeded, the connection is not read. So memory is bounded and the server's writes
+back up.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ SILENCE_TIMEOUT = 300.0  # s without a byte, comments included, after which an e
 MAX_UNREAD = 64 * 1024  # bytes or characters from which on the connection is not read
 OVERHEAD = 64  # characters that an event counts for besides its data, so that empty ones are bounded too
 EVENT_STREAM = b"text/event-stream"
-MAX_OBSERVED_EVENT = 4096  # bytes of an event that is passed to an observer before it is stored
+MAX_OBSERVED_EVENT = 4096  # bytes of an event that may be offered to an observer before it is queued
 _ONE = re.compile(rb"event: ([a-z._]+)\ndata: ([^\r\n]*)\n\n")
 PieceT = TypeVar("PieceT")
 BatchT = TypeVar("BatchT")
 
 
 def streamed() -> ResponseMode[BodyReader]:
-    """Want the body of a success in pieces: 200, and 206 for who asks for a range."""
+    """Request the body of a success in pieces: 200, and 206 for a range request."""
     return ResponseMode(reader=lambda channel, head: BodyReader(channel, head) if head.status in (200, 206) else None)
 
 
 def event_stream(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> ResponseMode[EventReader]:
-    """Want the events of an event stream, which only a success (200) can be; none has more than `longest` characters
-    in a line. With other types in `accept` an answer may be of those, and comes whole.
+    """Request the events of an event stream, of a 200 response, with at most `longest` characters in a line.
+
+    With other types in `accept` a response may be of those, and is returned whole.
     """
 
     def reader(channel: ClientChannel, head: ResponseHead) -> EventReader | None:
@@ -55,10 +56,10 @@ def event_stream(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> Re
 
 
 class PacedReader(ABC, Generic[PieceT, BatchT]):
-    """An answer that is read bit by bit."""
+    """Base of readers that receive a response in pieces."""
 
-    most = MAX_UNREAD  # may be unread while the connection is still read
-    join: Callable[[list[PieceT]], BatchT]  # what came since the last time, as it is read
+    most = MAX_UNREAD  # unread bytes or characters up to which the connection is read
+    join: Callable[[list[PieceT]], BatchT]  # makes the result of `read` from the pieces since the last call
 
     __slots__ = ("_asked", "_channel", "_end", "_heard", "_over", "_pieces", "_unread", "head")
 
@@ -67,7 +68,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         self._channel = channel
         self._pieces: list[PieceT] = []
         self._unread = 0
-        self._asked = False  # to hold
+        self._asked = False  # a pause was requested
         self._heard = channel.engine.now.mono  # monotonic seconds of the last byte
         self._end: Failure | None = None
         self._over = False
@@ -76,20 +77,20 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     @property
     def gone(self) -> bool:
-        """Whether it was dropped, or its connection is over."""
+        """Report whether the reader was abandoned, or its connection is gone."""
         return self._channel.gone
 
     def abandon(self) -> None:
-        """Want no more."""
+        """Abort the connection."""
         self._channel.abort()
 
     def set_paused(self, holding: bool) -> None:
-        """Stop or go on reading from the connection, whatever is unread."""
+        """Pause or resume reading from the connection, regardless of unread pieces."""
         self._asked = holding
         self._brake()
 
     def read(self, *, within: float = SILENCE_TIMEOUT) -> Flow[BatchT | Failure | None]:
-        """What came since the last call, if only one piece; None at the end.
+        """Return what was received since the last call, at least one piece; None at the end.
 
         A `Failure` when the connection broke off, or when nothing came for `within` seconds.
         """
@@ -110,7 +111,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
     # --- for the channel and the kinds ---
 
     def feed(self, data: bytes) -> None:
-        """Some bytes of the body came."""
+        """Handle received bytes of the body."""
         self._heard = self._channel.engine.now.mono
         came, size = self.collect(data)
         if came:
@@ -121,10 +122,10 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     @abstractmethod
     def collect(self, data: bytes) -> tuple[list[PieceT], int]:
-        """The pieces that are complete now, and what they count for together."""
+        """Return the pieces that are complete now, and their total size for the limit."""
 
     def finish(self, end: Failure | None) -> None:
-        """The answer is over, the first reason counts. What came before is still there to read."""
+        """Mark the response as ended; the first reason counts. Earlier pieces can still be read."""
         if not self._over:
             self._over, self._end = True, end
             self._wake()
@@ -137,7 +138,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
 
 class BodyReader(PacedReader[bytes, bytes]):
-    """An answer that is read as bytes."""
+    """Reader of a response as bytes."""
 
     most = MAX_UNREAD - 1
     join = b"".join
@@ -145,9 +146,7 @@ class BodyReader(PacedReader[bytes, bytes]):
     __slots__ = ("_tap",)
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
-        """Show each piece that comes alone to `listener` before it is kept. Where that says True it has taken the
-        piece, and nobody is told.
-        """
+        """Offer each piece that arrives alone to `listener` before it is queued; True means that it was consumed."""
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
@@ -155,12 +154,12 @@ class BodyReader(PacedReader[bytes, bytes]):
         return not self._pieces and self._tap(data)
 
     def collect(self, data: bytes) -> tuple[list[bytes], int]:
-        """Bytes are kept as they came."""
+        """Return the bytes unchanged."""
         return [data], len(data)
 
 
 class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
-    """An answer that is an event stream."""
+    """Reader of an event stream."""
 
     join = tuple
     __slots__ = ("_decoder", "_tap")
@@ -170,9 +169,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._decoder = EventStreamDecoder(max_line=longest)
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
-        """Show each event that comes alone to `listener`, by its type and data, before it is kept. Where that says True
-        it has taken the event, and nobody is told.
-        """
+        """Offer each event that arrives alone to `listener`, by type and data; True means that it was consumed."""
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
@@ -186,6 +183,6 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
             return False
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Each event counts for a little besides its data."""
+        """Return the complete events; each one counts for `OVERHEAD` besides its data."""
         complete = self._decoder.receive_data(data)
         return complete, sum(len(event.data) + OVERHEAD for event in complete)

@@ -1,4 +1,4 @@
-"""How an answer is said: at once as a whole, or a head and then a file, or what a producer writes."""
+"""Writers of responses: complete, from a file, or streamed by a producer."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ BODILESS = (204, 304)
 CLOSE = (b"connection", b"close")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DEBUG = Level.DEBUG  # as in `machines.session`
-FLUSH_SIZE = 16 * 1024  # bytes of a body that are written at once, so that requests behind it may have to wait
+_DEBUG = Level.DEBUG  # alias, as in `machines.paired_session`
+FLUSH_SIZE = 16 * 1024  # bytes of a body that is written at once, so that requests behind it may have to wait
 PEER_FAILURES = (FailureKind.CANCELLED, FailureKind.UNREACHABLE, FailureKind.TIMED_OUT)
 
 
 def try_send_simple(
     channel: ServerChannel, head: RequestHead, label: str, response: Response, begun: float | None = None
 ) -> bool:
-    """Say a whole answer in one go; False, and nothing was said, if this connection has it said event by event.
+    """Send a whole response in one step; return False, with nothing sent, if the connection needs it event by event.
 
-    `begun` is when its request came, where that was before now.
+    `begun` is the time of the request's arrival, if before now.
     """
     engine, body = channel.engine, response.body
     common = () if response.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
@@ -64,7 +64,7 @@ def try_send_simple(
 
 
 def send_response(exchange: Exchange, response: Response, *, closing: bool) -> None:
-    """Say a whole answer, event by event. Where none may be, the connection says no body."""
+    """Send a whole response, event by event. The connection omits a body that is not permitted."""
     channel, stream, body = exchange.channel, exchange.stream, response.body
     send_response_head(exchange, response, length=len(body), closing=closing)
     if body:
@@ -77,13 +77,13 @@ def send_response(exchange: Exchange, response: Response, *, closing: bool) -> N
 def send_response_head(
     exchange: Exchange, answer: Response | StreamedResponse, *, length: int | None, closing: bool
 ) -> None:
-    """Say the head of an answer whose body has `length` bytes; None: nobody knows."""
+    """Send the head of a response whose body has `length` bytes; None: unknown."""
     channel, head, status = exchange.channel, exchange.head, answer.status
     common = () if answer.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
     fields = [(b"date", http_date(int(channel.engine.now.wall))), *common, *answer.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))
-    if closing and exchange.stream:  # the answer on stream 0 closes by itself
+    if closing and exchange.stream:  # a response on stream 0 closes the connection anyway
         fields.append(CLOSE)
     channel.send_event(ResponseHead(exchange.stream, status, Headers(fields)))
     counts = channel.engine.counts
@@ -95,7 +95,7 @@ def send_response_head(
 
 
 def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
-    """Answer with a file; whether all of it was sent."""
+    """Respond with a file; return whether all of it was sent."""
     channel, file, outcome = exchange.channel, response.file, None
     assert file is not None
     try:
@@ -115,7 +115,7 @@ def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
 
 
 def send_streamed_response(exchange: Exchange, answer: StreamedResponse) -> Flow[bool]:
-    """Answer with what a producer writes; whether that was all of it."""
+    """Respond with the output of a producer; return whether it is complete."""
     exchange.begin_body(answer, length=None)
     if exchange.head.method == "HEAD":
         return True
@@ -125,7 +125,7 @@ def send_streamed_response(exchange: Exchange, answer: StreamedResponse) -> Flow
 
 @lru_cache(maxsize=4)
 def http_date(second: int) -> bytes:
-    """The `Date` of an epoch time (RFC 9110 section 5.6.7), such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
+    """Return the `Date` of an epoch time (RFC 9110 section 5.6.7), such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
     when = datetime.fromtimestamp(second, UTC)
     text = f"{DAYS[when.weekday()]}, {when.day:02} {MONTHS[when.month - 1]} {when.year:04} {when:%H:%M:%S} GMT"
     return text.encode("ascii")

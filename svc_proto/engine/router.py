@@ -1,4 +1,4 @@
-"""The route table as data, and its look-up: exact paths by one dictionary, patterns by their number of segments."""
+"""Route table as data, and its lookup: exact paths by one dictionary, patterns by their number of segments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Handler: TypeAlias = "Callable[[Request], HandlerResult | Deferred | HandlerFlow
 
 
 class RouteKind(Enum):
-    """What a route speaks."""
+    """Protocol of a route."""
 
     HTTP = "http"
     WEBSOCKET = "websocket"
@@ -37,15 +37,15 @@ class RouteKind(Enum):
 
 @fast_frozen(kw_only=True)
 class Route:
-    """One row of a service's route table.
+    """A row of a service's route table.
 
-    `access` is the name of a policy that the service knows; it is checked before the body is read. `pattern` is a path
-    whose segments in braces match any one segment that is not empty and become `request.params`. A GET route answers
-    HEAD as well. With `body_limit` 0 no body is taken: a small one is thrown away, since some clients send one with a
-    GET, and a large one refused. With `streamed` the handler runs as soon as the head is there and reads
-    `request.stream`; before it answers with a file or a stream of its own, it must have read to the end. With
-    `stops_with_client` a peer that closes its end unanswered has gone: elsewhere it has only said all that it wants to
-    say.
+    `access` is the name of a policy of the service, which is checked before the body is read. `pattern` is a path;
+    segments in braces match any one segment that is not empty and become `request.params`. A GET route answers HEAD as
+    well. With `body_limit` 0 no body is accepted: a small one is discarded, since some clients send one with a GET, and
+    a large one is refused. With `streamed` the handler starts when the head has arrived and reads `request.stream`.
+    Before it responds with a file or a stream of its own, it must have read to the end. With `stops_with_client` the
+    request is cancelled when the peer closes its end unanswered; on other routes a peer may close its end and still
+    read the response.
     """
 
     method: str
@@ -56,7 +56,7 @@ class Route:
     body_limit: int = BODY_LIMIT
     streamed: bool = False
     stops_with_client: bool = False
-    label: str = field(init=False)  # in counts and in the log, HEAD with GET
+    label: str = field(init=False)  # in metrics and in the log, HEAD with GET
 
     @label.default
     def _name(self) -> str:
@@ -64,12 +64,12 @@ class Route:
 
 
 def path_of_label(label: str) -> str:
-    """What a label says of the path."""
+    """Return the path in a label."""
     return label.partition(" ")[2]
 
 
 class RouteMatch(NamedTuple):
-    """A route and what its braces matched."""
+    """A route and its path parameters."""
 
     route: Route
     params: dict[str, str]
@@ -81,9 +81,9 @@ NO_PARAMS: dict[str, str] = {}
 class Router:
     """All routes of a service.
 
-    `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `anybody` is its policy for all
-    callers, who may then ask `OPTIONS *`. `later` makes all the routes whose paths begin with a text, when such a path
-    is first asked for: what they need is loaded then. Other routes have no path that begins so.
+    `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `anybody` is the policy for all
+    callers, which enables `OPTIONS *`. `later` makes all the routes under a path prefix when such a path is first
+    requested, so that their imports are deferred. No other route has a path with that prefix.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Router:
         self.exact: dict[str, dict[str, RouteMatch]] = {}  # by path and method
         self._patterns: dict[
             int, dict[tuple[str, ...], dict[str, RouteMatch]]
-        ] = {}  # by the number of segments, and those
+        ] = {}  # By the number of segments, then by the segments.
         self._add(routes)
         if anybody is not None:
             row = Route(
@@ -109,23 +109,25 @@ class Router:
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """All of them; those for `later` are made now."""
+        """All routes, including those of `later`, which are made now."""
         for begin in [*self._later]:
             self._add(self._later.pop(begin)())
         return tuple(self._routes)
 
     def inner(self, path: str) -> str:
-        """A path without the prefix. One that has a route as it is stays so: other proxies take the prefix off
-        themselves, and programs of this host know of none."""
+        """Return a path without the prefix, unless a route has the path as it is.
+
+        Some proxies remove the prefix themselves, and programs of this host use none.
+        """
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
         return path if self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
-        """The path that a route may have, and the query, both raw. Raises as `split_target` does.
+        """Return the raw path for the lookup, and the raw query. Raises as `split_target` does.
 
-        Of several slashes at the start one counts: a proxy that takes `/relay` off for `/` makes `//health`.
+        Several slashes at the start count as one: a proxy that replaces `/relay` by `/` makes `//health`.
         """
         if target in self.exact:
             return target, ""
@@ -135,7 +137,7 @@ class Router:
         return self.inner(path), query
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """Find the route of a request, or refuse with 404 or with 405 and `Allow`. Literal paths win over braces."""
+        """Find the route of a request, or raise `Refused` (404, or 405 with `Allow`). Literal paths win over braces."""
         found = self._find(path)
         if found is None:
             raise Refused(404, "not_found", "there is nothing at this path")
@@ -160,7 +162,7 @@ class Router:
                 methods.setdefault("HEAD", match)
 
     def _find(self, path: str) -> tuple[dict[str, RouteMatch], dict[str, str]] | None:
-        """What is at a path, by method, and what its braces matched."""
+        """Return the routes at a path by method, and the path parameters."""
         exact = self.exact.get(path)
         if exact is not None:
             return exact, NO_PARAMS
@@ -181,6 +183,6 @@ class Router:
         return None
 
     def _about_the_server(self, request: Request) -> Response:
-        """`*` "applies to the server in general rather than to a specific resource", RFC 9110 section 9.3.7."""
+        """Respond to `OPTIONS *`, which "applies to the server in general" (RFC 9110 section 9.3.7)."""
         methods = ",".join(sorted({route.method for route in self.routes} | {"HEAD", "OPTIONS"}))
         return Response(204, Headers([(b"allow", methods.encode("ascii"))]))

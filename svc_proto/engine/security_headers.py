@@ -1,4 +1,4 @@
-"""The header fields of a page of ours: what it may load and run, and that nobody frames it or hears where it leads."""
+"""Security header fields of our pages: what a page may load and run, no framing, no referrer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["page_security_headers"]
 
 
 def page_security_headers(policy: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    """Content Security Policy 3 as `policy` has it, and what goes with each."""
+    """Return the fields for a Content Security Policy (level 3) of `policy`."""
     return (
         (b"content-security-policy", policy),
         (b"x-content-type-options", b"nosniff"),

@@ -1,19 +1,19 @@
-"""The server's end of a connection: requests in, answers out, each phase with its deadline.
+"""Server end of a connection: requests in, responses out, each phase with its deadline.
 
-A request that came whole is one turn: route, policy, handler and answer in one go, as long as nobody has to wait. What
-it is asked, and what it may be told, is the same whether it came whole or in pieces: an `Exchange` is made as soon as
-somebody has to wait, stream, refuse or fail, and goes on from there.
+A request that arrives whole is served in one step (route, policy, handler, response) as long as no step has to wait. An
+`Exchange` is made as soon as a step has to wait, stream, refuse or fail, and continues from there. Checks and responses
+are the same in both cases.
 
 | phase   | what it waits for                      | deadline                      | at the deadline          |
 |---------|----------------------------------------|-------------------------------|--------------------------|
-| IDLE    | the first byte of a request            | `idle_timeout`                | close without a word     |
+| IDLE    | the first byte of a request            | `idle_timeout`                | close without response   |
 | HEAD    | the rest of a head                     | `head_timeout`                | 408, close               |
 | BODY    | the rest of a body                     | `body_timeout`, and by size,  | 408, close               |
 |         |                                        | and of silence; not while a   |                          |
 |         |                                        | handler has to read first     |                          |
-| WORKING | our own answer, or a WebSocket, or a   | none here: the flow's own,    |                          |
-|         | policy that asks, or the peer to read  | and `write_timeout`           |                          |
-|         | its answers                            |                               |                          |
+| WORKING | our own response, or a WebSocket, or a | none here: the flow's own,    |                          |
+|         | policy's flow, or the peer to read     | and `write_timeout`           |                          |
+|         | its responses                          |                               |                          |
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpApp", "ServerChannel"]
 
-HTTP2_PREFACE_START = b"PRI "  # how the preface of HTTP/2 begins, and no request of HTTP/1.1
-NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # stands for a head that could not be read
+HTTP2_PREFACE_START = b"PRI "  # start of the HTTP/2 preface, which no HTTP/1.1 request has
+NO_REQUEST = RequestHead(StreamId(0), "GET", "/")  # placeholder for an unreadable head
 NOTHING: dict[str, RouteMatch] = {}
-STILL_OPEN = (Exception, GeneratorType)  # what may be found in place of a principal
+STILL_OPEN = (Exception, GeneratorType)  # possible results of a policy that are no principal
 
 
 class HttpApp(Protocol):
-    """What a service tells the engine about its HTTP side."""
+    """The HTTP side of a service, as the engine uses it."""
 
     @property
     def router(self) -> Router:
@@ -56,33 +56,34 @@ class HttpApp(Protocol):
         ...
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Decide on a request whose body was not read yet: return the principal, or raise `Refused`.
+        """Return the principal of a request whose body was not read yet, or raise `Refused`.
 
-        `ANONYMOUS` is the principal where anybody may call: a WebSocket that it opens takes small messages only, until
-        its handler says `trust`. Who has to ask somebody first returns a flow that does the same; the connection is
-        not read meanwhile. Asked again about a principal when the body is complete, if that took time, before a
-        handler acts on all of it.
+        `ANONYMOUS` is the principal where all callers are admitted: a WebSocket that it opens accepts small messages
+        only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
+        result; the connection is not read meanwhile. If the body took time, the policy is called again when it is
+        complete, before a handler uses all of it.
         """
         ...
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """The answer in which this service puts the refusal of a request; a head that could not be read is `GET /`."""
+        """Return this service's response for a refusal; an unreadable head is passed as `GET /`."""
         ...
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Header fields that every answer to this request carries, whatever it is; `secure` over TLS."""
+        """Return the header fields of every response to this request; `secure`: over TLS."""
         ...
 
 
+# aliases, as in `machines.paired_session`
 _IDLE, _WORKING, _SOCKET = (
     ConnectionPhase.IDLE,
     ConnectionPhase.WORKING,
     RouteKind.WEBSOCKET,
-)  # as in `machines.session`
+)
 
 
 class ServerChannel(HttpChannel):
-    """One accepted connection."""
+    """An accepted connection."""
 
     __slots__ = ("_first", "_fresh", "_http2", "admitting", "alone", "app", "exchange", "peer", "secure")
 
@@ -98,27 +99,27 @@ class ServerChannel(HttpChannel):
         http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
         lane: tuple[ChannelId, Connection] | None = None,
     ) -> None:
-        """`http2` makes what takes over if its peer speaks that; None: nobody does. A `lane` shares its connection."""
-        self.alone: ServerConnection | None = None  # the connection, if nobody else speaks on it
+        """`http2` makes the channel that takes over for an HTTP/2 peer; `lane` is a shared connection."""
+        self.alone: ServerConnection | None = None  # the connection, unless it is shared
         if lane is None:
             self.alone = FastPathServerConnection(limits=limits, entropy=engine.entropy)
             super().__init__(engine, accepted.ch, limits, self.alone)
-            self.enter(ConnectionPhase.HEAD)  # a fresh connection owes us a request at once
+            self.enter(ConnectionPhase.HEAD)  # a fresh connection has to send a request at once
         else:
             super().__init__(engine, lane[0], limits, lane[1])
         self._http2 = http2
-        self._fresh = accepted if http2 is not None else None  # until it is known which HTTP it is
-        self._first = b""  # the first bytes, while they may be those of HTTP/2
+        self._fresh = accepted if http2 is not None else None  # until the HTTP version is determined
+        self._first = b""  # the first bytes, while they may be an HTTP/2 preface
         self.app = app
         self.peer = accepted.peer
         self.secure = accepted.tls
         self.exchange: Exchange | None = None  # HTTP/1.1 has one at a time
-        self.admitting = False  # the policy is being asked about a request: nothing more is taken
+        self.admitting = False  # a policy's flow runs: no more input is handled
 
     # --- facts ---
 
     def parse(self, data: bytes) -> None:
-        """As of any channel; a request may come whole, and a fresh channel find that its peer speaks HTTP/2."""
+        """Parse received bytes. A request may arrive whole, and the first bytes may be an HTTP/2 preface."""
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
             if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(HTTP2_PREFACE_START)):
@@ -137,7 +138,7 @@ class ServerChannel(HttpChannel):
         super().parse(data)
 
     def parse_end(self) -> None:
-        """As of any channel; what might have become HTTP/2 did not."""
+        """Handle the end of input; an incomplete HTTP/2 preface is parsed as HTTP/1.1."""
         if self._first:
             self.conn.receive_data(self._first)
             self._first = b""
@@ -146,21 +147,21 @@ class ServerChannel(HttpChannel):
             self.abort()
 
     def closed(self, why: str) -> None:
-        """Cancel the work for whoever was waiting on this connection."""
+        """Cancel all work for this connection."""
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.lost()
         super().closed(why)
 
     def stop(self) -> None:
-        """Finish the requests that have begun; sockets are told 1001."""
+        """Finish the requests that have begun; close a WebSocket with 1001."""
         if self.socket is not None:
             self.socket.close(1001, "the server is shutting down")
         elif self.exchange is None:
             self.close_gracefully()
 
     def writable(self) -> None:
-        """Go on with an answer, or take the requests that waited until the peer had read its answers."""
+        """Continue a response, or handle requests that waited until the peer had read its responses."""
         super().writable()
         if self.exchange is not None and self.exchange.outgoing is not None:
             self.exchange.outgoing.read.notify_all()
@@ -170,11 +171,11 @@ class ServerChannel(HttpChannel):
 
     @property
     def accepts_requests(self) -> bool:
-        """Requests that have arrived already wait, too, while too much is unsent: their answers would pile up."""
+        """Report whether requests are accepted; pipelined ones wait while too much is unsent."""
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
     def handle_event(self, event: Event) -> None:
-        """Route an event to its exchange or socket."""
+        """Pass an event to its exchange or WebSocket."""
         if isinstance(event, RequestHead):
             route, request, principal = self._identify(event)
             self.exchange = Exchange(self, event, route, request)
@@ -194,12 +195,12 @@ class ServerChannel(HttpChannel):
                 self.close_gracefully()
 
     def protocol_error(self, error: RemoteProtocolError, head: RequestHead = NO_REQUEST) -> None:
-        """Answer with the status the error carries if nothing was answered yet, then close."""
+        """Answer with the status of the error if nothing was answered yet, then close."""
         self.engine.log(Level.DEBUG, "bad request", peer=self.peer.host, status=error.status, problem=str(error))
         (self.exchange or Exchange(self, head)).fail(refusal_of(error))
 
     def finished(self) -> None:
-        """An exchange is over: let the next request come."""
+        """Finish an exchange and accept the next request."""
         self.exchange = None
         idle = self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
@@ -214,19 +215,19 @@ class ServerChannel(HttpChannel):
     # --- requests ---
 
     def _identify(self, head: RequestHead) -> tuple[Route | None, Request | None, object]:
-        """Find the route of a request and ask the policy, before a byte of the body is read.
+        """Find the route of a request and call the policy, before a byte of the body is read.
 
-        Last who asks, a flow that finds out, or the exception that ended it.
+        The third value is the principal, a flow that returns one, or the exception of the policy.
         """
         route = request = None
         try:
             router, path, query = self.app.router, head.target, ""
-            match = router.exact.get(path, NOTHING).get(head.method)  # as mostly
+            match = router.exact.get(path, NOTHING).get(head.method)  # the usual case
             if match is None:
                 path, query = router.split(path)
                 match = router.match(head.method, path)
             route, params = match
-            # In their order: by name they would go through a dictionary, which each request would pay for.
+            # Positional arguments: keywords would cost a dictionary for each request.
             request = Request(head.method, path, query, head.headers, self.peer, self.secure, params, head.http_version)
             if self.behind is not None:
                 self.behind.set_forwarded_address(request)
@@ -235,7 +236,7 @@ class ServerChannel(HttpChannel):
             return route, request, error
 
     def _handle_request(self, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
-        """Serve a request that the connection has given as `plain`."""
+        """Serve a request that the connection has parsed whole."""
         route, request, principal = self._identify(head)
         if (
             route is None
@@ -266,7 +267,7 @@ class ServerChannel(HttpChannel):
             return
         self.exchange = exchange = Exchange(self, head, route, request)
         exchange.go_on(result)
-        if self.admission is None and self.exchange is not None:  # a handler waits, and nothing else can be under way
+        if self.admission is None and self.exchange is not None:  # a handler waits, and no other work can be under way
             self._timer.cancel()
             self.phase = _WORKING
         else:
@@ -275,12 +276,12 @@ class ServerChannel(HttpChannel):
     # --- answers ---
 
     def log_request(self, event: str, begun: float, **known: object) -> None:
-        """A line of the access log. Paths and queries hold tokens: what is known of them is the route."""
+        """Write a record of the access log. Paths and queries hold tokens, so only the route is logged."""
         took = round((self.engine.now.mono - begun) * 1000)
         self.engine.log(Level.DEBUG, event, **known, peer=self.peer.host, ms=took)
 
     def _request_finished(self) -> None:
-        """A request was answered, and nothing else is under way."""
+        """Start the next phase after a response, when no other work is under way."""
         if self.closing or self.credit.blocked:
             self.enter(_WORKING)
             self.after_events()
@@ -292,7 +293,7 @@ class ServerChannel(HttpChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are held for the peer."""
+        """Bytes that are buffered for the peer."""
         return (
             self.conn.buffered_bytes
             if self.exchange is None
@@ -322,7 +323,7 @@ class ServerChannel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """The phase took too long, or the linger is over."""
+        """Handle the deadline of the phase, or the end of the linger."""
         if self.closing:
             self.abort()
         elif self.phase is ConnectionPhase.BODY or self.conn.has_partial_head:
@@ -334,15 +335,15 @@ class ServerChannel(HttpChannel):
     # --- HTTP/2 ---
 
     def _hand_over(self, accepted: Accepted, data: bytes) -> None:
-        """The peer knew beforehand that we speak HTTP/2 (RFC 9113 section 3.3), or by ALPN, whose word is final."""
-        assert self._http2 is not None  # else nobody would have looked
+        """Hand the connection over to HTTP/2, chosen by prior knowledge (RFC 9113 section 3.3) or by ALPN."""
+        assert self._http2 is not None  # the only case in which the preface is checked
         channel = self._http2(self.engine, accepted, self.app, self.limits)
         visit = self.admission
         if visit is not None:
             self.set_admission(None)
             channel.set_admission(visit)
             visit.channel = channel
-        self.set_read_paused(False)  # what is to be held is for the other to say
+        self.set_read_paused(False)  # the new channel decides about pauses
         self.closed("")
         self.engine.attach(channel)
         channel.parse(data)

@@ -1,4 +1,4 @@
-"""A file that does not change while the program runs: in memory, and asked for again by its tag."""
+"""Static assets: files that do not change while the program runs, in memory, with an ETag."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from svc_proto.wire.events import Headers
 
 __all__ = ["StaticAsset"]
 
-ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is seen at once
+ASK_AGAIN = (b"cache-control", b"no-cache")  # a new version of the program is used at once
 
 
 @fast_frozen
 class StaticAsset:
-    """One file of a kind. What has `policy`, header fields for a page, goes out without those of every answer."""
+    """A file of a content type; one with `policy` (header fields of a page) is sent without the common fields."""
 
     kind: bytes
     body: bytes
@@ -29,7 +29,7 @@ class StaticAsset:
         return b'"%s"' % sha256(self.body).hexdigest()[:32].encode("ascii")
 
     def answer(self, request: Request) -> Response:
-        """200, or 304 for whoever has it."""
+        """Return 200, or 304 if the client has the current version."""
         alone = bool(self.policy)
         fields = ((b"etag", self.tag), ASK_AGAIN, *self.policy)
         if self.tag in request.headers.tokens(b"if-none-match"):

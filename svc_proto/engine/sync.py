@@ -1,16 +1,16 @@
-"""Ways to wait that are made of `wait`: for a bell, for several flows at once, for one's turn, behind a shield.
+"""Synchronization of flows, built on `wait`: conditions, gathering, semaphores, shields.
 
-    yield from bell.wait(until)               # somebody calls `bell.ring()`
-    answers = yield from gather(engine, [first(), second()])
-    answer = yield from shield(engine, write(), within=30.0)
+ yield from condition.wait(until)   # until `condition.notify_all()`
+ answers = yield from gather(engine, [first(), second()])
+ answer = yield from shield(engine, write(), within=30.0)
 
-    yield from queue.enter()
-    try:
-        ...
-    finally:
-        queue.leave()
+ yield from lock.acquire()
+ try:
+     ...
+ finally:
+     lock.release()
 
-Each ends with whoever waits; what a shield is held over goes on. Those without a deadline wait for flows, which have
+Each wait ends with the flow that waits; a shielded flow continues. Waits without a deadline are for flows, which have
 deadlines of their own.
 """
 
@@ -33,16 +33,16 @@ T = TypeVar("T")
 
 
 class Condition:
-    """Wakes all who wait for it, or the first of them. What it rings while nobody waits is lost."""
+    """Condition that wakes all waiting flows, or the first. Notifications without a waiting flow are lost."""
 
     __slots__ = ("_engine", "waiting")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.waiting: list[OperationId] = []  # in the order in which they came
+        self.waiting: list[OperationId] = []  # in order of arrival
 
     def wait(self, until: float) -> Flow[object]:
-        """None when it rings; a `Failure` at the monotonic time `until`."""
+        """Wait for a notification (None); a `Failure` at the monotonic time `until`."""
         ticket = self._engine.new_op()
         self.waiting.append(ticket)
         try:
@@ -52,27 +52,27 @@ class Condition:
                 self.waiting.remove(ticket)
 
     def notify_all(self) -> None:
-        """Wake all who wait for this bell."""
+        """Wake all waiting flows."""
         waiting, self.waiting = self.waiting, []
         for ticket in waiting:
             self._engine.resume(ticket, None)
 
     def notify(self) -> bool:
-        """Wake the one who has waited longest; False if nobody waits."""
+        """Wake the flow that has waited longest; return False if none waits."""
         return bool(self.waiting) and self._engine.resume(self.waiting.pop(0), None)
 
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
-    """Run a flow that goes on to its end even if whoever waits for it here goes away; what it raises is a bug."""
+    """Run a flow that continues to its end even if the caller is cancelled; its exceptions are logged as bugs."""
     ticket = engine.new_op()
     engine.spawn(flow, on_done=partial(engine.resume, ticket))
     return cast("T | Failure", (yield from wait(ticket, engine.now.mono + within)))
 
 
 def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
-    """Run flows side by side; their results in the order given. Who cancels this cancels them all.
+    """Run flows concurrently and return their results in the given order; cancelling this cancels them all.
 
-    Raises what the first of them in that order raised, after all have ended.
+    Raises the exception of the first flow in that order which raised, after all have ended.
     """
     ticket = engine.new_op()
     results: dict[int, T] = {}
@@ -90,7 +90,7 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
         while len(results) + len(errors) < len(flows):
             yield from wait(ticket, inf)
     finally:
-        for task in reversed(tasks):  # or one that waits for another would go on when that ends
+        for task in reversed(tasks):  # else a task that waits for another would continue when that one ends
             task.cancel()
     if errors:
         raise errors[min(errors)]
@@ -98,7 +98,7 @@ def gather(engine: Engine, flows: Sequence[Flow[T]]) -> Flow[list[T]]:
 
 
 class Semaphore:
-    """So many flows may be here at a time; the others wait in the order in which they came."""
+    """Semaphore with a number of slots; flows wait in order of arrival."""
 
     def __init__(self, engine: Engine, free: int) -> None:
         self._engine = engine
@@ -107,27 +107,27 @@ class Semaphore:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """Number of waiting flows."""
         return len(self._queue.waiting)
 
     def try_acquire(self) -> bool:
-        """A place, if one is free; as with `acquire`."""
+        """Acquire a slot if one is free; return whether it was. `release` it as after `acquire`."""
         free = self._free > 0
         self._free -= free
         return free
 
     def acquire(self, within: float = inf) -> Flow[bool]:
-        """Wait for a place, so many seconds at the most. Whoever gets it (True) has to `release`."""
+        """Wait at most `within` seconds for a slot; a caller that gets it (True) has to `release` it."""
         return self.try_acquire() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
 
     def release(self) -> None:
-        """Give the place to the next."""
+        """Release the slot; the next waiting flow, if any, acquires it."""
         if not self._queue.notify():
             self._free += 1
 
 
 class Lock(Semaphore):
-    """A place where one flow may be at a time."""
+    """Semaphore with one slot."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine, 1)

@@ -1,7 +1,7 @@
-"""Certificates that are read again while the process runs: asked for by `Reloading`, done by `ReloadTls`.
+"""Reload of TLS certificates while the process runs: triggered by `Reloading`, done by `ReloadTls`.
 
-One reading at a time; whoever asks meanwhile gets one more behind it, since the files may have changed under the first.
-What cannot be used is an error in the log, and the certificate that was shown before goes on to be shown.
+One reload runs at a time. Requests meanwhile cause one more, since the files may have changed under the first. An
+unusable certificate is logged as an error, and the previous one stays in use.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["RELOAD_TIMEOUT", "TlsReload"]
 
-RELOAD_TIMEOUT = 10.0  # s for the files to be read: a file system that hangs
+RELOAD_TIMEOUT = 10.0  # s for the files to be read, in case the file system hangs
 
 
 class TlsReload:
-    """Of one engine."""
+    """Certificate reload of an engine."""
 
     __slots__ = ("_due", "_engine")
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._due = 0  # readings: the one under way, and at most one behind it
+        self._due = 0  # reloads: the current one, and at most one more
 
     def request(self) -> None:
-        """Read them, soon."""
+        """Schedule a reload."""
         self._due = min(self._due + 1, 2)
         if self._due == 1:
             self._engine.spawn(self._run())

@@ -1,13 +1,13 @@
-"""One open WebSocket as a service sees it, whoever opened it: messages, keepalive, a clean end exactly once.
+"""An open WebSocket as a service uses it, on either end: messages, keepalive, a clean end exactly once.
 
 | state   | trigger | next    |
 |---------|---------|---------|
 | OPEN    | CLOSE   | CLOSING | we sent a close frame and wait for the peer's, at most `close_timeout`
-| OPEN    | END     | CLOSED  | the peer closed, broke a rule, vanished, or was silent for too long
+| OPEN    | END     | CLOSED  | the peer closed, broke a rule, disconnected, or was silent for too long
 | CLOSING | END     | CLOSED  |
 
-A handler that raises has a bug: it is logged with a reference and the socket closes with 1011. One that raises a
-`RemoteProtocolError` blames the peer: the socket closes with the code that the error carries.
+An exception of a handler is a bug: it is logged with a reference and the WebSocket closes with 1011. A
+`RemoteProtocolError` of a handler blames the peer: the WebSocket closes with the code of the error.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ __all__ = [
 
 
 class WebSocketHandler(Protocol):
-    """What a service makes of one WebSocket. `on_closed` comes last, exactly once, if `on_open` came."""
+    """Handler of a WebSocket. `on_closed` is called last, exactly once, if `on_open` was called."""
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """The socket is open; keep it to send."""
+        """Handle the open WebSocket; keep `socket` to send."""
         ...
 
     def on_text(self, text: str) -> None:
-        """A text message came."""
+        """Handle a text message."""
         ...
 
     def on_binary(self, data: bytes) -> None:
-        """A binary message came."""
+        """Handle a binary message."""
         ...
 
     def on_writable(self) -> None:
-        """After `socket.writable` was False: it is True again."""
+        """Handle that `socket.writable` is True again after it was False."""
         ...
 
     def on_closed(self, code: int, reason: str) -> None:
-        """The socket is gone; `code` as in RFC 6455 section 7.4, 1006 for no close frame."""
+        """Handle the end; `code` as in RFC 6455 section 7.4, 1006 for no close frame."""
         ...
 
 
 class WebSocketConnectionState(IntEnum):
-    """Life of a socket after its opening handshake."""
+    """States of a WebSocket after its opening handshake."""
 
     OPEN = auto()
     CLOSING = auto()
@@ -74,7 +74,7 @@ class WebSocketConnectionState(IntEnum):
 
 
 class WebSocketConnectionTrigger(IntEnum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     CLOSE = auto()
     END = auto()
@@ -85,11 +85,11 @@ WEBSOCKET_CONNECTION_TABLE: Table[WebSocketConnectionState, WebSocketConnectionT
     (WebSocketConnectionState.OPEN, WebSocketConnectionTrigger.END): WebSocketConnectionState.CLOSED,
     (WebSocketConnectionState.CLOSING, WebSocketConnectionTrigger.END): WebSocketConnectionState.CLOSED,
 }
-_OPEN = WebSocketConnectionState.OPEN  # as in `machines.session`
+_OPEN = WebSocketConnectionState.OPEN  # alias, as in `machines.paired_session`
 
 
 class WebSocketConnection:
-    """A WebSocket on one stream of a channel."""
+    """A WebSocket on a stream of a channel."""
 
     __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stream")
 
@@ -97,7 +97,7 @@ class WebSocketConnection:
         engine, limits = carrier.engine, carrier.limits
         self._carrier = carrier
         self._handler = handler
-        self.on_end: Callable[[int], None] | None = None  # gets the close code, once, for the log
+        self.on_end: Callable[[int], None] | None = None  # called with the close code, once, for the log
         self._keepalive = Keepalive(limits.ping_interval, limits.ping_timeout, engine.now.mono)
         self._timer = engine.timers.timer(self._due)
         self._timer.set(self._keepalive.due)
@@ -109,18 +109,18 @@ class WebSocketConnection:
 
     @property
     def number(self) -> int:
-        """A number that no other socket of this process ever has."""
+        """A number that is unique among the WebSockets of this process."""
         return self.ch
 
     @property
     def writable(self) -> bool:
-        """False while more than `high_water` bytes wait to be sent: hold back what can wait."""
+        """Report whether at most `high_water` bytes are unsent: if False, defer what can wait."""
         return not self._carrier.credit.blocked
 
     def send_text(self, message: str | bytes, *, binary: bool = False) -> bool:
-        """Send one message; False when the socket is closing or closed and nothing was sent.
+        """Send a message; return False, with nothing sent, when the WebSocket is closing or closed.
 
-        Bytes are text in UTF-8, unless it is `binary`. A peer that leaves `max_unsent` bytes unread is dropped.
+        Bytes are UTF-8 text, unless `binary`. A peer that leaves `max_unsent` bytes unread is dropped.
         """
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
@@ -131,13 +131,13 @@ class WebSocketConnection:
         return True
 
     def send_binary(self, data: bytes) -> bool:
-        """The same, of bytes that are no text."""
+        """Send a binary message; the result is that of `send_text`."""
         return self.send_text(data, binary=True)
 
     def set_read_paused(self, holding: bool) -> None:
-        """Read no more from the peer for now, or go on. It is kept from giving us up meanwhile: see `Keepalive`.
+        """Pause or resume reading from the peer. `Keepalive` prevents that the peer times out meanwhile.
 
-        For sockets that we have opened: a server reads whatever its peers say.
+        For WebSockets that we have opened: a server reads all messages of its peers.
         """
         if self.state is _OPEN:
             self._carrier.set_read_paused(holding)
@@ -145,21 +145,21 @@ class WebSocketConnection:
             self._timer.set(self._keepalive.due)
 
     def set_ping_interval(self, seconds: float) -> None:
-        """Ping after so much silence, in place of `ping_interval`."""
+        """Set the silence in seconds after which a ping is sent, in place of `ping_interval`."""
         engine = self._carrier.engine
         self._keepalive = Keepalive(seconds, self._carrier.limits.ping_timeout, engine.now.mono)
         if self.state is _OPEN:
             self._timer.set(self._keepalive.due)
 
     def mark_authenticated(self) -> None:
-        """Whoever speaks here is known from now on, and may say more at a time than strangers may."""
+        """Mark the peer as authenticated: the message limit of anonymous callers no longer applies."""
         self._carrier.mark_websocket_authenticated(self.stream)
 
     def close(self, code: int = 1000, reason: str = "") -> None:
         """Begin the closing handshake; `on_closed` follows. Harmless when already closing."""
         if self.state is _OPEN:
             if self._keepalive.held:
-                self._carrier.set_read_paused(False)  # the peer's close frame is to be read
+                self._carrier.set_read_paused(False)  # so that the peer's close frame is read
             self._carrier.send_event(CloseWebSocket(self.stream, code, reason))
             self._timer.set(self._carrier.engine.now.mono + self._carrier.limits.close_timeout)
             self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.CLOSE)
@@ -167,13 +167,13 @@ class WebSocketConnection:
     # --- for the channel ---
 
     def deliver_open(self) -> None:
-        """Tell the handler."""
+        """Notify the handler that the WebSocket is open."""
         self._call_handler(self._handler.on_open, self)
 
     def deliver_texts(self, texts: Sequence[str] = ()) -> None:
-        """Bytes came from the peer, and it said these messages: it lives."""
+        """Deliver text messages, and record that the peer has sent bytes."""
         if self._keepalive.mark_received(self._carrier.engine.now.mono) and self.state is _OPEN:
-            self._timer.set(self._keepalive.due)  # else it is due later than it was, and finds out
+            self._timer.set(self._keepalive.due)  # otherwise the timer finds the later deadline when it fires
         for text in texts:
             if self.state is not _OPEN:
                 return
@@ -185,9 +185,9 @@ class WebSocketConnection:
                 self._failed(error)
 
     def deliver_event(self, event: Event) -> None:
-        """Take an event of this stream. The wire drops messages that come after our close frame."""
+        """Handle an event of this stream. The wire layer drops messages that come after our close frame."""
         if self.state is _OPEN:
-            self._carrier.extend_write_timeout()  # it says something, so it lives, however long it does not read
+            self._carrier.extend_write_timeout()  # the peer sends, so it is alive, although it may not read
         match event:
             case TextMessage(text=text):
                 self._call_handler(self._handler.on_text, text)
@@ -196,20 +196,20 @@ class WebSocketConnection:
             case WebSocketClosed(code=code, reason=reason):
                 self.end(code, reason)
             case _:
-                pass  # pings are answered by the wire, pongs counted by `deliver_texts`
+                pass  # the wire layer answers pings; `deliver_texts` counts pongs
 
     def deliver_writable(self) -> None:
-        """The channel is writable again."""
+        """Notify the handler that the channel is writable again."""
         if self.state is _OPEN:
             self._call_handler(self._handler.on_writable)
 
     def end(self, code: int, reason: str) -> None:
-        """The socket is over. Tells the handler once."""
+        """End the WebSocket and notify the handler, once."""
         if self.state is not WebSocketConnectionState.CLOSED:
             self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.END)
             self._timer.retire()
             handler = self._handler
-            del self._handler  # it keeps this socket, and would until cycles are next collected
+            del self._handler  # the handler references this object: without this the cycle would wait for the collector
             self._call_handler(handler.on_closed, code, reason)
             if self.on_end is not None:
                 self.on_end(code)

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: the phone as tools for any agent."""
+"""MCP server side: the phone as tools for MCP clients."""

@@ -1,7 +1,7 @@
-"""What is said about one request as server-sent events, for whoever reads it.
+"""Store of the messages about one request, as server-sent events for a reader.
 
-Nothing is lost with a connection: a stream keeps what was said, and each event has a number by which a reader who comes
-back goes on. There is one reader at a time, and the last who came is it.
+Messages survive a lost connection: a stream stores them, and each event has a number from which a reconnected reader
+resumes. There is one reader at a time; a new reader replaces the previous one.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 __all__ = ["NotificationStore", "EventStore"]
 
-MAX_EVENTS = 64  # of one request: a reader who is further behind cannot go on
+MAX_EVENTS = 64  # of one request; a reader that is further behind cannot resume
 KEEPALIVE_INTERVAL = 15.0  # s of silence
 KEEPALIVE = encode_comment("keepalive")
 
 
 class EventStore:
-    """What was said, oldest first."""
+    """The messages of one stream, oldest first."""
 
     __slots__ = ("_bell", "_dropped", "_engine", "_said", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
-        self.number = number  # by which readers come back; None: there is no way back
-        self.over = False  # nothing more will be said
+        self.number = number  # the stream's number for resuming readers; None: no resuming
+        self.over = False  # no further message
         self.reader: object = None
         self._engine = engine
         self._said: list[bytes] = []
         self._dropped = 0
-        self._bell: Condition | None = None  # of readers
+        self._bell: Condition | None = None  # notifies readers
 
     # --- for the conversation ---
 
     @property
     def size(self) -> int:
-        """Bytes that are kept."""
+        """Return the size of the stored messages in bytes."""
         return sum(map(len, self._said))
 
     def append(self, said: OutgoingMessage) -> None:
-        """Add what was said to the list, and wake who waits for it."""
+        """Append a message and notify the reader."""
         if said.text:
             self._said.append(said.text)
         if len(self._said) > MAX_EVENTS:
@@ -57,14 +57,14 @@ class EventStore:
         self._wake()
 
     def end(self) -> None:
-        """End the list: nothing more will be said about this request."""
+        """End the stream: no message follows."""
         self.over = True
         self._wake()
 
     # --- for the answer ---
 
     def stream_to(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
-        """Write what comes after the event of that number, until all was said or another reader comes."""
+        """Write events after the number `after`, until the end of the stream or until another reader starts."""
         at = after
         mine = self.reader = object()
         self._wake()
@@ -87,7 +87,7 @@ class EventStore:
                 self.reader = None
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:
-        """What comes after the event of that number, with the numbers."""
+        """Return the messages after a number, with their numbers."""
         return list(enumerate(self._said[at - self._dropped :], at + 1))
 
     def _wake(self) -> None:
@@ -101,20 +101,21 @@ class EventStore:
 
 
 class NotificationStore(EventStore):
-    """What is said for as long as somebody listens. Each note is kept once, at its last place: a slow reader misses
-    none, and no reader at all costs no more than each of them once.
+    """Store for the notifications of a listening client. Of equal notifications only the latest is kept.
+
+    So a slow reader misses none, and the store stays small without a reader.
     """
 
     __slots__ = ("_count", "_notes", "told")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         super().__init__(engine, number)
-        self.told = 0  # the number up to which some reader was told
+        self.told = 0  # the highest number that a reader has received
         self._count = 0
-        self._notes: dict[bytes, int] = {}  # numbers, oldest first
+        self._notes: dict[bytes, int] = {}  # numbers by text, oldest first
 
     def append(self, said: OutgoingMessage) -> None:
-        """Keep a note at the end, and wake who waits for it."""
+        """Store a notification at the end, and notify the reader."""
         self._count += 1
         self._notes.pop(said.text, None)
         self._notes[said.text] = self._count

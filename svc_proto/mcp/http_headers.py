@@ -1,7 +1,7 @@
-"""What the head of a request has to say for Streamable HTTP, and which status an error has there.
+"""Header validation of Streamable HTTP, and the HTTP status of errors.
 
-Versions with the handshake may leave `MCP-Protocol-Version` out. From 2026-07-28 on the head says again what the body
-says, for those who route by it, and the two must agree.
+Versions with the handshake may omit `MCP-Protocol-Version`. From 2026-07-28 on the headers repeat parts of the body,
+for routing, and both must agree.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ NAME: Final = b"mcp-name"
 JSON: Final = b"application/json"
 EVENT_STREAM: Final = b"text/event-stream"
 _A_NOTE = RequestContext(STATELESS_VERSION, elicits=False, modern=True)
-AGAIN = (VERSION, METHOD, NAME)  # what the head says again of the body
+AGAIN = (VERSION, METHOD, NAME)  # headers that repeat parts of the body
 STATELESS_VERSION_BYTES: Final = STATELESS_VERSION.encode("ascii")
 WITH_SESSIONS = frozenset(version.encode("ascii") for version in HANDSHAKE_VERSIONS)
-USUAL: Final = JSON + b", " + EVENT_STREAM  # what clients of MCP say as a rule
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # what `Mcp-Name` says again
+USUAL: Final = JSON + b", " + EVENT_STREAM  # the usual value of MCP clients
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # the parameter that `Mcp-Name` repeats
+# HTTP status by error code, in the stateless mode and for requests that are invalid as such; other errors have 200.
 STATUSES = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
@@ -63,12 +64,12 @@ STATUSES = {
     HEADER_MISMATCH: 400,
     UNSUPPORTED_VERSION: 400,
     METHOD_NOT_FOUND: 404,
-}  # of an error that answers in the stateless way, or is about the request as such; others have 200
-ENCODED = ("=?base64?", "?=")  # around a name that no header could carry
+}
+ENCODED = ("=?base64?", "?=")  # around a name that is no valid header value
 
 
 def require_accept(headers: Headers, *types: bytes) -> None:
-    """Refuse with 406 whoever does not take these types of answer."""
+    """Raise `Refused` 406 unless the client accepts these media types."""
     taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
     for wanted in types:
         if not taken & {wanted, wanted.partition(b"/")[0] + b"/*", b"*/*"}:
@@ -76,7 +77,7 @@ def require_accept(headers: Headers, *types: bytes) -> None:
 
 
 def require_session_version(headers: Headers) -> None:
-    """Refuse a version that has no sessions (405), or that is not known (400)."""
+    """Raise `Refused` for a version without sessions (405), or an unknown one (400)."""
     version = headers.get(VERSION)
     if version == STATELESS_VERSION_BYTES:
         raise Refused(405, "method_not_allowed", "this version takes POST", headers=((b"allow", b"POST"),))
@@ -85,9 +86,9 @@ def require_session_version(headers: Headers) -> None:
 
 
 def stateless_context(request: Request, message: Message) -> RequestContext | None:
-    """What it is carried out under in the version without sessions; None: it speaks another.
+    """Return the context of a request in the version without sessions; None for another version.
 
-    Raises `RpcError` where head and body disagree.
+    Raises `RpcError` if headers and body disagree.
     """
     fields = request.fields
     version = fields.get(VERSION)
@@ -129,7 +130,7 @@ def _refuse_repeated(headers: Headers) -> None:
 
 
 def _decoded(value: str) -> str | None:
-    """None for what was not encoded as it should have been, which is like nothing in a body."""
+    """Return the decoded name; None for an invalid encoding, which matches no body."""
     start, end = ENCODED
     if not (value.startswith(start) and value.endswith(end)):
         return value

@@ -1,7 +1,8 @@
-"""Sessions over HTTP: conversations that their callers come back to by a number.
+"""MCP sessions over HTTP, which clients resume by session id.
 
-A session ends when its caller says so, when nobody has used it for a while, with what let its caller in, or, if no call
-is under way, to make room for another. What was told as events is kept for readers who were cut off, in bounds.
+A session ends by request of its client, after a time without use, and with the client's credential. If no call is
+under way, a session may also end to make room for another. Event streams are stored, within limits, for readers that
+were disconnected.
 """
 
 from __future__ import annotations
@@ -23,17 +24,16 @@ __all__ = ["HttpSession", "HttpSessionRegistry"]
 
 MAX_SESSIONS = 1024  # sessions; a further one replaces an idle one, or is refused with 503
 MAX_PER_PRINCIPAL = 32  # sessions of one caller; the same, with 429
-IDLE = 1800.0  # s after which a session ends
-TIMER_PRECISION = 1.0  # s within which one use is like another
-MAX_STORED_BYTES = 16 * 1024 * 1024  # bytes of answers that were told as events, of all sessions together
-FIRST_RESUMABLE_VERSION = (
-    "2025-11-25"  # from this version on clients take an event without data, which only has a number
-)
-OWN = 0  # number of the stream of what a server says by itself
+IDLE = 1800.0  # s without use after which a session ends
+TIMER_PRECISION = 1.0  # s; uses within this time update the expiry once
+MAX_STORED_BYTES = 16 * 1024 * 1024  # bytes of finished event streams, of all sessions together
+# From this version on clients accept an event without data, which carries only an id.
+FIRST_RESUMABLE_VERSION = "2025-11-25"
+OWN = 0  # number of the stream of messages outside of requests
 
 
 class HttpSession:
-    """A conversation with the handshake."""
+    """A session with the handshake."""
 
     __slots__ = ("_count", "_on_told", "caller", "conversation", "identity", "logs", "notices", "used")
 
@@ -50,29 +50,29 @@ class HttpSession:
         self.conversation = McpSession(engine, answers, self.notices.append)
         self.caller = caller
         self.identity = identity
-        self.logs: dict[int, EventStore] = {OWN: self.notices}  # which readers may come back to
+        self.logs: dict[int, EventStore] = {OWN: self.notices}  # streams that readers may resume, by number
         self._count = OWN
         self.used = 0.0  # monotonic seconds
         self._on_told = on_told
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way, or somebody listens."""
+        """Report whether a call is under way, or a reader is connected."""
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
     def number(self, log: EventStore) -> bool:
-        """It is told as events from now on, to which readers may come back; whether the first has a number only."""
+        """Register a stream that readers may resume; report whether its first event may be an id only."""
         self._count += 1
         log.number = self._count
         self.logs[self._count] = log
         return self.conversation.version >= FIRST_RESUMABLE_VERSION
 
     def on_stream_ended(self, log: EventStore) -> None:
-        """All was said in it."""
+        """Report the end of a stream."""
         self._on_told(self, log)
 
     def close(self) -> None:
-        """End the conversation, and the streams that readers may come back to."""
+        """End the session and its streams."""
         self.conversation.close()
         logs, self.logs = self.logs, {}
         for log in logs.values():
@@ -80,14 +80,14 @@ class HttpSession:
 
 
 class HttpSessionRegistry:
-    """All of them, those that were not used for longest first."""
+    """All MCP sessions over HTTP, least recently used first."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sessions: ExpiringMap[str, HttpSession] = ExpiringMap(MAX_SESSIONS)
         self._timer = engine.timers.timer(self._expire)
-        self._kept: deque[tuple[HttpSession, int, int]] = deque()  # session, number of the stream, bytes
-        self.kept = 0  # bytes of them
+        self._kept: deque[tuple[HttpSession, int, int]] = deque()  # finished streams: session, number and bytes
+        self.kept = 0  # bytes of finished streams
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -96,7 +96,7 @@ class HttpSessionRegistry:
         return identity in self._sessions
 
     def open(self, caller: str, answers: RequestHandlers) -> HttpSession:
-        """A new one. `Refused` 429 where its caller has too many that are busy, 503 where all have."""
+        """Open a session. Raises `Refused` 429 at the client's limit or 503 at the total limit, if none is idle."""
         mine = [session for session in self._sessions.values() if session.caller == caller]
         if len(mine) >= MAX_PER_PRINCIPAL:
             self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_PER_PRINCIPAL} sessions of yours are busy"))
@@ -109,7 +109,7 @@ class HttpSessionRegistry:
         return session
 
     def find(self, caller: str, identity: bytes | None) -> HttpSession:
-        """That of this caller with that number. `Refused` 400 without one, 404 where there is none."""
+        """Return the client's session of this id. Raises `Refused` 400 without an id, 404 for an unknown one."""
         if identity is None:
             raise Refused(400, "session_required", "Mcp-Session-Id is missing: initialize gives one")
         session = self._sessions.peek(identity.decode("latin-1"))
@@ -119,7 +119,7 @@ class HttpSessionRegistry:
         return session
 
     def end(self, session: HttpSession) -> None:
-        """End a session, and forget it."""
+        """End a session and remove it."""
         self._sessions.discard(session.identity)
         session.close()
         self._kept = deque(kept for kept in self._kept if kept[0] is not session)
@@ -127,20 +127,20 @@ class HttpSessionRegistry:
         self._watch()
 
     def close_principal_sessions(self, caller: str | None = None) -> None:
-        """All of a caller, or of everybody."""
+        """End all sessions of a client, or with None all sessions."""
         for session in self._sessions.values():
             if caller in (None, session.caller):
                 self.end(session)
 
     def _make_room(self, among: list[HttpSession], refused: Refused) -> None:
-        """Whoever only listens is idle, too, if nobody else is."""
+        """End an idle session; one with only a reader counts as idle if there is no other."""
         idle = [session for session in among if not session.conversation.busy]
         if not idle:
             raise refused
         self.end(next((session for session in idle if not session.busy), idle[0]))
 
     def _use(self, session: HttpSession) -> None:
-        """It is the one that was used last, to the second."""
+        """Mark the session as used last, to the second."""
         now = self._engine.now.mono
         if now >= session.used + TIMER_PRECISION or session.identity not in self._sessions:
             session.used = now

@@ -1,7 +1,7 @@
-"""One request of a client, carried out: what is said about it, its answer last, goes to whoever has asked.
+"""Execution of one request of a client: messages about the request are sent to a callback, the answer last.
 
-Since 2026-07-28 each request says by itself which version it speaks (`_meta`), and there is nothing else to know; what
-a handshake has agreed on is a `RequestContext`, too.
+Since 2026-07-28 each request names its version (`_meta`), and there is no other state. The result of a handshake is a
+`RequestContext`, too.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ META = "io.modelcontextprotocol/"
 VERSION: Final = f"{META}protocolVersion"
 CAPABILITIES: Final = f"{META}clientCapabilities"
 _AN_HOUR, _AT_ONCE = ',"ttlMs":3600000,"cacheScope":"private"', ',"ttlMs":0,"cacheScope":"private"'
-_FRESH = {  # for how long (ms) a client may keep an answer (CacheableResult)
+# Time in ms for which a client may cache a result (CacheableResult).
+_FRESH = {
     "server/discover": _AN_HOUR,
     "tools/list": _AN_HOUR,
     "prompts/list": _AN_HOUR,
@@ -66,37 +67,37 @@ _FRESH = {  # for how long (ms) a client may keep an answer (CacheableResult)
     "resources/templates/list": _AN_HOUR,
     "resources/read": _AT_ONCE,
 }
-_HAS_KIND = '{"resultType":'  # a result that is not complete
+_HAS_KIND = '{"resultType":'  # start of a result that is not complete
 LISTEN: Final = "subscriptions/listen"
-SUBSCRIPTION: Final = f"{META}subscriptionId"  # which it is that a note is for: the request that listens
-PROGRESS_INTERVAL = 5.0  # s between two notes of progress
-NO_FORM = {"type": "object", "properties": {}}  # a question that is answered by accepting it
+SUBSCRIPTION: Final = f"{META}subscriptionId"  # in each notification: the id of the request that listens
+PROGRESS_INTERVAL = 5.0  # s between two progress notifications
+NO_FORM = {"type": "object", "properties": {}}  # form of a question that is answered by accepting it
 
 
 @fast_frozen
 class RequestContext:
-    """What a request is carried out under."""
+    """Protocol version and capabilities under which a request is executed."""
 
     version: str
     elicits: bool  # the client can ask its user
-    modern: bool = False  # it stands by itself
+    modern: bool = False  # a request of the stateless mode
 
 
 @fast_frozen
 class OutgoingMessage:
-    """A message of ours, or that there is none: a `final` one without a text is for a request that was cancelled."""
+    """A message to the client. A `final` one without text ends a request that was cancelled, without an answer."""
 
     text: bytes
-    final: bool = False  # it is the answer
-    code: int = 0  # of the error that it tells
-    notes: bool = False  # one of those that last, of which equal ones count once
+    final: bool = False  # the answer
+    code: int = 0  # of an error
+    notes: bool = False  # a notification that is stored; equal ones are stored once
 
 
 SendCallback: TypeAlias = "Callable[[OutgoingMessage], object]"
 
 
 class PendingRequest:
-    """It is under way from `start` on, and until its answer is said, or it is cancelled."""
+    """A request under way: from `start` until its answer is sent, or until it is cancelled."""
 
     __slots__ = ("_answers", "_context", "_engine", "_held", "_progress", "_say", "request")
 
@@ -108,11 +109,11 @@ class PendingRequest:
         self._answers = answers
         self._context = context
         self._say = say
-        self._held: Task | Deferred | None = None  # what it waits for
+        self._held: Task | Deferred | None = None  # the task that produces the answer
         self._progress: _Progress | None = None
 
     def start(self) -> None:
-        """Carry it out, as far as that goes without waiting."""
+        """Execute the request as far as possible without waiting."""
         request = self.request
         try:
             token = progress_token_of(request.params)
@@ -131,30 +132,30 @@ class PendingRequest:
         else:
             self._found(cast("Result", found))
         if self._say is discard_message:
-            self.cancel()  # by what it has done itself, before it could be
+            self.cancel()  # its own side effect has cancelled the request
 
     def cancel(self) -> None:
-        """Nobody waits for an answer any more; what the phone has been told, it does."""
+        """Cancel the request: no answer is sent. A command that the phone has received is still executed."""
         self._say = discard_message
         if self._progress is not None:
             self._progress.task.cancel()
         if self._held is not None:
             self._held.cancel()
 
-    # --- for those who carry it out ---
+    # --- for handlers ---
 
     @property
     def confirm(self) -> ConfirmCallback | None:
-        """How the client's user is asked; None: he cannot be."""
+        """Return the callback for questions to the client's user; None if the client does not support them."""
         return self._confirm if self._context.elicits else None
 
     @property
     def report_progress(self) -> ProgressCallback | None:
-        """How the client is told of progress; None: it does not want to hear of it."""
+        """Return the callback for progress; None if the client did not request progress."""
         return None if self._progress is None else self._progress.report
 
     def _other(self, method: str) -> Handler:
-        """What carries out a method that is not the same in all versions."""
+        """Return the handler of a method that exists only in some versions."""
         if method == "server/discover" and self._context.modern:
             return self._discover
         if method == LISTEN and self._context.modern:
@@ -165,7 +166,7 @@ class PendingRequest:
         return {"supportedVersions": [STATELESS_VERSION, *HANDSHAKE_VERSIONS], **self._answers.capabilities()}
 
     def _listen(self, params: JsonObject, call: PendingRequest) -> Deferred:
-        """Tell of changes from now on; what cannot be told of is left out of what is acknowledged."""
+        """Send notifications of changes from now on; resources without notifications are not acknowledged."""
         wanted = params.object_or_none("notifications")
         asked = JsonObject.of(wanted).get("resourceSubscriptions") or []
         uris = JsonObject.of(wanted).texts("resourceSubscriptions")
@@ -192,7 +193,7 @@ class PendingRequest:
         return listening
 
     def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
-        """The call comes again, with the answer and with what only we can have made."""
+        """Return the user's answer if the call is a repeated one with a valid state; else raise `InputRequired`."""
         yield from ()
         params = self.request.params
         if self._answers.consume_question(params.text("requestState"), name, arguments):
@@ -205,7 +206,7 @@ class PendingRequest:
     # --- the answer ---
 
     def _found(self, result: Result | Exception) -> None:
-        """What has come of it: a result, or the exception in its place."""
+        """Send a result, or the error in its place."""
         if isinstance(result, Exception):
             self._failed(result)
             return
@@ -220,7 +221,7 @@ class PendingRequest:
         self._finish(said)
 
     def _dressed(self, text: str) -> str:
-        """A result with what each has since 2026-07-28."""
+        """Return a result with the members of version 2026-07-28."""
         if self.request.method == LISTEN:
             return text
         kind = "" if text.startswith(_HAS_KIND) else '"resultType":"complete",'
@@ -232,7 +233,7 @@ class PendingRequest:
             return
         if isinstance(error, Refused):
             error = RpcError(INTERNAL, error.message)
-        elif not isinstance(error, RpcError):  # the client waits for an answer, whatever happens
+        elif not isinstance(error, RpcError):  # the client waits for an answer in any case
             error = RpcError(INTERNAL, f"internal error, reference {self._engine.log_bug(error)}")
         self._finish(error_message(error, self.request.identity))
 
@@ -246,7 +247,7 @@ class PendingRequest:
 
 
 class _Progress:
-    """Notes of progress on one request: what its tool says, and that it lasts when that says nothing."""
+    """Progress notifications for one request: texts of the tool, and a sign of life in between."""
 
     def __init__(self, engine: Engine, token: RequestId, say: SendCallback) -> None:
         self._engine = engine
@@ -257,7 +258,7 @@ class _Progress:
         self.task = engine.spawn(self._wait())
 
     def report(self, text: str) -> None:
-        """Say so. "The progress value MUST increase with each notification"."""
+        """Send a progress notification. "The progress value MUST increase with each notification"."""
         self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
         params = {"progressToken": self._token, "progress": self._last, "message": text}
         self._say(OutgoingMessage(write_notification("notifications/progress", params)))
@@ -269,7 +270,7 @@ class _Progress:
 
 
 def modern_context(meta: Mapping[str, object]) -> RequestContext:
-    """Of a request that says by itself what it speaks. Raises `RpcError`."""
+    """Return the context of a stateless request. Raises `RpcError`."""
     if meta.get(VERSION) != STATELESS_VERSION:
         raise unsupported_version_error(meta.get(VERSION))
     capabilities = JsonObject.of_or_none(meta.get(CAPABILITIES))
@@ -285,15 +286,15 @@ _ASKABLE, _MUTE = (
 
 
 def unsupported_version_error(version: object) -> RpcError:
-    """A version was asked for that is not spoken."""
+    """Build the error for an unsupported version."""
     data = {"supported": [STATELESS_VERSION, *HANDSHAKE_VERSIONS], "requested": str(version)[:100]}
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
 
 
 def discard_message(said: OutgoingMessage) -> None:
-    """Nobody is there."""
+    """Discard a message: the client is gone."""
 
 
 def error_message(error: RpcError, identity: RequestId) -> OutgoingMessage:
-    """An error as the answer."""
+    """Build the answer for an error."""
     return OutgoingMessage(write_error(error, identity), final=True, code=error.code)

@@ -1,4 +1,4 @@
-"""Knowing of changes by looking again and again, where nobody tells of them (decision 163)."""
+"""Change detection by polling, for sources without change events (decision 163)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["watch_by_polling"]
 
-POLL_INTERVAL = 2.0  # s between two looks
+POLL_INTERVAL = 2.0  # s between two polls
 
 
 def watch_by_polling(engine: Engine, read: Callable[[], Flow[str]], tell: Callable[[], None]) -> Callable[[], None]:
-    """Have `tell` called when what is read is another than at the last look, until what this returns is called.
+    """Call `tell` after each change of the value that `read` returns; the returned function ends the polling.
 
-    What cannot be read at the moment (`ToolError`) is as it was.
+    A failed read (`ToolError`) counts as no change.
     """
 
     def look() -> Flow[None]:

@@ -1,6 +1,6 @@
-"""What a server offers (tools, resources, prompts) as data and flows, and what a client gets that asks for it.
+"""Features of an MCP server (tools, resources, prompts) as data and flows, and the handlers of their methods.
 
-Which version of the protocol is spoken makes no difference here. A tool that fails answers so, for the model.
+This module is independent of the protocol version. A tool that fails returns its error as a result, for the model.
 """
 
 from __future__ import annotations
@@ -47,14 +47,12 @@ __all__ = [
 ]
 
 Content: TypeAlias = Mapping[str, object]  # a content block: `{"type": "text", ...}`, `{"type": "image", ...}`
-Result: TypeAlias = Mapping[str, object] | str  # of a request: its members, or JSON with at least one
-ToolContent: TypeAlias = (
-    "Sequence[Content] | str"  # what a tool gives: blocks, or an object as JSON, told as text and as itself
-)
-ConfirmCallback: TypeAlias = (
-    "Callable[[str, Arguments, str], Flow[bool]]"  # tool, arguments, question: whether the user says yes
-)
-ProgressCallback: TypeAlias = "Callable[[str], None]"  # says how a call is getting on
+Result: TypeAlias = Mapping[str, object] | str  # members of a result, or JSON with at least one member
+# Result of a tool: blocks, or an object as JSON, which is sent both as text and as an object.
+ToolContent: TypeAlias = "Sequence[Content] | str"
+# Tool, arguments and question to the user's answer.
+ConfirmCallback: TypeAlias = "Callable[[str, Arguments, str], Flow[bool]]"
+ProgressCallback: TypeAlias = "Callable[[str], None]"  # reports the progress of a call
 Row = TypeVar("Row")
 Handler: TypeAlias = "Callable[[JsonObject, PendingRequest], Flow[Result] | Deferred | Result]"
 
@@ -66,16 +64,16 @@ READ_ONLY = (
     "This token may only look (scope bridge:read), and this tool acts. Tell the user, who may connect this server anew "
     "with the scope bridge."
 )
-MAX_ASKED = 32  # stateless questions without an answer: the oldest is dropped
+MAX_ASKED = 32  # unanswered questions of the stateless mode; the oldest is dropped
 DENIED = "The user denied this, or did not answer. Stop here and tell the user; do not try the same by other means."
 
 
 @frozen
 class DirectTool:
-    """How a tool is run that waits for one thing only, and so needs no flow.
+    """A tool that waits for one event only, and so needs no flow.
 
-    `begin` has the arguments, and whom to tell once; it is not told what `begin` returns, if that is over at once.
-    `found` makes a result of either. Both raise `ToolError`.
+    `begin` takes the arguments and a callback for the outcome. If the outcome is known at once, `begin` returns it and
+    the callback is not called. `found` converts an outcome to the result. Both raise `ToolError`.
     """
 
     begin: Callable[[Arguments, Callable[[Any], bool]], Any]
@@ -84,23 +82,22 @@ class DirectTool:
 
 @frozen(kw_only=True)
 class ServerTool:
-    """A tool and what clients are told of its effects; `run` raises `ToolError` as the tool itself does."""
+    """A tool with the effects that clients display; `run` raises `ToolError` as the tool itself does."""
 
     tool: Tool
     title: str
     reads_only: bool
     destructive: bool
     run: Callable[[Arguments], Flow[ToolContent]] | DirectTool
-    run_with_progress: Callable[[Arguments, ProgressCallback], Flow[ToolContent]] | None = (
-        None  # the same, for who wants to hear of it
-    )
+    # As `run`, with a callback for progress.
+    run_with_progress: Callable[[Arguments, ProgressCallback], Flow[ToolContent]] | None = None
 
 
 @frozen(kw_only=True)
 class ResourceTemplate:
-    """Resources of one kind: `find` gives that of a URI, if it can be one."""
+    """Resources of one kind: `find` returns the one of a URI, if the URI fits."""
 
-    uri: str  # with `{blanks}`, RFC 6570
+    uri: str  # with variables in braces, RFC 6570
     name: str
     description: str
     media_type: str
@@ -109,17 +106,17 @@ class ResourceTemplate:
 
 @frozen(kw_only=True)
 class Prompt:
-    """A chore in words, with `{blanks}` that arguments fill."""
+    """A task as text, with variables in braces that arguments replace."""
 
     name: str
     description: str
     text: str
-    arguments: Mapping[str, str] = {}  # what each is, by name; all are needed
+    arguments: Mapping[str, str] = {}  # descriptions by name; all arguments are required
 
 
 @frozen(kw_only=True)
 class ServerFeatures:
-    """All of it."""
+    """All features of an MCP server."""
 
     name: str
     title: str
@@ -129,11 +126,11 @@ class ServerFeatures:
     resources: Sequence[Resource] = ()
     templates: Sequence[ResourceTemplate] = ()
     prompts: Sequence[Prompt] = ()
-    may_act: Callable[[], bool] = lambda: True  # asked with each call: if not, only tools that read are there
+    may_act: Callable[[], bool] = lambda: True  # checked at each call; if False, only read-only tools are available
 
 
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
-    """The call is answered by a question, and comes again (2026-07-28, InputRequiredResult)."""
+    """The call is answered by a question, and the client repeats the call (2026-07-28, InputRequiredResult)."""
 
     def __init__(self, result: Result) -> None:
         super().__init__("input required")
@@ -141,19 +138,19 @@ class InputRequired(Exception):  # noqa: N818 - an answer, not an error
 
 
 class RequestHandlers:
-    """The methods by name, for one client, and what it was asked in the stateless way."""
+    """Handlers by method for one client, and its open questions of the stateless mode."""
 
     def __init__(self, engine: Engine, offer: ServerFeatures) -> None:
         self.offer = offer
         self.info = {"name": offer.name, "title": offer.title, "version": offer.version}
         self.meta = strict_json.dumps({"io.modelcontextprotocol/serverInfo": self.info})  # of each result, 2026-07-28
         self._engine = engine
-        self.listening: dict[ListenRequest, None] = {}  # in the stateless way
-        self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # asked about, by its state
+        self.listening: dict[ListenRequest, None] = {}  # of the stateless mode
+        self._pending: ExpiringMap[str, tuple[str, Arguments]] = ExpiringMap(MAX_ASKED)  # open questions by state
         self._tools = {offered.tool.name: offered for offered in offer.tools}
         self._resources = {resource.uri: resource for resource in offer.resources}
         self._prompts = {prompt.name: prompt for prompt in offer.prompts}
-        self._line = Lock(engine)  # what acts on the screen happens in the order of the calls
+        self._line = Lock(engine)  # actions on the screen keep the order of the calls
         self.handlers: Mapping[str, Handler] = {
             "tools/list": self._list_tools,
             "tools/call": self._call,
@@ -165,7 +162,7 @@ class RequestHandlers:
         }
 
     def capabilities(self) -> dict[str, object]:
-        """What a client is told at first."""
+        """Return capabilities and instructions for the first answer."""
         offer = self.offer
         offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}
@@ -173,33 +170,33 @@ class RequestHandlers:
             capabilities["resources"]["subscribe"] = True
         return {"capabilities": capabilities, "instructions": offer.instructions}
 
-    # --- updates in the stateless way ---
+    # --- updates in the stateless mode ---
 
     def subscribable_resources(self, uris: Iterable[str]) -> dict[str, Resource]:
-        """Those of the resources whose changes can be told, by URI."""
+        """Return the resources that support change notifications, by URI."""
         found = (self._resources.get(uri) for uri in uris)
         return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
 
     def set_paused(self, holding: bool) -> None:
-        """Those who listen do not read as fast as they are told, or do again."""
+        """Pause or resume the notifications of all listening requests."""
         for each in self.listening:
             each.set_paused(holding)
 
     def stop(self) -> None:
-        """Nobody is told of changes any more: those who listen have their answer."""
+        """End all listening requests; each gets its answer."""
         for each in [*self.listening]:
             each.stop()
 
-    # --- questions in the stateless way ---
+    # --- questions in the stateless mode ---
 
     def remember_question(self, name: str, arguments: Arguments) -> str:
-        """A call is asked about: the state under which it comes again."""
+        """Store a question about a call; return the state by which the client repeats the call."""
         state = self._engine.entropy(16).hex()
         self._pending.put(state, (name, arguments), None)
         return state
 
     def consume_question(self, state: str, name: str, arguments: Arguments) -> bool:
-        """Whether it was about this very call. A state is good once."""
+        """Report whether a state belongs to this very call. A state is valid once."""
         return self._pending.pop(state, 0.0) == (name, arguments)
 
     # --- tools ---
@@ -265,7 +262,7 @@ class RequestHandlers:
     def _allow(
         self, offered: ServerTool, why: str, arguments: Arguments, asking: ConfirmCallback | None
     ) -> Flow[Arguments]:
-        """What it is given. Raises `ToolError` unless it may be done: a phone that asks by itself is left to do so."""
+        """Return the approved arguments, or those that leave approval to the phone. Raises `ToolError` if denied."""
         tool = offered.tool
         bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(arguments))
         if bound is not None:
@@ -279,7 +276,7 @@ class RequestHandlers:
     # --- resources ---
 
     def resource(self, params: JsonObject) -> Resource:
-        """The one that is named by its URI. Raises `RpcError`."""
+        """Return the resource that `uri` names. Raises `RpcError`."""
         uri = params.text("uri")
         found = (each.find(uri) for each in self.offer.templates)
         resource = self._resources.get(uri) or next(filter(None, found), None)
@@ -314,7 +311,7 @@ class RequestHandlers:
 
 
 class _PendingToolCall(Deferred):
-    """A tool that was begun; what acts on the screen has its place in the line until then."""
+    """A direct tool call under way; for an action on the screen it holds the lock until its outcome."""
 
     __slots__ = ("_arguments", "_line", "_run")
 
@@ -325,7 +322,7 @@ class _PendingToolCall(Deferred):
         self._line = line
 
     def to_result(self, outcome: object) -> Result:
-        """What came of it."""
+        """Convert the outcome to the result."""
         if self._line is not None:
             self._release_lock()
         try:
@@ -334,7 +331,7 @@ class _PendingToolCall(Deferred):
             return _refusal(failed)
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Release the lock; the outcome is not needed any more."""
         if self._line is not None:
             self._release_lock()
         super().cancel()
@@ -362,7 +359,7 @@ def _list(
     params: JsonObject,
     call: PendingRequest,
 ) -> Result:
-    """Lists are whole: there is no second page, and no cursor to one."""
+    """Return a whole list: there is one page, and no cursor."""
     if params.get("cursor") is not None:
         raise RpcError(INVALID_PARAMS, "there is no such cursor")
     return {name: [show(row) for row in rows]}

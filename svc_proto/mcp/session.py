@@ -1,14 +1,14 @@
-"""One client of an MCP server, on whatever carries its messages: the lifecycle, and what is under way for it.
+"""Session of one MCP client on any transport: the lifecycle, and the requests under way.
 
-Versions until 2025-11-25 begin with a handshake, which this table holds; from 2026-07-28 on each request says by itself
-which version it speaks (`_meta`), and there is no state. One client may speak either.
+Versions until 2025-11-25 begin with a handshake, whose states are below. From 2026-07-28 on each request names its
+version (`_meta`), and there is no state. A client may use either.
 
-| state | trigger     | next  |
-|-------|-------------|-------|
-| NEW   | INITIALIZE  | ASKED | the answer names the version
-| ASKED | INITIALIZED | OPEN  |
-| ASKED | INITIALIZE  | ASKED | it starts over, with a new version perhaps
-| OPEN  | INITIALIZED | OPEN  |
+| state   | trigger       | next    |
+|---------|---------------|---------|
+| `NEW`   | `INITIALIZE`  | `ASKED` | the answer names the version
+| `ASKED` | `INITIALIZED` | `OPEN`  |
+| `ASKED` | `INITIALIZE`  | `ASKED` | a new handshake, possibly with another version
+| `OPEN`  | `INITIALIZED` | `OPEN`  |
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MCP_SESSION_TABLE", "McpSession", "McpSessionState", "McpSessionTrigger"]
 
-ELICITS = HANDSHAKE_VERSIONS[2:]  # those in which a server may ask
-MAX_CALLS = 32  # under way for one client
-ELICITATION_TIMEOUT = 180.0  # s for a person to answer
+ELICITS = HANDSHAKE_VERSIONS[2:]  # versions in which a server may send questions
+MAX_CALLS = 32  # requests under way of one client
+ELICITATION_TIMEOUT = 180.0  # s for the user's answer
 NOTHING_AGREED = RequestContext("", elicits=False)
 
 
 class McpSessionState(IntEnum):
-    """Of the handshake."""
+    """State of the handshake."""
 
     NEW = auto()
     ASKED = auto()
@@ -78,7 +78,7 @@ class McpSessionState(IntEnum):
 
 
 class McpSessionTrigger(IntEnum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     INITIALIZE = auto()
     INITIALIZED = auto()
@@ -93,10 +93,9 @@ MCP_SESSION_TABLE: Table[McpSessionState, McpSessionTrigger] = {
 
 
 class McpSession:
-    """Give it messages with `receive`, `handle_message` or `handle_request`; it gives its own to `say`. `close` when
-    the client has gone.
+    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `say`.
 
-    Several may share their `answers`, if they are one client's.
+    `close` it when the client disconnects. Sessions of the same client may share `answers`.
     """
 
     def __init__(
@@ -112,24 +111,24 @@ class McpSession:
         self._on_idle = on_idle
         self._answers = answers
         self._state = McpSessionState.NEW
-        self._agreed = NOTHING_AGREED  # by the handshake
+        self._agreed = NOTHING_AGREED  # result of the handshake
         self._calls: dict[RequestId, _SessionRequest] = {}
-        self._questions: dict[RequestId, OperationId] = {}  # that we have asked by a request: who waits for the answer
+        self._questions: dict[RequestId, OperationId] = {}  # waits for answers to our questions, by request id
         self._asked = 0
         self._subscriptions: Subscriptions | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether calls are under way."""
+        """Report whether requests are under way."""
         return bool(self._calls)
 
     @property
     def version(self) -> str:
-        """What the handshake has agreed on; empty without one."""
+        """Return the version of the handshake; empty without one."""
         return self._agreed.version
 
     def receive(self, data: bytes) -> None:
-        """Take one message, as bytes."""
+        """Parse and handle one message."""
         try:
             message = parse_mcp_message(data)
         except RpcError as error:
@@ -138,7 +137,7 @@ class McpSession:
         self.handle_message(message)
 
     def handle_message(self, message: Message) -> None:
-        """Take one message."""
+        """Handle one message."""
         if isinstance(message, RpcRequest):
             self.handle_request(message, self._say)
         elif isinstance(message, RpcNotification):
@@ -147,7 +146,7 @@ class McpSession:
             self._answered(message)
 
     def handle_request(self, request: RpcRequest, say: SendCallback) -> None:
-        """Take a request; what is said about it goes to `say`."""
+        """Handle a request; messages about the request go to `say`."""
         identity, calls = request.identity, self._calls
         try:
             if identity in calls:
@@ -163,35 +162,35 @@ class McpSession:
         call.start()
 
     def has_pending(self, identity: RequestId) -> bool:
-        """Whether a request of that number is under way."""
+        """Report whether a request of this id is under way."""
         return identity in self._calls
 
     def set_paused(self, holding: bool) -> None:
-        """The client does not read as fast as it is told, or does again: updates wait for it."""
+        """Pause or resume updates: the client's transport is full, or has room again."""
         self._answers.set_paused(holding)
         if self._subscriptions is not None:
             self._subscriptions.set_paused(holding)
 
     def close(self) -> None:
-        """Nobody waits for an answer any more."""
+        """Cancel all requests: the client is gone."""
         if self._subscriptions is not None:
             self._subscriptions.close()
         calls, self._calls = self._calls, {}
-        for call in reversed(calls.values()):  # or one that waits for another would begin when that ends
+        for call in reversed(calls.values()):  # last first, as a request may start when the one before ends
             call.discard()
-        self._say = discard_message  # who has gone keeps this no more, nor this him
+        self._say = discard_message  # breaks the reference cycle with the transport
 
     # --- requests -------------------------------------------------------------------------------------------------
 
     def request_finished(self, identity: RequestId, say: SendCallback, said: OutgoingMessage) -> None:
-        """The answer to a request."""
+        """Send the answer to a request."""
         self._calls.pop(identity, None)
         say(said)
         if not self._calls:
             self._on_idle()
 
     def own_handler(self, method: str) -> Handler | None:
-        """What carries out a method of the versions with the handshake."""
+        """Return the handler of a method that only versions with the handshake have."""
         match method:
             case "initialize":
                 return self._initialize
@@ -235,7 +234,7 @@ class McpSession:
             self._cancelled(request_id(note.params.get("requestId")))
 
     def _cancelled(self, identity: RequestId | None) -> None:
-        """Its call ends here, and is not answered; what the phone has been told, it does."""
+        """Cancel a request without an answer. A command that the phone has received is still executed."""
         call = None if identity is None else self._calls.pop(identity, None)
         if call is not None:
             call.discard()
@@ -265,7 +264,7 @@ class McpSession:
     # --- questions ------------------------------------------------------------------------------------------------
 
     def elicit(self, text: str, say: SendCallback) -> Flow[bool]:
-        """Ask the client's user by a request."""
+        """Send a question for the client's user; return whether the user accepted."""
         self._asked += 1
         identity = f"ask-{self._asked}"
         ticket = self._questions[identity] = self._engine.new_op()
@@ -281,14 +280,14 @@ class McpSession:
 
 
 class _SessionRequest(PendingRequest):
-    """A request of a conversation."""
+    """A request of a session."""
 
     __slots__ = ("home",)
 
     home: McpSession
 
     def discard(self) -> None:
-        """It is not answered."""
+        """End the request without an answer."""
         say = self._say
         self.cancel()
         say(OutgoingMessage(b"", final=True))

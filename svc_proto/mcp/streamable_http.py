@@ -1,10 +1,10 @@
-"""Streamable HTTP of the Model Context Protocol: POST brings a message, GET tells events, DELETE ends a session.
+"""Streamable HTTP of the Model Context Protocol: POST sends a message, GET reads events, DELETE ends a session.
 
-An answer is JSON, unless something is said before it (progress, a question) or it takes longer than `STREAM_AFTER`:
-then it is a stream of server-sent events. A connection that ends cancels a call in the stateless way (2026-07-28); with
-a session the call goes on, and its events may be read on by GET with `Last-Event-ID`.
+An answer is JSON. If another message precedes it (progress, a question), or it takes longer than `STREAM_AFTER`, it is
+a stream of server-sent events. In the stateless mode (2026-07-28) the end of the connection cancels the call. In a
+session the call goes on, and GET with `Last-Event-ID` resumes its events.
 
-A request's `holder` says whose a session is; the policy has set it.
+A session belongs to the request's `credential_id`, which the access policy has set.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["McpHttpServer"]
 
-STREAM_AFTER = 5.0  # s after which an answer becomes a stream, so that nobody on the way takes the connection for dead
-MAX_PRINCIPALS = 64  # whose offers are kept ready
+STREAM_AFTER = 5.0  # s after which an answer becomes a stream, so that no proxy considers the connection dead
+MAX_PRINCIPALS = 64  # principals whose handlers are kept
 EVENTS = (
     (b"content-type", EVENT_STREAM),
     (b"cache-control", b"no-cache"),
@@ -54,27 +54,27 @@ Answered: TypeAlias = Response | StreamedResponse | Deferred
 
 
 class McpHttpServer:
-    """The three methods of one path. `offer` is what a caller gets, by the principal of his request."""
+    """The routes of one path. `offer` returns the features for the principal of a request."""
 
     def __init__(self, engine: Engine, offer: Callable[[object], ServerFeatures]) -> None:
         self._engine = engine
         self._make_offer = offer
-        self._answers: dict[str, RequestHandlers] = {}  # by caller, those who called last at the end
-        self._waiting: dict[_PendingReply, float] = {}  # until when, oldest first
+        self._answers: dict[str, RequestHandlers] = {}  # by credential, the latest caller last
+        self._waiting: dict[_PendingReply, float] = {}  # deadlines, oldest first
         self._timer = engine.timers.timer(self._defer)
         self.sessions = HttpSessionRegistry(engine)
 
     # --- routes ---
 
     def post(self, request: Request) -> Answered:
-        """`POST`: take one message, and answer it if it is a request."""
+        """Handle `POST`: one message, and its answer if the message is a request."""
         fields = request.fields
         if fields.get(b"accept") != USUAL:
             require_accept(request.headers, JSON, EVENT_STREAM)
         kind = fields.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
-        asked = None  # what has to be answered
+        asked = None  # the request to answer
         try:
             message = parse_mcp_message(request.body)
             asked = message if isinstance(message, RpcRequest) else None
@@ -84,7 +84,7 @@ class McpHttpServer:
         reply = _PendingReply(self._engine, self._waiting)
         if context is not None:
             if asked is None:
-                return empty_response(202)  # there is nothing that a note could be about
+                return empty_response(202)  # a notification has no session that it could refer to
             call = PendingRequest(self._engine, self._answers_for(request), asked, context, reply.receive)
             reply.call = call
             call.start()
@@ -108,7 +108,7 @@ class McpHttpServer:
         return reply
 
     def get(self, request: Request) -> StreamedResponse:
-        """What is said without a request; or with `Last-Event-ID` what comes after that event."""
+        """Stream messages outside of requests; with `Last-Event-ID` resume after that event."""
         headers = request.headers
         require_session_version(headers)
         require_accept(headers, EVENT_STREAM)
@@ -121,7 +121,7 @@ class McpHttpServer:
         return StreamedResponse(200, Headers(EVENTS), partial(log.stream_to, after=int(named[2])))
 
     def delete(self, request: Request) -> Response:
-        """The caller has had enough."""
+        """End a session."""
         require_session_version(request.headers)
         self.sessions.end(self.sessions.find(request.credential_id, request.headers.get(SESSION_ID)))
         return empty_response(204)
@@ -129,14 +129,14 @@ class McpHttpServer:
     # --- for the service ---
 
     def close_principal_sessions(self, caller: str) -> None:
-        """What let a caller in is over."""
+        """End the sessions and listening requests of a revoked credential."""
         answers = self._answers.pop(caller, None)
         if answers is not None:
             answers.stop()
         self.sessions.close_principal_sessions(caller)
 
     def stop(self) -> None:
-        """The process will end."""
+        """End all sessions and listening requests."""
         for answers in self._answers.values():
             answers.stop()
         self.sessions.close_principal_sessions()
@@ -165,7 +165,7 @@ class McpHttpServer:
         return _json(200, said.text, (SESSION_ID, session.identity.encode("ascii")))
 
     def _defer(self) -> None:
-        """What has taken so long is told as events."""
+        """Turn answers that have taken too long into event streams."""
         for reply, until in list(self._waiting.items()):
             if until > self._engine.now.mono:
                 self._timer.set(until)
@@ -174,22 +174,22 @@ class McpHttpServer:
 
 
 class _PendingReply(Deferred):
-    """What is said about one request, to the connection that has brought it: in one piece, or as events."""
+    """Reply to one POST: a single response, or an event stream."""
 
     __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
     def __init__(self, engine: Engine, waiting: dict[_PendingReply, float]) -> None:
         self._take = None
         self.answer: Response | StreamedResponse | None = None
-        self.call: PendingRequest | None = None  # which ends with the connection
-        self.session: HttpSession | None = None  # else: its caller may come back to what is said
+        self.call: PendingRequest | None = None  # cancelled with the connection
+        self.session: HttpSession | None = None  # None in the stateless mode; in a session the client may resume
         self._engine = engine
         self._waiting = waiting
         self._log: EventStore | None = None
         self._gone = False
 
     def receive(self, said: OutgoingMessage) -> None:
-        """Something is said."""
+        """Handle a message about the request."""
         log = self._log
         if said.final:
             self.call = None
@@ -202,20 +202,20 @@ class _PendingReply(Deferred):
         elif not said.final:
             self.stream(NotificationStore if said.notes else EventStore).append(said)
         elif not said.text:
-            self._send(empty_response(202))  # it was cancelled
-        else:  # in a session what is wrong with a request is said in its answer alone
+            self._send(empty_response(202))  # the call was cancelled
+        else:  # in a session the error is part of the answer, and the status is 200
             good = not said.code or self.session is not None
             self._send(Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text))
 
     def stream(self, kind: type[EventStore] = EventStore) -> EventStore:
-        """It is told as events from now on."""
+        """Answer with an event stream from now on."""
         log = self._log = kind(self._engine)
         greet = self.session is not None and self.session.number(log)
         self._send(StreamedResponse(200, Headers(EVENTS), partial(self._stream, log, greet)))
         return log
 
     def cancel(self) -> None:
-        """The connection has ended before there was a word."""
+        """Cancel the reply: the connection ended before the response."""
         self._waiting.pop(self, None)
         self._gone = True
         super().cancel()
@@ -223,7 +223,7 @@ class _PendingReply(Deferred):
 
     def _send(self, answer: Response | StreamedResponse) -> None:
         take, self._take = self._take, None
-        if take is None:  # nobody waits yet
+        if take is None:  # the caller does not wait yet
             self.answer = answer
         else:
             del self._waiting[self]

@@ -1,4 +1,4 @@
-"""What a client has subscribed to: it is told of changes at most once a second, and once however many there were."""
+"""Subscriptions of a client to resource changes: one notification per resource and second, at most."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ListenRequest", "Resource", "Subscriptions"]
 
-UPDATE_INTERVAL = 1.0  # s between two rounds of telling
-MAX_LISTENING = 32  # `subscriptions/listen` of one caller
+UPDATE_INTERVAL = 1.0  # s between two rounds of notifications
+MAX_LISTENING = 32  # `subscriptions/listen` requests of one client
 
 
 @frozen(kw_only=True)
 class Resource:
-    """Something to be read by its URI; `read` gives its text, or its bytes. Raises `ToolError`, or
-    `Refused` where it cannot be said what is there.
+    """A resource that is read by its URI.
 
-    `watch` has a function called with each change, until what it returns is called; None: nobody knows of changes.
+    `read` returns text or bytes. It raises `ToolError`, or `Refused` if the state is unknown. `watch` registers a
+    callback for changes, and returns a function that ends the watch; None: changes are not detected.
     """
 
     uri: str
@@ -38,39 +38,39 @@ class Resource:
 
 
 class Subscriptions:
-    """Of one client; `tell` takes the URI of what has changed. `close` when the client has gone."""
+    """Subscriptions of one client; `tell` is called with the URI of a changed resource. `close` ends all of them."""
 
     __slots__ = ("_changed", "_engine", "_held", "_stops", "_tell", "_timer")
 
     def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
         self._engine = engine
         self._tell = tell
-        self._stops: dict[str, Callable[[], None]] = {}  # by URI
-        self._changed: dict[str, None] = {}  # and not told yet
+        self._stops: dict[str, Callable[[], None]] = {}  # end functions by URI
+        self._changed: dict[str, None] = {}  # changes that are not sent yet
         self._held = False
         self._timer = engine.timers.timer(self._round)
 
     def add(self, resource: Resource) -> None:
-        """Tell of its changes from now on. `RpcError` where nobody knows of them."""
+        """Subscribe to a resource. Raises `RpcError` if its changes are not detected."""
         if resource.watch is None:
             raise RpcError(INVALID_PARAMS, "this resource does not say when it changes: read it again")
         if resource.uri not in self._stops:
             self._stops[resource.uri] = resource.watch(partial(self._change, resource.uri))
 
     def remove(self, uri: str) -> None:
-        """Tell of its changes no more."""
+        """Unsubscribe from a resource."""
         if uri in self._stops:
             self._stops.pop(uri)()
             self._changed.pop(uri, None)
 
     def set_paused(self, holding: bool) -> None:
-        """The client does not read as fast as it is told, or does again."""
+        """Pause or resume notifications: the client's transport is full, or has room again."""
         self._held = holding
         if self._timer.when is None:
             self._round()
 
     def close(self) -> None:
-        """Nobody is told any more."""
+        """Unsubscribe from all resources."""
         for uri in list(self._stops):
             self.remove(uri)
         self._timer.retire()
@@ -90,9 +90,9 @@ class Subscriptions:
 
 
 class ListenRequest(Deferred):
-    """What a request is told until it is cancelled, or we have nothing to tell any more: that is its answer (`last`).
+    """Request that gets notifications until it is cancelled, or until `stop`, which answers it with `last`.
 
-    `among` are those of its caller. `RpcError` where they are too many.
+    `among` holds the client's listening requests. Raises `RpcError` at their limit.
     """
 
     __slots__ = ("_among", "_last", "_subscriptions")
@@ -116,16 +116,16 @@ class ListenRequest(Deferred):
             self._subscriptions.add(resource)
 
     def set_paused(self, holding: bool) -> None:
-        """The client does not read as fast as it is told, or does again."""
+        """Pause or resume notifications."""
         self._subscriptions.set_paused(holding)
 
     def stop(self) -> None:
-        """There is nothing to tell any more."""
+        """Answer the request: no notification follows."""
         self._close()
         self.resolve(self._last)
 
     def cancel(self) -> None:
-        """Nobody listens any more."""
+        """Unsubscribe: the client has cancelled the request."""
         self._close()
         super().cancel()
 

@@ -1,1 +1,1 @@
-"""What goes over the wires and into files, each said once: read and written side by side. Pure."""
+"""Formats on the wire and in files, each defined once, reading and writing side by side. Pure."""

@@ -1,9 +1,9 @@
-"""The events of a session's chat stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), notes that the agent keeps, and
-the questions of a turn (wire api 6.3): each a class whose fields are the members that go over the wire, in their order.
+"""Events of a chat session's stream (SPEC.md "Chat stream", wire api 4.2 to 4.4), with memory and approval events.
 
-Every event has a head before them: `session_id`, `run_id`, `seq`, `ts`. A type that a phone does not expect makes it
-drop the event without a word, so the types are exact. A server that is not ours may leave members out or write them
-otherwise: what is read has the field's default then, or what stands under another name that is in use.
+Each is a class whose fields are the members on the wire, in their order; approvals are wire api 6.3. Every event has a
+head before them: `session_id`, `run_id`, `seq`, `ts`. A phone silently drops an event with an unexpected type, so the
+types are exact. Other servers may leave members out or write them differently: a field then has its default, or the
+value of another name in use.
 """
 
 from __future__ import annotations
@@ -45,42 +45,45 @@ __all__ = [
 
 THINKING = "_thinking"  # wire api 4.3: the tool name of a reasoning chunk
 NOTHING = JsonObject()
-EMPTY = '""}'  # how the members of an empty delta end
+EMPTY = '""}'  # end of the members of an empty delta
 
 
 @frozen
 class ChatEvent:
-    """What all events have: a name, which is that of the class: `AssistantDelta` is `assistant.delta`."""
+    """Base of all events. The class name is the event's name: `AssistantDelta` is `assistant.delta`."""
 
     def members(self) -> dict[str, object]:
-        """What goes over the wire behind the head, in its order."""
+        """Return the members on the wire after the head, in their order."""
         return {name: getattr(self, name) for name in _READERS[type(self)]}
 
     def write(self, head: str, seq: int, ts: str) -> str:
-        """The server-sent event. `head`: its JSON up to the value of `seq`; `ts`: Unix seconds as a JSON number."""
+        """Return the server-sent event.
+
+        `head`: its JSON up to the value of `seq`; `ts`: Unix seconds as a JSON number.
+        """
         members = strict_json.dumps(self.members())
         return f'event: {_KINDS[type(self)]}\ndata: {head}{seq},"ts":{ts},{members[1:]}\n\n'
 
     def around(self, head: str) -> tuple[str, str]:
-        """Of a delta, which is empty: what is written before `seq`, and between `ts` and the delta's text."""
+        """Return the text before `seq`, and between `ts` and the delta's text, for an empty delta."""
         members = strict_json.dumps(self.members())
         return f"event: {_KINDS[type(self)]}\ndata: {head}", f",{members[1:].removesuffix(EMPTY)}"
 
 
 def parse_event(kind: str, data: JsonObject) -> ChatEvent | None:
-    """An event by its name, under any brand; None for one that is not known."""
+    """Return an event by its name, under any brand; None for an unknown one."""
     known = _KNOWN.get(kind)
     return None if known is None else known(*[read(data) for read in _READERS[known].values()])
 
 
 def delta_text(data: Mapping[str, object]) -> str:
-    """The words of an `assistant.delta`, which most events are, and nothing but them; empty where there are none."""
+    """Return the text of an `assistant.delta`, the most frequent event; empty if there is none."""
     found = data.get("delta")
     return found if type(found) is str else ""
 
 
 def parse_delta_text(text: str) -> str:
-    """The same, of its data as they came."""
+    """Return the text of an `assistant.delta` from its JSON; empty if there is none."""
     try:
         data = strict_json.loads(text)
     except strict_json.JsonError:
@@ -91,7 +94,7 @@ def parse_delta_text(text: str) -> str:
 
 @frozen
 class SessionCreated(ChatEvent):
-    """The chat of this turn."""
+    """The chat session of this turn."""
 
     title: str | None = None
     model: str = ""
@@ -244,10 +247,10 @@ class Done(ChatEvent):
     state: str = "final"
 
 
-# --- how a field is read ------------------------------------------------------------------------------------------
+# --- readers of fields -------------------------------------------------------------------------------------------
 
 Reader: TypeAlias = Callable[[JsonObject], object]
-ALTERNATIVE_NAMES = {  # other names that are in use
+ALTERNATIVE_NAMES = {  # other names in use
     "tool_name": ("tool", "name"),
     "call_id": ("tool_call_id", "id"),
     "args": ("arguments",),
@@ -261,7 +264,7 @@ def _reader(name: str, kind: object, default: object) -> Reader:
     others = ALTERNATIVE_NAMES.get(name, ())
     names = (name, *others)
     match kind:
-        case "str":  # of each delta: as a rule no call more than it takes
+        case "str":  # for each delta: usually without a further call
             return lambda data: found if type(found := data.get(name)) is str and found else data.text(*others)
         case "str | None":
             return lambda data: data.text(*names) or None
@@ -286,6 +289,6 @@ _READERS = {each: {one.name: _reader(one.name, one.type, one.default) for one in
 _PREFIXES = ("", *(brand.event_prefix for brand in BRANDS.values()))
 _KINDS = {each: re.sub("(?<=.)(?=[A-Z])", ".", each.__name__).lower() for each in _EVENTS}
 EVENTS = {kind: each for each, kind in _KINDS.items() if each.__name__ in __all__ and each is not ChatEvent}
-"""The events by their names."""
+"""Event classes by name."""
 _OTHER_NAMES = dict.fromkeys(("confirmation.requested", "approval.requested"), ApprovalRequest)  # of other servers
 _KNOWN = {prefix + kind: each for prefix in _PREFIXES for kind, each in (EVENTS | _OTHER_NAMES).items()}

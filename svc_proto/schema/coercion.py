@@ -1,6 +1,6 @@
-"""The one reader of those for whom a number is text and text a number: arguments of models and phones, words of YAML.
+"""Lenient readers of numbers and text, for arguments of models and phones, and words of YAML.
 
-As with `Members`, what is of another type reads as nothing: whoever asks says what it should have been.
+As in `JsonObject`, a value of another type reads as None: the caller reports the expected type.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FLAGS = {"true": True, "false": False}
 
 
 def coerce_text(value: object, *, flags: bool = False) -> str | None:
-    """Text, or a number as text; with `flags` true and false as JSON has them, too."""
+    """Return text, or a number as text; with `flags` also true and false in JSON form."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -22,8 +22,8 @@ def coerce_text(value: object, *, flags: bool = False) -> str | None:
 
 
 def coerce_integer(value: object, *, pointed: bool = False) -> int | None:
-    """A whole number, or text that reads as one; with `pointed` `3.0` is 3, too."""
-    if type(value) is int:  # as mostly; and a boolean is none
+    """Return a whole number, or text that reads as one; with `pointed` `3.0` counts as 3."""
+    if type(value) is int:  # the usual case; excludes booleans
         return value
     if isinstance(value, str):
         number = integer_text(value)
@@ -32,12 +32,15 @@ def coerce_integer(value: object, *, pointed: bool = False) -> int | None:
 
 
 def coerce_boolean(value: object) -> bool | None:
-    """True or false, or the word for it."""
+    """Return true or false, or the word for it as a boolean."""
     return FLAGS.get(value) if isinstance(value, str) else value if isinstance(value, bool) else None
 
 
 def is_truthy(value: object) -> bool | None:
-    """Whether that is set: a boolean, a number that is not 0, one of the words for yes; null is not."""
+    """Report whether a value is set: a boolean, a number that is not 0, a word for yes.
+
+    None for another type; null is not set.
+    """
     if isinstance(value, str):
         return value.strip().lower() in TRUE_WORDS
     return bool(value) if value is None or isinstance(value, int) else None

@@ -1,4 +1,4 @@
-"""What a chunk of a chat-completions stream says, of whatever server: `{choices: [{delta: {content}}]}` as a rule."""
+"""Text in a chunk of a chat-completions stream of any server: `{choices: [{delta: {content}}]}` as a rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["chunk_text_fast", "content_as_text"]
 
 
 def chunk_text_fast(chunk: Mapping[str, object]) -> str:
-    """The words of a chunk that says nothing else, as nearly all do; empty for any other."""
+    """Return the text of a chunk with no other content, the usual case; empty for any other."""
     if chunk.get("error") or chunk.get("usage"):
         return ""
     choices = chunk.get("choices")
@@ -25,7 +25,7 @@ def chunk_text_fast(chunk: Mapping[str, object]) -> str:
 
 
 def content_as_text(value: object) -> str:
-    """Text, or the text of the parts that stand for it."""
+    """Return text, or the text of the parts of a content list."""
     parts = as_array(value)
     return (
         as_text(value) or ""

@@ -1,4 +1,4 @@
-"""The frame of every WebSocket message: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
+"""Envelope of every WebSocket message: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
 
 @fast_frozen
 class Envelope:
-    """One message of the relay's WebSocket. `id` is empty if the peer sent none; `payload` is always an object."""
+    """A message of the relay's WebSocket. `id` is empty if the peer sent none; `payload` is always an object."""
 
     channel: str
     type: str
@@ -26,7 +26,10 @@ class Envelope:
 
 
 def parse_message(text: str) -> object:
-    """A WebSocket message as JSON. Raises `JsonError`; `RemoteProtocolError` (1009) where it would take too long."""
+    """Parse a WebSocket message as JSON.
+
+    Raises `JsonError`; `RemoteProtocolError` (1009) if that would take too long.
+    """
     try:
         return strict_json.loads(text)
     except strict_json.JsonTooLarge as error:
@@ -34,7 +37,7 @@ def parse_message(text: str) -> object:
 
 
 def parse_envelope(text: str) -> Envelope | None:
-    """Read a message of the relay's WebSocket; None for what is no object. Members of a wrong type count as absent."""
+    """Parse a message of the relay's WebSocket; None if it is no object. Members of a wrong type count as absent."""
     value = json_object(text, _too_big)
     if value is None:
         return None
@@ -49,7 +52,7 @@ def parse_envelope(text: str) -> Envelope | None:
 
 
 def write_envelope(channel: str, kind: str, identity: str, payload: Mapping[str, object], **beside: object) -> str:
-    """Write one message of the relay's WebSocket; `beside` are further members of the frame."""
+    """Write a message of the relay's WebSocket; `beside` are further members of the envelope."""
     return strict_json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload, **beside})
 
 

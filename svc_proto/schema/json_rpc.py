@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0: what all who speak it here have in common. How strictly a request is read is theirs."""
+"""JSON-RPC 2.0, as far as all its uses share it. Each use decides how strictly it reads a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INVALID_PARAMS = -32602
 
 
 class RpcError(Exception):
-    """A request that is answered with an error; `identity` is None where none could be read, or it is known anyhow."""
+    """Error response to a request; `identity` is None if it could not be read, or is known to the caller."""
 
     def __init__(self, code: int, text: str, *, data: object = None, identity: object = None) -> None:
         super().__init__(text)
@@ -37,7 +37,7 @@ class RpcError(Exception):
 
 
 def parse_object(text: bytes | str) -> dict[str, object]:
-    """The members of one message. Raises `RpcError`; batches are refused."""
+    """Return the members of one message. Raises `RpcError`; batches are refused."""
     try:
         value = strict_json.loads(text)
     except strict_json.JsonError as error:
@@ -48,18 +48,18 @@ def parse_object(text: bytes | str) -> dict[str, object]:
 
 
 def write_result(identity: object, result: Mapping[str, object]) -> bytes:
-    """The answer to a request."""
+    """Return the response to a request."""
     return write_result_text(identity, strict_json.dumps(result))
 
 
 def write_result_text(identity: object, result: str) -> bytes:
-    """The same, of a result that was written by `strict_json` already."""
+    """Return the response with a result that `strict_json` has written already."""
     number = identity if type(identity) is int else strict_json.dumps(identity)
     return f'{{"jsonrpc":"2.0","id":{number},"result":{result}}}'.encode()
 
 
 def write_error(error: RpcError, identity: object = None) -> bytes:
-    """The answer to a request that cannot be done; `error` may name the request by itself."""
+    """Return the error response to a request; `error` may have the id of the request itself."""
     told: dict[str, object] = {"code": error.code, "message": str(error)}
     if error.data is not None:
         told["data"] = error.data
@@ -67,12 +67,12 @@ def write_error(error: RpcError, identity: object = None) -> bytes:
 
 
 def write_notification(method: str, params: Mapping[str, object]) -> bytes:
-    """A notification of ours."""
+    """Return a notification."""
     return _write({"method": method, "params": params})
 
 
 def write_request(identity: object, method: str, params: Mapping[str, object]) -> bytes:
-    """A request of ours."""
+    """Return a request."""
     return _write({"id": identity, "method": method, "params": params})
 
 

@@ -1,4 +1,4 @@
-"""A message of JSON-RPC as a type, for the documents of servers that speak the Model Context Protocol."""
+"""Type of a JSON-RPC message, for the API documents of servers with the Model Context Protocol."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from typing import Literal, NotRequired, TypedDict

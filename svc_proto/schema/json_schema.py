@@ -1,16 +1,16 @@
-"""Types as JSON Schema (2020-12), for the documents of a server: what a `TypedDict` or a class of attrs has.
+"""JSON Schema (2020-12) of types, for a server's API documents, from a `TypedDict` or a class of attrs.
 
-    class Note(TypedDict):
-        "A note."
-        text: Annotated[str, rule(maxLength=80), "what is to be remembered"]
-        seen_at: NotRequired[float | None]
+ class Note(TypedDict):
+     "A note."
+     text: Annotated[str, schema_keywords(maxLength=80), "the content of the note"]
+     seen_at: NotRequired[float | None]
 
-    parts = Parts()
-    schema_of(Note, parts)  # {"$ref": "#/components/schemas/Note"}, and parts.schemas["Note"] is the object's schema
+ parts = SchemaComponents()
+ schema_of(Note, parts)  # {"$ref": "#/components/schemas/Note"}; parts.schemas["Note"] is the object's schema
 
-Objects may have more members than are named: whoever reads them ignores what they do not know. A text in `Annotated` is
-the description, a rule adds keywords. A `TypedDict` is written in a module without
-`from __future__ import annotations`, which would hide what is not required.
+Objects may have further members, which readers ignore. A text in `Annotated` is the description, `schema_keywords` adds
+keywords. A `TypedDict` is written in a module without `from __future__ import annotations`, which would hide
+`NotRequired`.
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ OBJECTS = (dict, Mapping)
 
 @frozen
 class SchemaKeywords:
-    """Keywords of JSON Schema for what stands in an `Annotated`."""
+    """Keywords of JSON Schema for a type in `Annotated`."""
 
     keywords: tuple[tuple[str, object], ...]
 
 
 def schema_keywords(**keywords: object) -> SchemaKeywords:
-    """`schema_keywords(minimum=0)`."""
+    """Return keywords for `Annotated`, such as `schema_keywords(minimum=0)`."""
     return SchemaKeywords(tuple(keywords.items()))
 
 
 @define
 class SchemaComponents:
-    """The schemas of classes, by the names of these."""
+    """Schemas of classes, by class name."""
 
     schemas: dict[str, JsonSchema] = field(factory=dict)
     kinds: dict[str, type] = field(factory=dict)
 
 
 def schema_of(kind: object, parts: SchemaComponents) -> JsonSchema:
-    """The schema of a type. Classes that it names become parts of their own, by their names. Raises `TypeError`."""
+    """Return the schema of a type. Classes become components of their own, by name. Raises `TypeError`."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _annotated(arguments, parts)
@@ -106,18 +106,19 @@ def _annotated(arguments: Sequence[Any], parts: SchemaComponents) -> JsonSchema:
 
 
 def _union(schemas: list[JsonSchema]) -> JsonSchema:
-    """Types that are nothing but that are told as a list of names."""
+    """Return a list of type names if possible, else `anyOf`."""
     names = [schema.get("type") for schema in schemas if list(schema) == ["type"]]
     return {"type": names} if len(names) == len(schemas) else {"anyOf": schemas}
 
 
 def inline_schema_of(kind: type, parts: SchemaComponents) -> JsonSchema:
-    """The schema of a class, which does not become a part."""
+    """Return the schema of a class without making it a component."""
     hints = get_type_hints(kind, include_extras=True)
-    if has(kind):  # and is written, so each member is there
+    if has(kind):  # an attrs class is only written, so each member is there
         named = required = [each.name for each in fields(kind)]
     else:
-        named, required = [*hints], [name for name in hints if name in kind.__required_keys__]  # type: ignore[attr-defined]  # of a TypedDict
+        # A `TypedDict` has this attribute.
+        named, required = [*hints], [name for name in hints if name in kind.__required_keys__]  # type: ignore[attr-defined]
     schema: JsonSchema = {"type": "object", "properties": {name: schema_of(hints[name], parts) for name in named}}
     if required:
         schema["required"] = required
@@ -129,7 +130,7 @@ def _reference(kind: type, parts: SchemaComponents) -> JsonSchema:
     name = kind.__name__.removesuffix("Json")
     if name not in parts.kinds:
         parts.kinds[name] = kind
-        parts.schemas[name] = {}  # so that one that holds itself comes to an end
+        parts.schemas[name] = {}  # ends the recursion of a class that contains itself
         parts.schemas[name] = inline_schema_of(kind, parts)
     elif parts.kinds[name] is not kind:
         raise TypeError(f"{kind!r} and {parts.kinds[name]!r} have one name")

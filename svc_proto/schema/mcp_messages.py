@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0 as the Model Context Protocol speaks it: one message, read strictly, by a server or by a client.
+"""JSON-RPC messages of the Model Context Protocol, read strictly, for servers and clients.
 
-Batches are refused: they were in one version of the protocol only (2025-03-26), and no client sent them.
+Batches are refused: only one version of the protocol (2025-03-26) had them, and no client sent them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ __all__ = [
     "request_id",
 ]
 
-HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with one
+# Versions whose sessions begin with a handshake.
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 INTERNAL = -32603
 TOO_MANY = -32000  # ours
 NOT_FOUND = -32002  # of a resource, until 2025-11-25; INVALID_PARAMS since
@@ -44,7 +45,7 @@ RequestId: TypeAlias = "int | str"
 
 @fast_frozen
 class RpcRequest:
-    """A request, which is answered under its number."""
+    """A request, which is answered with its id."""
 
     identity: RequestId
     method: str
@@ -53,7 +54,7 @@ class RpcRequest:
 
 @fast_frozen
 class RpcNotification:
-    """A notification: there is no answer."""
+    """A notification, which is not answered."""
 
     method: str
     params: JsonObject
@@ -61,18 +62,18 @@ class RpcNotification:
 
 @fast_frozen
 class RpcResponse:
-    """What a request of ours has led to; where that is an `error`, there are no members."""
+    """Response to our request; with an `error`, `result` is empty."""
 
     identity: RequestId
     result: JsonObject
-    error: str | None = None  # what is said of it
+    error: str | None = None  # error message
 
 
 Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 
 
 def parse_mcp_message(data: bytes | str) -> Message:
-    """Read one message. Raises `RpcError`."""
+    """Parse one message. Raises `RpcError`."""
     members = parse_object(data)
     number, method, params = members.get("id"), members.get("method"), members.get("params", {})
     ours = members.get("jsonrpc") == "2.0"
@@ -94,17 +95,17 @@ def parse_mcp_message(data: bytes | str) -> Message:
 
 
 def meta_of(params: JsonObject) -> Mapping[str, object]:
-    """What a request says of itself (`_meta`)."""
+    """Return the metadata of a request (`_meta`)."""
     meta = params.get("_meta")
     return meta if isinstance(meta, dict) else NOTHING
 
 
 def progress_token_of(params: JsonObject) -> RequestId | None:
-    """What names the progress that is to be told of a request; None: nobody asks for it."""
+    """Return the token for progress notifications of a request; None if not requested."""
     meta = params.get("_meta")
     return request_id(meta.get("progressToken")) if isinstance(meta, dict) else None
 
 
 def request_id(value: object) -> RequestId | None:
-    """What may name a request, or its progress: text or a whole number; None for anything else."""
+    """Return a valid request or progress id (text or a whole number); None for anything else."""
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None

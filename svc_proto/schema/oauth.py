@@ -1,8 +1,8 @@
-"""What OAuth clients say and are told: a registration, a request for authorisation, the documents that describe us.
+"""OAuth messages: client registration, authorization request, and the metadata of this server.
 
-A client's registration is its id (decision 152): the name and the redirect URIs, as base64url. Whoever shows an id says
-no more than he could register, so each is read as strictly as a registration, and nothing is kept for clients.
-Errors have the codes of RFC 6749 and RFC 7591, with texts that hold neither quotes nor backslashes (5.2 there).
+A client's registration is its id (decision 152): the name and the redirect URIs, as base64url. An id proves no more
+than a registration, so each one is read as strictly, and nothing is stored for clients. Errors have the codes of RFC
+6749 and RFC 7591, with texts without quotes and backslashes (RFC 6749 section 5.2).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ __all__ = [
     "add_query_fields",
 ]
 
-SCOPE_ACT: Final = "bridge"  # drive the phone, which includes to look at it
-SCOPE_READ: Final = "bridge:read"  # look at it: the tools that are told to be read-only
+SCOPE_ACT: Final = "bridge"  # act on the phone, which includes reading
+SCOPE_READ: Final = "bridge:read"  # read only: the tools that are marked read-only
 SCOPES: Final = (SCOPE_ACT, SCOPE_READ)
 MAX_NAME = 80  # characters of a client's name: the rest is cut
 MAX_REDIRECTS = 8  # of one client: VS Code registers six
@@ -48,7 +48,8 @@ MAX_REDIRECT = 255  # characters of each
 MAX_ID = 3_300  # characters: more than the largest registration has
 MAX_STATE = 512  # characters
 UNNAMED_CLIENT = "an agent that gives no name"
-RESPONSE_PARAMETERS = ("code", "state", "iss", "error", "error_description")  # what an answer adds to a redirect URI
+# Parameters that a response adds to a redirect URI.
+RESPONSE_PARAMETERS = ("code", "state", "iss", "error", "error_description")
 _REST = r"(?:[/?][A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*)?"
 _LOOPBACK = re.compile(rf"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::[0-9]{{1,5}})?({_REST})")
 _HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::[0-9]{{1,5}})?{_REST}")
@@ -58,7 +59,7 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")  # RFC 7636 section 4.1
 
 @fast_frozen
 class OAuthClient:
-    """Who asks: a name, which anybody may have chosen, and where answers may go."""
+    """A client: a name, which is unverified, and its redirect URIs."""
 
     name: str
     redirects: tuple[str, ...]
@@ -70,7 +71,7 @@ class OAuthClient:
         return urlsafe_b64encode(text).rstrip(b"=").decode("ascii")
 
     def allows_redirect(self, redirect: str) -> bool:
-        """Whether answers may go there: exactly, but for the port of this computer's own (RFC 8252 section 7.3)."""
+        """Report whether a redirect URI is registered; on loopback any port is accepted (RFC 8252 section 7.3)."""
         if redirect in self.redirects:
             return True
         found = _LOOPBACK.fullmatch(redirect)
@@ -81,7 +82,7 @@ class OAuthClient:
 
 @fast_frozen(kw_only=True)
 class AuthorizationRequest:
-    """What a client asks the owner for."""
+    """A client's request for the owner's consent."""
 
     client: OAuthClient
     redirect: str
@@ -91,12 +92,12 @@ class AuthorizationRequest:
 
     @property
     def redirect_host(self) -> str:
-        """Who gets the answer, for people."""
+        """Host that receives the response, for people."""
         return urlsplit(self.redirect).netloc
 
     @property
     def is_loopback_redirect(self) -> bool:
-        """Whether the answer goes to a program on the computer of whoever asks."""
+        """Report whether the response goes to a program on the computer of the browser."""
         return is_loopback(self.redirect)
 
 
@@ -104,7 +105,7 @@ class AuthorizationRequest:
 
 
 def parse_client(members: JsonObject) -> OAuthClient:
-    """Read a registration. Raises `Refused` 400."""
+    """Parse a registration. Raises `Refused` 400."""
     redirects = members.get("redirect_uris")
     if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
         raise Refused(400, "invalid_redirect_uri", f"redirect_uris must be a list of 1 to {MAX_REDIRECTS}")
@@ -116,7 +117,7 @@ def parse_client(members: JsonObject) -> OAuthClient:
 
 
 def decode_client_id(identity: str) -> OAuthClient | None:
-    """The client that has this id; None for an id that was never given."""
+    """Return the client that has this id; None for an id that was never issued."""
     if len(identity) > MAX_ID:
         return None
     try:
@@ -130,7 +131,7 @@ def decode_client_id(identity: str) -> OAuthClient | None:
 
 
 def client_metadata(client: OAuthClient) -> dict[str, object]:
-    """The answer to a registration: a public client, whatever it asked to be."""
+    """Return the response to a registration: always a public client."""
     return {
         "client_id": client.identity,
         "client_name": client.name,
@@ -145,7 +146,7 @@ def client_metadata(client: OAuthClient) -> dict[str, object]:
 
 
 def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, resource: str) -> AuthorizationRequest:
-    """What is asked, whoever the client is. Raises `Refused` 400 with what is wrong."""
+    """Parse the authorization request of a client. Raises `Refused` 400 with the reason."""
     if query.get("response_type") != "code":
         raise Refused(400, "unsupported_response_type", "response_type must be code")
     challenge = query.get("code_challenge", "")
@@ -169,13 +170,13 @@ def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, r
 
 
 def check_resource(wanted: str | None, resource: str) -> None:
-    """Refuse a token that would be for somebody else (RFC 8707 section 2)."""
+    """Refuse a token for another resource (RFC 8707 section 2)."""
     if wanted is not None and wanted.removesuffix("/") != resource:
         raise Refused(400, "invalid_target", "tokens of this server are for its own /mcp alone")
 
 
 def verifier_matches(verifier: str, challenge: str) -> bool:
-    """Whether a verifier is the one of a challenge, S256."""
+    """Report whether a verifier matches a challenge, S256."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     digest = sha256(verifier.encode("ascii")).digest()
@@ -183,27 +184,27 @@ def verifier_matches(verifier: str, challenge: str) -> bool:
 
 
 def parse_form(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Parameters by name. Raises `Refused` 400: none may come twice (RFC 6749 section 3.1)."""
+    """Return parameters by name. Raises `Refused` 400: none may come twice (RFC 6749 section 3.1)."""
     if len({name for name, _ in pairs}) != len(pairs):
         raise Refused(400, "invalid_request", "a parameter is there twice")
     return dict(pairs)
 
 
 def is_loopback(redirect: str) -> bool:
-    """Whether a redirect URI leads nowhere but to the browser's own computer."""
+    """Report whether a redirect URI leads only to the browser's own computer."""
     return _LOOPBACK.fullmatch(redirect) is not None
 
 
 def add_query_fields(url: str, **fields: str | None) -> str:
-    """A redirect URI with an answer."""
+    """Return a redirect URI with response parameters."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({name: text for name, text in fields.items() if text})}"
 
 
-# --- what describes us ---
+# --- metadata ---
 
 
 def resource_metadata(base: str, path: str) -> dict[str, object]:
-    """What is protected at a path (RFC 9728 section 2); `base` is our address without a slash at its end."""
+    """Return the metadata of the resource at a path (RFC 9728 section 2); `base` has no final slash."""
     return {
         "resource": base + path,
         "authorization_servers": [base],
@@ -214,7 +215,7 @@ def resource_metadata(base: str, path: str) -> dict[str, object]:
 
 
 def server_metadata(base: str) -> dict[str, object]:
-    """How to get tokens (RFC 8414 section 2)."""
+    """Return the metadata of the authorization server (RFC 8414 section 2)."""
     return {
         "issuer": base,
         "authorization_endpoint": f"{base}/oauth/authorize",
@@ -235,5 +236,5 @@ def server_metadata(base: str) -> dict[str, object]:
 def _is_redirect(text: str) -> bool:
     if len(text) > MAX_REDIRECT or not (_HTTPS.fullmatch(text) or _LOOPBACK.fullmatch(text)):
         return False
-    # An answer of ours in the URI itself would be one that we have never given.
+    # Response parameters in the URI itself would forge a response.
     return not {name for name, _ in parse_qsl(urlsplit(text).query, keep_blank_values=True)} & set(RESPONSE_PARAMETERS)

@@ -1,8 +1,7 @@
-"""What a server says at `/metrics`, read back: its samples, by name. prometheus-client writes it
-(`runtimes.host.metrics_text`).
+"""Parser for a server's `/metrics`: its samples by name, as `runtimes.host.metrics_text` writes them.
 
-Of OpenMetrics that is what this system's servers make use of: samples without time stamps, exemplars and comments of
-their own. A line that is none is passed over.
+It reads the part of OpenMetrics that this system's servers use: samples without time stamps, exemplars and comments of
+their own. Other lines are ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 class MetricSamples:
-    """The samples of one server at one moment."""
+    """The samples of a server at one moment."""
 
     __slots__ = ("_samples",)
 
@@ -34,15 +33,17 @@ class MetricSamples:
         self._samples = samples
 
     def total(self, name: str, **only: Collection[str]) -> float | None:
-        """The sum of all samples of a name, with `label=` of those whose label has one of these values; None if the
-        name is unknown."""
+        """Return the sum of all samples of a name; None if the name is unknown.
+
+        With `label=` only samples with one of these label values count.
+        """
         found = self._samples.get(name)
         if found is None:
             return None
         return sum((value for labels, value in found if not only or _has(labels, only)), 0.0)
 
     def by(self, name: str, label: str) -> dict[str, float]:
-        """The same, for each value of a label; without those that have none."""
+        """Return the sums by each value of a label, without samples that lack it."""
         sums: dict[str, float] = {}
         for labels, value in self._samples.get(name, ()):
             of = _labels(labels).get(label)

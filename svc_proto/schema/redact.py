@@ -1,7 +1,7 @@
-"""Taking secrets out of JSON values before they reach a log, a record or an inspector.
+"""Removal of secrets from JSON values before they reach a log, a record or an inspector.
 
-Spec "Bridge command record": values of keys `password`, `token`, `secret`, `otp`, `bearer` are redacted, other keys
-are stored verbatim. The whole key is compared without regard to case, so `access_token` is not one (wire bridge 4.2).
+Spec "Bridge command record": values of keys `password`, `token`, `secret`, `otp`, `bearer` are redacted, other keys are
+stored verbatim. The whole key is compared without regard to case, so `access_token` is not one (wire bridge 4.2).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ __all__ = [
 ]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
-TEXT_KEYS = ("text", "body")  # what a person typed, or a message to somebody
+TEXT_KEYS = ("text", "body")  # text that a person typed, or a message to another person
 REDACTED = "[redacted]"
 _marked = re.compile(f'"(?:{"|".join((*SECRET_KEYS, *TEXT_KEYS))})"').search
 _compact = piecewise_encoder(json.JSONEncoder(separators=(",", ":"), default=lambda _: "[not JSON]"))
 TOO_DEEP = "[too deep]"
-MAX_DEPTH = 32  # levels of containers; what lies deeper is replaced by `TOO_DEEP`
+MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
 
 
 def redact(value: object, *, hide_text: bool = False) -> object:
-    """A copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
+    """Return a copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
     return _Redaction(hide_text).of(value, MAX_DEPTH)
 
 
 def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
-    """The redacted value as compact one-line ASCII JSON, cut to `limit` characters with `...` at the end.
+    """Return the redacted value as compact one-line ASCII JSON, cut to `limit` characters with `...` at the end.
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
@@ -49,7 +49,7 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
 
 
 def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
-    """The compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
+    """Return the compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
 
     `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
     """
@@ -60,20 +60,20 @@ def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
 
 
 def needs_no_redaction(text: str) -> bool:
-    """Whether nothing is redacted of what this JSON of ours says, in either use of `hide_text`; in doubt False."""
-    short = len(text) < 2 * MAX_DEPTH  # what is opened is closed
+    """Report whether our JSON text has nothing to redact, in either use of `hide_text`; in doubt False."""
+    short = len(text) < 2 * MAX_DEPTH  # each opened container is closed
     return _marked(text.lower()) is None and (short or text.count("{") + text.count("[") <= MAX_DEPTH)
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
-    """The redacted copy and its summary; of the copy only the beginning where the summary takes all of `limit`."""
+    """Return the redacted copy and its summary; a copy is cut where the summary takes all of `limit`."""
     shown = _Redaction(hide_text, limit).of(value, MAX_DEPTH)
     text = "".join(_compact(shown, 0))
     return shown, text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 class _Redaction:
-    """A copy that ends where its JSON has more than `limit` characters, or a little behind."""
+    """Builder of a copy that ends soon after its JSON has more than `limit` characters."""
 
     __slots__ = ("_hide_text", "_limit", "_room")
 
@@ -86,7 +86,7 @@ class _Redaction:
         if isinstance(value, str):
             self._room -= len(value)
             return value[: self._limit]  # longer than `limit` with its quotes, so the cut falls inside
-        if type(value) is dict or isinstance(value, Mapping):  # asked of an ABC it takes ten times as long
+        if type(value) is dict or isinstance(value, Mapping):  # the ABC check alone takes ten times as long
             return self._members(value, depth - 1) if depth else TOO_DEEP
         if isinstance(value, list | tuple):
             return self._items(value, depth - 1) if depth else TOO_DEEP

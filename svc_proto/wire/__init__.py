@@ -1,6 +1,6 @@
-"""Bytes to events and back: HTTP/1.1, WebSocket, SSE, multipart. The only home of h11, h2 and wsproto.
+"""Wire protocols without IO, between bytes and events: HTTP/1.1, HTTP/2, WebSocket, SSE, multipart, RESP.
 
-The names that embedders may use: docs/reference/public-names.md.
+Only this package imports h11, h2 and wsproto. docs/reference/public-names.md lists the names that embedders may use.
 """
 
 from typing import TYPE_CHECKING

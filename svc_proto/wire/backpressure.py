@@ -1,4 +1,4 @@
-"""How much of what we wrote is still unsent, and when to stop and go on reading because of it."""
+"""Backpressure: the number of unsent bytes, and when reading pauses and resumes because of it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["Backpressure"]
 
 
 class Backpressure:
-    """Counts the unsent bytes of one channel between a high and a low water mark.
+    """Counter of the unsent bytes of a channel between a high and a low water mark.
 
-    `blocked` goes True when more than `high` bytes are unsent and False again at `low` or less, so a reader is not
-    switched with every write.
+    `blocked` becomes True when more than `high` bytes are unsent, and False again at `low` or less, so that reading is
+    not switched with every write.
     """
 
     __slots__ = ("_high", "_low", "blocked", "unsent")
@@ -21,7 +21,7 @@ class Backpressure:
         self.blocked = False
 
     def add_unsent(self, n: int) -> bool:
-        """`n` bytes were ordered to be written. True if reading should pause now."""
+        """Add `n` bytes that were ordered to be written; return True if reading should pause now."""
         self.unsent += n
         if self.blocked or self.unsent <= self._high:
             return False
@@ -29,7 +29,7 @@ class Backpressure:
         return True
 
     def mark_sent(self, n: int) -> bool:
-        """`n` bytes have left. True if reading may go on now."""
+        """Subtract `n` bytes that have left; return True if reading may resume now."""
         self.unsent -= n
         if not self.blocked or self.unsent > self._low:
             return False

@@ -1,4 +1,4 @@
-"""Conditional requests for what has a strong validator and a time of change (RFC 9110 sections 5.6.7 and 13)."""
+"""Conditional requests for resources with a strong validator and a modification time (RFC 9110, 5.6.7 and 13)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["NOT_MODIFIED", "precondition_status", "parse_http_date"]
 
 NOT_MODIFIED, PRECONDITION_FAILED = 304, 412
 MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
-FUTURE = 50  # years, as far as two digits of a year may point beyond today
+FUTURE = 50  # years after the current one up to which a two-digit year is read
 
 _TAG = re.compile(rb'(W/)?("[!#-~\x80-\xff]*")')
 _MONTH = rb"(?P<month>%s)" % b"|".join(MONTHS)
@@ -27,7 +27,7 @@ _DATES = [
 
 
 def precondition_status(headers: Headers, tag: str, modified: float, now: float) -> int | None:
-    """What a GET or HEAD is to be answered with: 304, 412, or None where nothing speaks against an answer.
+    """Return the status that a GET or HEAD has to be answered with: 304, 412, or None for the normal response.
 
     `modified` and `now` are epoch seconds. The order is that of RFC 9110 section 13.2.2.
     """
@@ -45,9 +45,9 @@ def precondition_status(headers: Headers, tag: str, modified: float, now: float)
 
 
 def parse_http_date(field: bytes, now: float) -> int | None:
-    """A date in any of the three forms of RFC 9110 section 5.6.7 as epoch seconds; None if it is none.
+    """Parse a date in any of the three forms of RFC 9110 section 5.6.7; return epoch seconds, or None if malformed.
 
-    Of a year in two digits the century is told by `now`.
+    `now` decides the century of a two-digit year.
     """
     found = next((match for form in _DATES if (match := form.fullmatch(field))), None)
     if found is None:
@@ -66,11 +66,11 @@ def parse_http_date(field: bytes, now: float) -> int | None:
 
 def _date(headers: Headers, name: bytes, now: float) -> int | None:
     values = headers.all(name)
-    return parse_http_date(values[0], now) if len(values) == 1 else None  # of more than one it says "ignore"
+    return parse_http_date(values[0], now) if len(values) == 1 else None  # a field given more than once is ignored
 
 
 def _tags(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]] | None:
-    """The members of a list of entity tags, over all its lines: (`W/` or nothing, the tag). None: there is no list."""
+    """Return the entity tags of a list field, over all its lines, as (`W/` or empty, tag); None without the field."""
     values = headers.all(name)
     if not values:
         return None

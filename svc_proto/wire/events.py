@@ -1,19 +1,19 @@
-"""One event vocabulary for HTTP/1.1, HTTP/2 and WebSocket over either, for both roles.
+"""Events of HTTP/1.1, HTTP/2 and WebSocket over either, for both roles.
 
-A connection object (`Http1Connection` today) turns bytes into these events and events into bytes. Every event names
-its stream: always 1, 2, 3, … per request on HTTP/1.1, the frame's stream number on HTTP/2. The two directions
-have separate types, so a handler cannot mistake one for the other:
+A connection object turns bytes into these events and events into bytes. Every event has the number of its stream: 1, 2,
+3, … per request on HTTP/1.1, the frame's stream number on HTTP/2. The two directions have separate types, so that a
+handler cannot mistake one for the other:
 
-    client to server    RequestHead (RequestData)* RequestEnd
-                        (HTTP/2: BadRequest in place of a RequestHead that cannot be served)
-    server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
-                        (a server may say ResponseElsewhere in place of ResponseData)
-    either, after a WebSocket was accepted on the stream
-                        (TextMessage | BinaryMessage | Ping | Pong)* SocketClosed
-    either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
+client to server    RequestHead (RequestData)* RequestEnd
+                    (HTTP/2: BadRequest in place of a RequestHead that cannot be served)
+server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
+                    (a server may send ResponseBodyDelegated in place of ResponseData)
+either, after a WebSocket was accepted on the stream
+                    (TextMessage | BinaryMessage | Ping | Pong)* WebSocketClosed
+either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
 
-A `RequestHead` with `websocket=True` asks for a WebSocket (HTTP/1.1 Upgrade, or RFC 8441); the server answers with
-`AcceptWebSocket` or with an ordinary response. The client receives `WebSocketAccepted` or an ordinary response.
+A `RequestHead` with `websocket=True` requests a WebSocket (HTTP/1.1 Upgrade, or RFC 8441). The server answers with
+`AcceptWebSocket` or with an ordinary response; the client receives `WebSocketAccepted` or an ordinary response.
 """
 
 from __future__ import annotations
@@ -58,24 +58,27 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
 
     @cached_property
     def bearer(self) -> str:
-        """The token that `authorization` shows (RFC 6750 section 2.1); empty without one."""
+        """Token in the `authorization` field (RFC 6750 section 2.1); empty without one."""
         scheme, _, token = (self.get(b"authorization") or b"").partition(b" ")
         return token.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
     @cached_property
     def bearer_hash(self) -> str:
-        """Its SHA-256. Whoever says the same again, says the same fields (`http1_plain`), and it is known."""
+        """SHA-256 of the token, cached.
+
+        A client that repeats its fields has it computed once (`http1_fast_path_server`).
+        """
         return sha256_hex(self.bearer)
 
     def get(self, name: bytes, default: bytes | None = None) -> bytes | None:
-        """The first value of a field; `name` in lower case."""
+        """Return the first value of a field; `name` in lower case."""
         for key, value in self:
             if key == name:
                 return value
         return default
 
     def all(self, name: bytes) -> list[bytes]:
-        """Every value of a field; `name` in lower case."""
+        """Return every value of a field; `name` in lower case."""
         return [value for key, value in self if key == name]
 
     @property
@@ -84,7 +87,7 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
         return sum(len(key) + len(value) for key, value in self)
 
     def tokens(self, name: bytes) -> list[bytes]:
-        """The comma-separated members of a field over all its lines, trimmed and in lower case."""
+        """Return the comma-separated members of a field over all its lines, trimmed and in lower case."""
         return [token for value in self.all(name) for part in value.split(b",") if (token := part.strip().lower())]
 
 
@@ -93,7 +96,7 @@ NO_HEADERS = Headers()
 
 @fast_frozen
 class RequestHead:
-    """A request begins. `target` is the request target as sent (origin form: path and query)."""
+    """Start of a request. `target` is the request target as sent (origin form: path and query)."""
 
     stream: StreamId
     method: str
@@ -106,10 +109,10 @@ class RequestHead:
 
 @fast_frozen
 class BadRequest:
-    """Server, received over HTTP/2: a head that cannot be served, to be answered with `status` all the same.
+    """Server, received over HTTP/2: a head that cannot be served, and is to be answered with `status`.
 
-    What is malformed (400) is reset behind the answer, RFC 9113 section 8.1.1. `code` and `why` are those of a
-    `RemoteProtocolError`; `method` is GET or HEAD, and says whether the answer may have a body.
+    A malformed message (400) is reset after the response, RFC 9113 section 8.1.1. `code` and `why` are those of a
+    `RemoteProtocolError`; `method` is GET or HEAD and decides whether the response may have a body.
     """
 
     stream: StreamId
@@ -129,7 +132,7 @@ class RequestData:
 
 @fast_frozen
 class RequestEnd:
-    """The request is complete. `trailers` are fields sent after the body."""
+    """End of a request. `trailers` are fields sent after the body."""
 
     stream: StreamId
     trailers: Headers = NO_HEADERS
@@ -146,7 +149,7 @@ class Informational:
 
 @fast_frozen
 class ResponseHead:
-    """A response begins. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
+    """Start of a response. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
 
     stream: StreamId
     status: int
@@ -164,9 +167,9 @@ class ResponseData:
 
 @fast_frozen
 class ResponseBodyDelegated:
-    """Server, sent: `length` bytes of the body that somebody else writes, after everything said before.
+    """Server, sent: `length` bytes of the body that are written outside of the connection, after all earlier events.
 
-    Only for a response with a `content-length`. Nothing may be said until they are written but the `ResponseEnd`.
+    Only for a response with a `content-length`. Until those bytes are written, only `ResponseEnd` may be sent.
     """
 
     stream: StreamId
@@ -175,7 +178,7 @@ class ResponseBodyDelegated:
 
 @fast_frozen
 class ResponseEnd:
-    """The response is complete."""
+    """End of a response."""
 
     stream: StreamId
     trailers: Headers = NO_HEADERS
@@ -183,9 +186,9 @@ class ResponseEnd:
 
 @fast_frozen
 class AcceptWebSocket:
-    """Server, sent: accept the WebSocket asked for on this stream.
+    """Server, sent: accept the WebSocket requested on this stream.
 
-    `max_message` is in bytes, in place of that of `Limits`, until `Connection.lift_limits`.
+    `max_message` (bytes) replaces that of `Limits` until `Connection.lift_limits`.
     """
 
     stream: StreamId
@@ -196,7 +199,7 @@ class AcceptWebSocket:
 
 @fast_frozen
 class WebSocketAccepted:
-    """Client, received: the WebSocket is open. `deflate` tells whether permessage-deflate was agreed."""
+    """Client, received: the WebSocket is open. `deflate` is True if permessage-deflate was agreed."""
 
     stream: StreamId
     headers: Headers = NO_HEADERS
@@ -206,7 +209,7 @@ class WebSocketAccepted:
 
 @fast_frozen
 class TextMessage:
-    """One whole text message."""
+    """A whole text message."""
 
     stream: StreamId
     text: str
@@ -214,7 +217,7 @@ class TextMessage:
 
 @fast_frozen
 class BinaryMessage:
-    """One whole binary message."""
+    """A whole binary message."""
 
     stream: StreamId
     data: bytes
@@ -222,7 +225,7 @@ class BinaryMessage:
 
 @fast_frozen
 class Ping:
-    """A ping frame. Received pings are answered by the connection itself before the event is seen."""
+    """A ping frame. The connection answers received pings itself before it returns the event."""
 
     stream: StreamId
     payload: bytes = b""
@@ -247,10 +250,10 @@ class CloseWebSocket:
 
 @fast_frozen
 class WebSocketClosed:
-    """Received, last of the stream: the peer's close frame, or how the socket ended without one.
+    """Received, last of the stream: the peer's close frame, or the reason of an end without one.
 
     `code` is 1005 for a close frame without a code and 1006 for no close frame at all. `clean` is True when a close
-    frame was received. `closed_by_us` is the code this side sent, if any, for a violation that it found by itself.
+    frame was received. `closed_by_us` is the code that this side sent, if any, for a violation that it detected.
     """
 
     stream: StreamId
@@ -262,7 +265,7 @@ class WebSocketClosed:
 
 @fast_frozen
 class StreamReset:
-    """The stream failed before its end; nothing more comes on it. `why` is for a log line."""
+    """Failure of the stream before its end; no more events follow on it. `why` is for a log line."""
 
     stream: StreamId
     why: str = ""

@@ -1,10 +1,10 @@
-"""h2 as the law of HTTP/2, relieved of work that grows with a connection's streams or that nobody looks at.
+"""h2 with faster hot paths; h2 still validates every frame.
 
-What is told and what is refused stays h2's. Cheaper are
-  how many streams are open: counted as their states change, where h2 walks over all of them for each new one
-  a header block that was seen, or said, while the table was the same: looked up
-  plain frames: cut already, so they are taken as they are, and no picture of them is drawn for a log
-  the head of a response, and data: h2's states and windows are asked, and the frame is written without an object of it
+Events and refusals are those of h2. Cheaper are:
+- the number of open streams: counted as their states change, where h2 iterates over all of them for each new one
+- a header block that was decoded, or encoded, with the same table before: cached
+- plain frames: already split, so they are used as they are, without a text for a debug log
+- the head of a response, and data: h2's states and windows are checked, and the frame is written without a frame object
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ __all__ = [
     "OptimizedH2Connection",
 ]
 
-MAX_BLOCKS, MAX_BLOCK, MAX_BLOCK_FIELDS = 8, 256, 32  # that a connection remembers; bytes and fields of each
-MAX_FAST_FRAME = 2048  # bytes of fields that fit into a frame, however they are packed
+MAX_BLOCKS, MAX_BLOCK, MAX_BLOCK_FIELDS = 8, 256, 32  # cached blocks of a connection; bytes and fields of each
+MAX_FAST_FRAME = 2048  # bytes of fields that fit into a frame in any encoding
 END_STREAM = 0x1  # RFC 9113 sections 6.1 and 6.2
 LENGTH = b"content-length"
-HIDDEN_LENGTH = b"Content-Length"  # no name over HTTP/2, so that nobody else can mean it
+HIDDEN_LENGTH = b"Content-Length"  # no valid name over HTTP/2, so it cannot collide with another field
 _RENAMED = {LENGTH: HIDDEN_LENGTH, HIDDEN_LENGTH: b""}
 
 
 @define(eq=False)
 class DecodedHeaderBlock:
-    """A header block that was read: its fields, and the head of a request that they were, by whether that ended it."""
+    """A decoded header block: its fields, and the request heads parsed from it, by whether it ended the request."""
 
     fields: list[HeaderTuple]
     heads: dict[bool, RequestHead] = field(factory=dict)
 
 
 class HeaderBlockDecoder(Decoder):
-    """Tells h2 of no `content-length`: it ends the connection for a wrong one, where we end the stream.
+    """Decoder that hides `content-length` from h2, which ends the connection for a wrong one; we end the stream.
 
-    A block that leaves the table as it is means the same until the table changes, and is looked up till then.
+    A block that leaves the table unchanged has the same meaning until the table changes, and is cached until then.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class HeaderBlockDecoder(Decoder):
         self._known: dict[bytes, DecodedHeaderBlock] = {}
 
     def decode(self, data: bytes, raw: bool = False) -> list[HeaderTuple]:
-        """The fields of a whole block; what `Decoder` makes of it."""
+        """Decode a whole block into fields, as `Decoder` does."""
         known = self._known.get(data)
         if known is None:
             table = self.header_table
@@ -80,16 +80,16 @@ class HeaderBlockDecoder(Decoder):
 
 
 class HeaderBlockEncoder(Encoder):
-    """Remembers the block of a list of fields for as long as the table is what it was."""
+    """Encoder that caches the block of a list of fields while the table is unchanged."""
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[tuple[tuple[bytes, bytes], ...], bytes] = {}
 
     def block(self, fields: list[tuple[bytes, bytes]]) -> bytes:
-        """What `encode` makes of fields of which the name says whether they may be in a table."""
+        """Encode fields whose names decide whether they may be indexed, as `encode` does."""
         table, asked = self.header_table, tuple(fields)
-        resized = table.resized  # which the next block says first
+        resized = table.resized  # the next block has to begin with the size update
         block = None if resized else self._known.get(asked)
         if block is None:
             before = _state(table)
@@ -107,13 +107,13 @@ def _state(table: HeaderTable) -> tuple[int, int, object]:
 
 
 def _is_as(table: HeaderTable, before: tuple[int, int, object]) -> bool:
-    """Whether nothing was added and nothing has left: its last entry is the same object, then."""
+    """Report whether no entry was added or evicted: the last entry is then the same object."""
     *sizes, last = _state(table)
     return sizes == [*before[:2]] and last is before[2]
 
 
 class _FastDataFrame(DataFrame):
-    """A frame as most are. h2 draws a picture of each for a log that nobody reads; of this one it is cheap."""
+    """Plain DATA frame. h2 builds the repr of each frame for a debug log, so this one is constant."""
 
     def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
         self.stream_id, self.flags, self.data = stream, flags, data
@@ -124,7 +124,7 @@ class _FastDataFrame(DataFrame):
 
 
 class _FastHeadersFrame(HeadersFrame):
-    """The same, of a whole header block."""
+    """Plain HEADERS frame with a whole header block."""
 
     def __init__(self, stream: int, flags: Flags, data: bytes) -> None:
         self.stream_id, self.flags, self.data = stream, flags, data
@@ -135,7 +135,7 @@ class _FastHeadersFrame(HeadersFrame):
 
 
 class _FastFrameBuffer(FrameBuffer):
-    """Reads a frame as most are, without padding, priority or a continuation, with less ado than h2."""
+    """Frame buffer that parses frames without padding, priority or continuation faster than h2."""
 
     def __next__(self) -> HyperFrame:
         data = self._data
@@ -157,7 +157,7 @@ PLAIN: dict[tuple[int, int], type[_FastDataFrame | _FastHeadersFrame]] = {
     (FrameType.HEADERS, END_HEADERS): _FastHeadersFrame,
     (FrameType.HEADERS, END_HEADERS | END_STREAM): _FastHeadersFrame,
 }
-FLAGS = {  # shared by all such frames: h2 changes those of its own only
+FLAGS = {  # shared by all such frames: h2 changes only the flags of its own
     0: HeadersFrame(1).flags,
     END_STREAM: HeadersFrame(1, flags=("END_STREAM",)).flags,
     END_HEADERS: HeadersFrame(1, flags=("END_HEADERS",)).flags,
@@ -167,7 +167,7 @@ _HEADER = Struct(">HBBBL").pack
 
 
 class _StreamCounter:
-    """How many streams are open, by the parity of their numbers, and which have closed since somebody looked."""
+    """Number of open streams by the parity of their ids, and the streams closed since the last count."""
 
     __slots__ = ("closed", "open")
 
@@ -177,7 +177,7 @@ class _StreamCounter:
 
 
 class _CountingStateMachine(H2StreamStateMachine):
-    """h2's states of one stream, each change of which is counted."""
+    """State machine of a stream in h2, with each change counted."""
 
     def __init__(self, stream_id: int, census: _StreamCounter) -> None:
         super().__init__(stream_id)
@@ -196,9 +196,9 @@ class _CountingStateMachine(H2StreamStateMachine):
 
 
 class OptimizedH2Connection(H2Connection):
-    """h2, as this module has it."""
+    """h2 connection with the optimizations of this module."""
 
-    # Streams that are remembered, so that frames which crossed our reset are forgiven. h2 would take 6 MB for it.
+    # Closed streams that are kept, so that frames which crossed our reset are tolerated. h2's own number takes 6 MB.
     MAX_CLOSED_STREAMS = 1000
 
     decoder: HeaderBlockDecoder
@@ -213,11 +213,11 @@ class OptimizedH2Connection(H2Connection):
         self._frame_dispatch_table[_FastHeadersFrame] = self._receive_headers_frame
 
     def release(self) -> None:
-        """Nothing more comes: part with the methods of its own in a table, which would keep it."""
+        """Clear the table of bound methods, which would keep the object alive: no more input follows."""
         self._frame_dispatch_table.clear()
 
     def send_headers_fast(self, stream_id: int, fields: list[tuple[bytes, bytes]], *, end: bool = False) -> None:
-        """`send_headers`; which fields may be in a table follows from their names."""
+        """Send headers as `send_headers` does; a field's name decides whether it may be indexed."""
         stream = self.streams.get(stream_id)
         if stream is None or self.config.client_side or not _is_plain(fields) or stream.state_machine.headers_sent:
             self.send_headers(stream_id, fields, end_stream=end)
@@ -230,7 +230,7 @@ class OptimizedH2Connection(H2Connection):
         self._frame(FrameType.HEADERS, END_HEADERS | end, stream_id, block)
 
     def send_data_fast(self, stream_id: int, data: bytes, *, end: bool) -> None:
-        """`send_data`."""
+        """Send data as `send_data` does."""
         stream, size = self.streams.get(stream_id), len(data)
         most = self.max_outbound_frame_size
         if stream is None or size > min(most, self.outbound_flow_control_window, stream.outbound_flow_control_window):
@@ -256,14 +256,14 @@ class OptimizedH2Connection(H2Connection):
     def _open_streams(self, remainder: int) -> int:
         census = self._census
         if census.closed:
-            for stream_id in sorted(census.closed):  # as a walk would meet them
+            for stream_id in sorted(census.closed):  # the order of h2's iteration
                 self._closed_streams[stream_id] = self.streams.pop(stream_id).closed_by
             census.closed.clear()
         return census.open[remainder]
 
 
 def _is_plain(fields: list[tuple[bytes, bytes]]) -> bool:
-    """Whether they are the head of a response that is not interim, and fit into one frame."""
+    """Report whether the fields are the head of a final response and fit into one frame."""
     name, status = fields[0]
     return (
         name == b":status"

@@ -1,7 +1,8 @@
-"""The header table of our encoder: within what the peer allows, never over the default (RFC 7541 section 4.2).
+"""HPACK table size of our encoder: within the peer's limit, never over the default (RFC 7541 section 4.2).
 
-h2 keeps the last value of a setting that comes twice in one frame, where all have to be taken in turn (RFC 9113 section
-6.5.3). hpack forgets to say a change when the same size is set again. A peer that minds ends the connection for either.
+h2 keeps only the last value of a setting that occurs twice in a frame, although all have to be applied in turn (RFC
+9113 section 6.5.3). hpack omits the size update when the same size is set again. A strict peer ends the connection for
+either.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ENTRY = struct.Struct(">HL")
 
 
 def shrink_table(encoder: Encoder, frame: Http2Frame) -> None:
-    """Before h2 takes a frame, which may be SETTINGS: go down to the smallest size that it names."""
+    """Reduce the table to the smallest size in a SETTINGS frame; call it before h2 receives the frame."""
     if frame.type != FrameType.SETTINGS or frame.size % ENTRY.size:
         return
     entries = ENTRY.iter_unpack(frame.raw[len(frame.raw) - frame.size :])
@@ -29,6 +30,6 @@ def shrink_table(encoder: Encoder, frame: Http2Frame) -> None:
 
 
 def apply_table_size(encoder: Encoder) -> None:
-    """After h2 took it: go down to our own limit, and have every change said before the next head."""
+    """Reduce the table to our own limit after the frame, and announce every change before the next head."""
     encoder.header_table_size = min(encoder.header_table_size, TABLE_SIZE)
     encoder.header_table.resized = bool(encoder.table_size_changes)

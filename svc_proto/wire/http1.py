@@ -1,15 +1,14 @@
-"""HTTP/1.1 over h11, both roles, with the upgrade to WebSocket inside: the law.
+"""HTTP/1.1 over h11, both roles, with the upgrade to WebSocket: the reference implementation.
 
-A server hears of a connection here once something about it is not plain, see `http1_plain`, which does nothing that is
-not done here in the same way.
+A server uses it for connections that its fast path (`http1_fast_path_server`) cannot handle; the results are equal.
 
-Heads are collected here and checked (`http1_head`) before h11 sees one. Bodies in chunks are read by `http1_chunks`;
-h11 sees their last chunk alone. Other bodies go straight to h11; when it holds bytes of a next request at their end,
-it is given back what it holds and a fresh h11 takes over.
+Heads are collected and checked here (`http1_head`) before h11 receives one. `http1_chunks` reads chunked bodies, and
+h11 receives only their last chunk. Other bodies go straight to h11. If h11 holds bytes of the next request at their
+end, they are taken back and a fresh h11 connection is used.
 
-What is read goes by the table of `http1_reading`. What may be written is h11's to say. Stream 0 is the answer of a
-server to a head that cannot be read, or that does not end: it can be begun while no request is in progress, and closes
-the connection.
+Reading follows the table of `http1_read_state`; h11 decides which events may be written. Stream 0 is a server's
+response to a head that is unreadable or does not end. It may start while no request is in progress, and closes the
+connection.
 """
 
 from __future__ import annotations
@@ -75,11 +74,11 @@ PLACEHOLDER_RESPONSE = h11.Response(status_code=200, headers=[])
 
 
 class Http1Connection:
-    """One HTTP/1.1 connection; see `wire.connection.Connection` for how to drive it.
+    """An HTTP/1.1 connection; `wire.connection.Connection` describes its use.
 
     A client numbers its requests 1, 2, 3, … and sends one when the connection is `idle`; a WebSocket request is
     complete with its head. `deflate` False neither offers nor accepts permessage-deflate. `after` is the number of the
-    last request of a connection that others have served so far, and kept.
+    last request that a fast path has served on this connection.
     """
 
     __slots__ = (
@@ -125,16 +124,16 @@ class Http1Connection:
         self._stream = after
         self._h11 = self._new_h11()
         self._reading = ReadState.HEAD
-        self._inbox = bytearray()  # bytes that h11 has not seen
-        self._searched = 0  # of the inbox, for the end of a head
+        self._inbox = bytearray()  # bytes that were not passed to h11
+        self._searched = 0  # length of the searched part of the inbox, for the end of a head
         self._blank = False  # the one empty line before a request was skipped
         self._eof = False
-        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it comes in chunks
+        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it is chunked
         self._head: RequestHead | None = None  # the request in progress, received or sent
         self._key = b""
         self._interim = 0  # responses, since the request
-        self._mute = False  # the response in progress has no body, whatever the handler says
-        self._stale = False  # h11 holds bytes that belong to nothing it knows of
+        self._mute = False  # the response in progress has no body, whatever the handler sends
+        self._stale = False  # h11 holds bytes of a later message
         self._finished = False
         self._socket: WebSocket | None = None
         self._out: list[bytes] = []
@@ -146,36 +145,36 @@ class Http1Connection:
 
     @property
     def must_close(self) -> bool:
-        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        """Implement `Connection.must_close`."""
         return self._finished
 
     @property
     def paused(self) -> bool:
-        """Bytes wait behind a request that we have not answered: stop reading."""
+        """Implement `Connection.paused`."""
         return self._reading in (ReadState.LAST, ReadState.DONE) and bool(self._inbox)
 
     @property
     def idle(self) -> bool:
-        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        """Implement `Connection.idle`."""
         waiting = self._reading is ReadState.HEAD and self._head is None
         return waiting and not (self._inbox or self._eof or self._finished)
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        """Implement `Connection.buffered_bytes`."""
         if self._reading is ReadState.BODY:
             return len(self._h11.trailing_data[0] if self._chunks is None else self._chunks.trailing_data)
         return len(self._inbox) if self._socket is None else self._socket.buffered_bytes
 
     @property
     def has_partial_head(self) -> bool:
-        """A head has begun to arrive and is not complete."""
+        """Implement `Connection.has_partial_head`."""
         return self._reading is ReadState.HEAD and bool(self._inbox)
 
     # --- bytes ---
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        """Implement `Connection.receive_data`; bytes after the end are dropped."""
         if self._eof or not data:
             return
         if self._reading is ReadState.BODY:
@@ -186,48 +185,45 @@ class Http1Connection:
             self._inbox += data
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """See `FastPathClientConnection`."""
+        """Implement the method of `FastPathClientConnection`."""
         chunks = self._chunks
         return None if chunks is None or self._eof or self._reading is not ReadState.BODY else chunks.whole(data)
 
     def receive_eof(self) -> None:
-        """The peer will send no more bytes. What was received before is still parsed."""
+        """Implement `Connection.receive_eof`."""
         self._eof = True
         if self._socket is not None:
             self._socket.receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
-        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        """Implement `Connection.lift_limits`."""
         if self._socket is not None:
             self._socket.lift_limits(stream)
 
     def detach_websocket(self) -> WebSocket | None:
-        """The WebSocket that this connection has become; what was said before is still here."""
+        """Return the WebSocket that this connection has become; pending output stays here."""
         return self._socket
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Implement `Connection.release`."""
         if self._socket is not None:
             self._socket.release()
 
     def data_to_send(self) -> bytes:
-        """All bytes queued since the last call, joined; empty when there are none."""
+        """Implement `Connection.data_to_send`."""
         if self._socket is not None:
             self._out.append(self._socket.data_to_send())
         said, self._out = self._out, []
         return b"".join(said)
 
     def resume_body(self, chunks: ChunkedBodyReader) -> None:
-        """In place of the body in chunks whose head was told: one that has been read so far."""
+        """Replace the reader of a chunked body, whose head was returned already, by one that is in progress."""
         self._chunks = chunks
 
     # --- reading ---
 
     def next_event(self) -> Event | None:
-        """The next thing the peer said; None when more bytes are needed, while `paused`, and after the end.
-
-        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
-        """
+        """Implement `Connection.next_event`."""
         reading = self._reading
         if reading is ReadState.HEAD:
             return self._next_head()
@@ -270,7 +266,7 @@ class Http1Connection:
             raise _blame(error, "the head is malformed") from None
 
     def _skip_blank_line(self) -> bool:
-        """RFC 9112 section 2.2: a server ignores an empty line before a request line. False: more bytes are needed."""
+        """Skip an empty line before a request line (RFC 9112 section 2.2); return False if more bytes are needed."""
         if len(self._inbox) == 1 and not self._eof:
             return False
         if self._blank or not self._inbox.startswith(b"\r\n"):
@@ -302,7 +298,7 @@ class Http1Connection:
         if framing:
             self._feed_body(framing)
         else:
-            h11_connection.next_event()  # h11's EndOfMessage; ours is told by the next call
+            h11_connection.next_event()  # h11's EndOfMessage; the next call returns ours
             self._step(ReadTrigger.BARE)
             if h11_connection.their_state not in ENDED and is_handshake(head):
                 head = attrs.evolve(head, websocket=True)
@@ -381,7 +377,7 @@ class Http1Connection:
         return RequestEnd(self._stream, trailers) if self._server else ResponseEnd(self._stream, trailers)
 
     def _input_ended(self) -> Event | None:
-        """No further head will come."""
+        """Handle the end of input where a head was expected."""
         waiting = self._head is not None
         self._stop()
         self._finished = True
@@ -390,7 +386,7 @@ class Http1Connection:
     def _body_cut(self) -> Event:
         self._h11.receive_data(b"")
         try:
-            # A response that is delimited by the end of the connection is complete now, anything else is not.
+            # Only a response that is delimited by the end of the connection is complete now.
             return self._message_ended(cast("h11.EndOfMessage", self._h11.next_event()))
         except h11.RemoteProtocolError:
             self._stop()
@@ -400,7 +396,7 @@ class Http1Connection:
     # --- writing ---
 
     def send(self, event: Event) -> None:
-        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        """Implement `Connection.send`."""
         current = self._stream
         if self._socket is None:
             if self._head is None:
@@ -445,7 +441,7 @@ class Http1Connection:
 
     def _send_response_head(self, event: ResponseHead) -> None:
         head = self._head
-        # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is clear.
+        # A peer that waits for 100 (Continue) and gets this may or may not send its body: only closing is unambiguous.
         closing = head is None or self._reading is ReadState.OVER or self._body_withheld()
         key = (event.status, event.headers, closing)
         if key != self._written_key:
@@ -508,7 +504,7 @@ class Http1Connection:
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
     def _leave_out(self, stretch: DelegatedBytes) -> None:
-        """Have h11 count bytes that it never sees: what it passes through (as for sendfile) is thrown away."""
+        """Make h11 count bytes that it never receives: its passed-through placeholder (as for sendfile) is dropped."""
         written = len(self._out)
         self._write(h11.Data(data=cast("bytes", stretch)))
         passed = self._out[written:]
@@ -532,15 +528,15 @@ class Http1Connection:
             self._role, self._stream, limits=self._limits, entropy=self._entropy, deflate=deflate, max_message=most
         )
         if self._inbox:
-            self._socket.receive_data(bytes(self._inbox))  # what came right behind the head
+            self._socket.receive_data(bytes(self._inbox))  # bytes that followed the head
         if self._eof:
             self._socket.receive_eof()
-        # A socket may be idle for days: what was needed for its handshake goes.
+        # A WebSocket may be idle for days, so the state of its handshake is dropped.
         del self._h11, self._inbox
         self._head, self._key, self._written, self._written_key = None, b"", PLACEHOLDER_RESPONSE, None
 
     def _cycle(self) -> None:
-        """Begin anew when the request and the response are complete."""
+        """Start the next cycle when the request and the response are complete."""
         if self._reading is not ReadState.DONE:
             return
         state = self._h11.our_state
@@ -558,7 +554,7 @@ class Http1Connection:
             self._step(ReadTrigger.CYCLE)
 
     def _stop(self) -> None:
-        """Read no more. A client has nothing more to say then, nor has a server that has answered."""
+        """Stop reading. A client can send no more then, nor can a server that has responded."""
         self._step(ReadTrigger.STOP)
         self._inbox.clear()
         if not self._server or self._h11.our_state in ENDED:
@@ -571,10 +567,10 @@ class Http1Connection:
         role = h11.SERVER if self._server else h11.CLIENT
         fresh = h11.Connection(role, max_incomplete_event_size=self._limits.max_head)
         if self._stream:
-            fresh.their_http_version = b"1.1"  # no other connection is kept
+            fresh.their_http_version = b"1.1"  # no other version is kept open
         return fresh
 
 
 def _blame(error: h11.RemoteProtocolError, what: str) -> RemoteProtocolError:
-    """Our error for h11's, without its text, which may quote a secret."""
+    """Convert an h11 error into ours, without its text, which may quote a secret."""
     return RemoteProtocolError(what, status=error.error_status_hint)

@@ -1,16 +1,16 @@
-"""A body in chunks (RFC 9112 section 7.1), read to the letter.
+"""Reader for chunked bodies (RFC 9112 section 7.1), strict.
 
-h11 takes what others may understand in another way: blanks behind a chunk size, anything at all in a chunk extension,
-trailers that end in a bare LF, a `Content-Length` among them. Of such bytes two readers can make two bodies, so none
-of it is taken here, by either role. The trailers are checked here and parsed by h11, which gets `last_chunk`.
+h11 accepts input that other readers may parse differently: blanks after a chunk size, anything in a chunk extension,
+trailers that end in a bare LF, a `Content-Length` among them. Two readers can make two bodies of such bytes, so both
+roles refuse it here. The trailers are checked here and parsed by h11, which receives `last_chunk`.
 
 | state   | trigger | next    |
 |---------|---------|---------|
 | SIZE    | CHUNK   | DATA    | a line with the size of a chunk
 | SIZE    | LAST    | TRAILER | the line of the last chunk, whose size is 0
 | DATA    | FULL    | CRLF    | all bytes of the chunk have come
-| CRLF    | CLOSE   | SIZE    | the end of line behind them
-| TRAILER | END     | OVER    | the empty line behind the trailers
+| CRLF    | CLOSE   | SIZE    | the end of line after them
+| TRAILER | END     | OVER    | the empty line after the trailers
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["CHUNK_TABLE", "ChunkState", "ChunkTrigger", "ChunkedBodyReader"]
 
 CRLF = b"\r\n"
 LARGE = 4096  # bytes of a piece from which on joining it to others costs more than a call
-LINE = 7  # bytes of the line of a chunk that is read at once: five digits and an end of line
-SIZES = 1024  # such lines whose sizes are remembered
+LINE = 7  # bytes of a chunk line that is parsed at once: five digits and an end of line
+SIZES = 1024  # cached sizes of such lines
 LAST_LINE = b"0\r\n"
 HEX = b"0123456789abcdefABCDEF"
 BAD_LINE = "a malformed chunk size or extension"
@@ -37,15 +37,15 @@ _TOKEN = rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++"
 _QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*+;[ \t]*+" + _TOKEN + rb"(?:[ \t]*=[ \t]*+(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
 # 16 digits are 64 bits; RFC 9112 section 7.1: "recipients MUST anticipate potentially large hexadecimal numerals"
-# A blank right behind the size is "bad whitespace" if a ";" follows, and junk if not: h11 refuses both, and so do we.
+# A blank right after the size is "bad whitespace" if a ";" follows, and junk if not. h11 refuses both, and so do we.
 _LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:(?=;)(?:" + _EXTENSION + rb")+)?")
 _DIGITS = re.compile(rb"[0-9A-Fa-f]+")
-# What would be a message of its own to somebody who took trailers for headers (RFC 9110 section 6.5.1).
+# Fields that would frame a message if a recipient merged trailers into headers (RFC 9110 section 6.5.1).
 _FORBIDDEN = re.compile(rb"\r\n(content-length|transfer-encoding|host|connection|upgrade|te|expect|keep-alive):")
 
 
 class ChunkState(IntEnum):
-    """Where we are in the body."""
+    """States of reading a chunked body."""
 
     SIZE = auto()
     DATA = auto()
@@ -55,7 +55,7 @@ class ChunkState(IntEnum):
 
 
 class ChunkTrigger(IntEnum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     CHUNK = auto()
     LAST = auto()
@@ -74,10 +74,10 @@ CHUNK_TABLE: dict[tuple[ChunkState, ChunkTrigger], ChunkState] = {
 
 
 class ChunkedBodyReader:
-    """Bytes in, body out, cut anywhere.
+    """Parser of a chunked body, at any cut of the input.
 
-    At most `max_head` bytes are kept of a line or of the trailers, and all extensions of a body together may have as
-    many (RFC 9112 section 7.1.1): 431.
+    At most `max_head` bytes are kept of a line or of the trailers. All extensions of a body together may have as many
+    (RFC 9112 section 7.1.1): 431.
     """
 
     __slots__ = ("_extra", "_inbox", "_left", "_limits", "_searched", "_state", "begun", "last_chunk")
@@ -85,29 +85,29 @@ class ChunkedBodyReader:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._inbox = bytearray()
-        self._searched = 0  # of the inbox, for the end of a line or of the trailers
+        self._searched = 0  # length of the searched part of the inbox, for the end of a line or of the trailers
         self._state = ChunkState.SIZE
         self._left = 0  # bytes of this chunk that are still to come
         self._extra = 0  # bytes of extensions so far
         self.begun = False  # the first line has come
-        self.last_chunk = b""  # once it is `finished`: the last chunk, without extensions, and the trailers
+        self.last_chunk = b""  # once `finished`: the last chunk without extensions, and the trailers
 
     @property
     def finished(self) -> bool:
-        """The body is complete."""
+        """Report whether the body is complete."""
         return self._state is ChunkState.OVER
 
     @property
     def trailing_data(self) -> bytes:
-        """What has come and was not read; once it is `finished`, what has come behind the body."""
+        """Received bytes that were not parsed; once `finished`, the bytes after the body."""
         return bytes(self._inbox)
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes. Parsing is left to `read`."""
+        """Receive bytes. Parsing is left to `read`."""
         self._inbox += data
 
     def whole(self, data: bytes) -> bytes | None:
-        """What these bytes bring if they are one plain chunk, and nothing waits before it; they are not taken."""
+        """Return the content of `data` if it is exactly one plain chunk and no input is pending; it is not consumed."""
         line = data.find(CRLF, 0, LINE)
         if self._inbox or self._state is not ChunkState.SIZE or line <= 0 or not data.endswith(CRLF):
             return None
@@ -115,10 +115,10 @@ class ChunkedBodyReader:
         return data[begin : begin + size] if size and len(data) == begin + size + len(CRLF) else None
 
     def read(self) -> bytes:
-        """The next of the body: small chunks that have come joined, a large one as far as it has come.
+        """Return the next bytes of the body: small chunks joined, a large one as far as it has arrived.
 
-        Empty when more bytes are needed, and when it is `finished`. Raises `RemoteProtocolError`, but first gives what
-        came before the error.
+        Empty when more bytes are needed, and when `finished`. Raises `RemoteProtocolError`, but only after all data
+        before the error was returned.
         """
         pieces: list[bytes] = []
         try:
@@ -131,7 +131,7 @@ class ChunkedBodyReader:
         return b"".join(pieces)
 
     def _advance(self, pieces: list[bytes]) -> bool:
-        """Read on; False when more bytes are needed."""
+        """Parse the next step; return False when more bytes are needed."""
         state = self._state
         if state is ChunkState.DATA:
             self._take_data(pieces)
@@ -143,9 +143,9 @@ class ChunkedBodyReader:
         return self._take_trailers()
 
     def _take_plain(self, pieces: list[bytes]) -> bool:
-        """Take chunks that are whole, one like the other; False, and nothing was taken, if the next one is not."""
+        """Parse whole chunks in a row; return False, with nothing consumed, if the next one is incomplete."""
         if self._inbox.find(CRLF, 0, LINE) <= 0:
-            return False  # a line that comes byte by byte is not copied each time
+            return False  # a line that arrives byte by byte is not copied each time
         inbox, at = bytes(self._inbox), 0
         while True:
             line = inbox.find(CRLF, at, at + LINE)
@@ -173,9 +173,8 @@ class ChunkedBodyReader:
             return False
         line = _LINE.fullmatch(inbox, 0, end)
         if line is None:
-            check_partial_lines(
-                inbox[: end + len(CRLF)], 0, self._limits
-            )  # a bare CR or LF is called that, as in half a line
+            # A bare CR or LF has the same error as in a partial line.
+            check_partial_lines(inbox[: end + len(CRLF)], 0, self._limits)
             raise RemoteProtocolError(BAD_LINE)
         digits = line[1]
         self._extra += end - len(digits)
@@ -228,7 +227,7 @@ class ChunkedBodyReader:
         return True
 
     def _find(self, end: bytes) -> int:
-        """Where the end of a line or of the trailers is; -1 when it has not come. Raises when it cannot come."""
+        """Return the index of the end of a line or of the trailers, or -1 if not received. Raises if it cannot come."""
         inbox, limits = self._inbox, self._limits
         at = inbox.find(end, max(0, self._searched - len(end) + 1), limits.max_head)
         if at != -1:
@@ -250,5 +249,5 @@ class ChunkedBodyReader:
 
 @lru_cache(maxsize=SIZES)
 def _plain_size(digits: bytes) -> int:
-    """The size of a chunk whose line has nothing but digits; else 0, as for the last one."""
+    """Return the size of a chunk whose line has only digits; else 0, as for the last one."""
     return int(digits, 16) if _DIGITS.fullmatch(digits) else 0

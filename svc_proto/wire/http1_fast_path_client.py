@@ -1,15 +1,16 @@
-"""The plain lane of a client's HTTP/1.1: one request, one answer, and the law for everything else.
+"""Fast path of a client's HTTP/1.1 connection: one usual request and response; the rest goes to the reference.
 
-As `http1_plain` for servers: `Http1Connection`, which stands on h11, is the law. It is made when there is something for
-it, told what was said (a body of that length, which nobody sees again) and what has come since the last event, and is
-then where it would be had it been there all along. It stays until the end: a call is the only one of its connection.
+As in `http1_fast_path_server`, the reference implementation is `Http1Connection`, which uses h11. It is made when it is
+first needed, and receives what was sent (a placeholder body of the same length) and all input since the last event. So
+it is in the state that it would have had from the beginning. It stays until the end, since a connection has only one
+request.
 
-A call is plain if all of this holds (section numbers of RFC 9112)
-  3, 5 the request has the shape that `http1_plain` reads, `Host` as its first field, and `Connection: close`
-  6    its body is as long as `Content-Length` says, and follows without trailers
-  4    the whole head of the answer comes in one piece, and not before the request is complete: HTTP/1.1, a status from
-       200 on that may have a body, each field `name: value`, with one blank and visible ASCII, and none comes twice
-  6    the body comes in chunks, which `http1_chunks` reads, or in the same piece as the head, with its length
+A call uses the fast path if all of this holds (section numbers of RFC 9112):
+3, 5 the request has the form that `http1_fast_path_server` reads, `Host` as its first field, `Connection: close`
+6    its body is as long as `Content-Length` states, and is sent without trailers
+4    the whole head of the response comes in one piece, after the complete request: HTTP/1.1, a status from 200 on
+     that may have a body, each field `name: value`, with one blank and visible ASCII, and none comes twice
+6    the body is chunked, which `http1_chunks` reads, or in the same piece as the head, with its length
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ ONLY = StreamId(1)
 
 
 class FastPathClientConnection(Connection):
-    """One call of a client; see `wire.connection.Connection` for how to drive it."""
+    """A client's connection for one request; `wire.connection.Connection` describes its use."""
 
     __slots__ = (
         "_asked",
@@ -64,19 +65,19 @@ class FastPathClientConnection(Connection):
         "_told",
     )
 
-    _request: RequestHead  # once it was said
-    _found: tuple[ResponseHead, int, bool]  # of `_raw`: the head, where it ends, whether the body comes in chunks
+    _request: RequestHead  # once it was sent
+    _found: tuple[ResponseHead, int, bool]  # of `_raw`: the head, its end, whether the body is chunked
 
     def __init__(self, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy) -> None:
         self._limits = limits
         self._entropy = entropy
-        self._law: Http1Connection | None = None  # in charge, once it is there
-        self._said = -1  # bytes of the request's body; there is no request yet
+        self._law: Http1Connection | None = None  # the reference implementation, in charge once it exists
+        self._said = -1  # bytes of the request's body; negative before a request
         self._left = -1  # bytes of it that are to follow
-        self._asked = False  # it is complete
-        self._raw = b""  # what came in one piece with the head; once that is told and chunks follow, the head alone
-        self._told = 0  # events of it
-        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it comes in chunks
+        self._asked = False  # the request is complete
+        self._raw = b""  # the piece with the head; once that was returned and chunks follow, the head alone
+        self._told = 0  # number of its events returned
+        self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it is chunked
         self._over = False
         self._out: list[bytes] = []
 
@@ -84,22 +85,22 @@ class FastPathClientConnection(Connection):
 
     @property
     def must_close(self) -> bool:
-        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        """Implement `Connection.must_close`."""
         return self._over if self._law is None else self._law.must_close
 
     @property
     def paused(self) -> bool:
-        """Never, as long as there is no WebSocket."""
+        """Implement `Connection.paused`: False without a WebSocket."""
         return self._law is not None and self._law.paused
 
     @property
     def idle(self) -> bool:
-        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        """Implement `Connection.idle`."""
         return self._said < 0 if self._law is None else self._law.idle
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        """Implement `Connection.buffered_bytes`."""
         if self._law is not None:
             return self._law.buffered_bytes
         if self._chunks is not None:
@@ -110,13 +111,13 @@ class FastPathClientConnection(Connection):
 
     @property
     def has_partial_head(self) -> bool:
-        """A head has begun to arrive and is not complete."""
+        """Implement `Connection.has_partial_head`."""
         return bool(self._raw) and not self._told if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        """Implement `Connection.receive_data`; bytes after the end are dropped."""
         if self._law is None:
             if self._over or not data:
                 return
@@ -131,31 +132,31 @@ class FastPathClientConnection(Connection):
         self._obey().receive_data(data)
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """The piece of a body that these bytes are, if they are that and nothing else, and nothing waits before it.
+        """Return the piece of a body that `data` is, if it is exactly that and no input is pending.
 
-        They are not taken: whoever has no use for the piece gives them to `receive_data`.
+        The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
         """
         if self._law is not None:
             return self._law.try_whole_body(data)
         return None if self._chunks is None else self._chunks.whole(data)
 
     def receive_eof(self) -> None:
-        """The peer will send no more bytes. What was received before is still parsed."""
+        """Implement `Connection.receive_eof`."""
         if not self._over or self._law is not None:
             self._obey().receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
-        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        """Implement `Connection.lift_limits`."""
         if self._law is not None:
             self._law.lift_limits(stream)
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Implement `Connection.release`."""
         if self._law is not None:
             self._law.release()
 
     def data_to_send(self) -> bytes:
-        """All bytes queued since the last call, joined; empty when there are none."""
+        """Implement `Connection.data_to_send`."""
         out, self._out = self._out, []
         if self._law is not None:
             out.append(self._law.data_to_send())
@@ -164,10 +165,7 @@ class FastPathClientConnection(Connection):
     # --- events ---
 
     def next_event(self) -> Event | None:
-        """The next thing the peer said; None when more bytes are needed, and after the end.
-
-        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
-        """
+        """Implement `Connection.next_event`."""
         if self._law is not None:
             return self._law.next_event()
         if self._chunks is not None:
@@ -189,7 +187,7 @@ class FastPathClientConnection(Connection):
         return ResponseEnd(ONLY)
 
     def send(self, event: Event) -> None:
-        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        """Implement `Connection.send`."""
         if self._law is None:
             if self._over:
                 raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
@@ -198,7 +196,7 @@ class FastPathClientConnection(Connection):
         self._obey().send(event)
 
     def _send_fast(self, event: Event) -> bool:
-        """Say a part of the request; False, and nothing was said, if that is the law's to say."""
+        """Send a part of the request; return False, with nothing sent, if it needs the reference implementation."""
         if type(event) is RequestData:
             if len(event.data) > self._left:
                 return False
@@ -221,7 +219,7 @@ class FastPathClientConnection(Connection):
         return True
 
     def _read(self, data: bytes) -> tuple[ResponseHead, int, bool] | None:
-        """The head of a plain answer, where it ends, and whether the body comes in chunks."""
+        """Parse the head of a plain response: the head, its end, and whether the body is chunked."""
         found = _RESPONSE.match(data, 0, self._limits.max_head)
         if found is None:
             return None
@@ -258,10 +256,10 @@ class FastPathClientConnection(Connection):
         self._end()
         return ResponseEnd(ONLY)
 
-    # --- the law ---
+    # --- the reference implementation ---
 
     def _obey(self) -> Http1Connection:
-        """Put the law in charge, where it would be now."""
+        """Return the reference implementation, in the state that it would have now."""
         law = self._law
         if law is None:
             law = self._law = Http1Connection(Role.CLIENT, limits=self._limits, entropy=self._entropy)
@@ -271,7 +269,7 @@ class FastPathClientConnection(Connection):
                     law.send(RequestData(ONLY, bytes(self._said - self._left)))
                 if self._asked:
                     law.send(RequestEnd(ONLY))
-                law.data_to_send()  # it was said already
+                law.data_to_send()  # it was sent already
             law.receive_data(self._raw)
             for _ in range(self._told):
                 law.next_event()
@@ -287,7 +285,7 @@ class FastPathClientConnection(Connection):
 
 
 def _request_head(head: RequestHead) -> tuple[bytes, int] | None:
-    """The head of a request, and how many bytes of body follow; None if it is not plain."""
+    """Return the encoded head of a request and the length of its body; None if it is not plain."""
     fields = head.headers
     by_name = {name.lower(): value for name, value in fields}
     if head.websocket or not fields or fields[0][0].lower() != b"host" or len(by_name) != len(fields):
@@ -297,7 +295,7 @@ def _request_head(head: RequestHead) -> tuple[bytes, int] | None:
     found, length = SIMPLE_REQUEST.fullmatch(block), by_name.get(b"content-length", b"0")
     if (
         found is None
-        or FIELDS(found[3]) != list(fields)  # nothing that was said begins another line
+        or FIELDS(found[3]) != list(fields)  # no value contains another line
         or not SLOW_PATH_FIELDS.isdisjoint(by_name)
         or by_name.get(b"connection") != b"close"
         or not length.isdigit()

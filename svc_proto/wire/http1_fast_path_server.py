@@ -1,31 +1,31 @@
-"""The plain lane of HTTP/1.1: whole requests of the strictest shape, whole answers, and the law for everything else.
+"""Fast path of a server's HTTP/1.1: whole requests of the strictest form, and whole or chunked responses.
 
-`Http1Connection`, which stands on h11, is the law. What nearly every client sends nearly always needs none of what it
-is for: a request that has come in one piece, with nothing about it that two readers could take in two ways. Such a one
-is read here by one expression, and answered from a head that was checked once.
+The reference implementation is `Http1Connection`, which uses h11. Nearly all requests need none of its checks: they
+arrive in one piece and are unambiguous. Such a request is parsed here by one expression, and answered with a head that
+was checked once.
 
 Rules
-  A message is wholly the lane's or wholly the law's, request and response. The law is made when there is something for
-    it, told the number of the last request, given the bytes of the message in progress, and asked as often as the lane
-    was: it is then where it would be had it been there all along. It goes when the message is over.
-  Nothing is refused here. Whatever is not plain is the law's to judge, also every end of input and every byte behind a
-    message that was not answered.
-  Nobody can tell the two apart but by the time they take: `tests/wire/test_http1_fast_path_server.py` and the fuzz
-  target `lane`
-    have both say the same, events, bytes and properties.
+- The fast path or the reference handles a message entirely, request and response. The reference is made when it is
+  needed. It receives the number of the last request and the bytes of the message in progress, and is called as often as
+  the fast path was. So its state is what it would have been from the beginning. It is dropped when the message is over.
+- The fast path refuses nothing. All other input is left to the reference, and so are every end of input and every byte
+  after a message that was not answered.
+- The two differ only in time: `tests/wire/test_http1_fast_path_server.py` and the fuzz target `lane` compare their
+  events, bytes and properties.
 
-A request is plain if all of this holds (section numbers of RFC 9112)
-  it is one received piece, from its first byte to its last, and no other of this connection is in progress
-  3    one of seven methods, a target in origin form, HTTP/1.1
-  5    each field is `name: value`, with one blank, visible ASCII, and no blank at either end of the value
-  3.2  one `Host` that is a name, or a name and a port; no address in brackets
-  6    at most one `Content-Length`, of digits, and as many bytes of body as it says; else none
-  no field comes twice; none is `Expect`, `TE`, `Trailer`, `Transfer-Encoding` or `Upgrade`, and `Connection` says
-    nothing but `keep-alive`
-  it is within the limits of a head
+A request is plain if all of this holds (section numbers of RFC 9112):
+     it is one received piece, from its first byte to its last, and no other of this connection is in progress
+3    one of seven methods, a target in origin form, HTTP/1.1
+5    each field is `name: value`, with one blank, visible ASCII, and no blank at either end of the value
+3.2  one `Host` that is a name, or a name and a port; no address in brackets
+6    at most one `Content-Length`, of digits, and a body of that many bytes; else none
+     no field comes twice; none is `Expect`, `TE`, `Trailer`, `Transfer-Encoding` or `Upgrade`, and `Connection` is
+     absent or `keep-alive`
+     it is within the limits of a head
 
-An answer is plain if it is whole, or if it begins with `date`, its length is not said, and it ends without trailers: it
-goes out in chunks (section 7.1), each event as it comes. The request is kept for the law meanwhile, and so is small.
+A response is plain if it is whole, or if it begins with `date`, has no length and ends without trailers. The latter is
+sent in chunks (section 7.1), each event as it comes. Meanwhile the request is kept for the reference, so it has to be
+small.
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ _BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 SIMPLE_REQUEST = re.compile(_LINE + _BLOCK)
 _line = re.compile(_LINE).match
 _block = re.compile(_BLOCK).match
-FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `SIMPLE_REQUEST` has found
+FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `SIMPLE_REQUEST` has matched
 _HOST = re.compile(AUTHORITY)
 _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
 SLOW_PATH_FIELDS = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
-FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # h11 sees to these itself
+FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # set by h11 itself
 KEEP_ALIVE = b"keep-alive"
 MAX_DIGITS = 18  # of a Content-Length
-MAX_BLOCK = 2048  # bytes of fields in a head that is kept
-MAX_BLOCKS = 256  # such heads in a process
-MAX_CACHED_BLOCK = 16_384  # bytes of a request that are kept while its answer goes out in chunks
+MAX_BLOCK = 2048  # bytes of fields in a cached head
+MAX_BLOCKS = 256  # cached heads of a process
+MAX_CACHED_BLOCK = 16_384  # bytes of a request that are kept while its response is sent in chunks
 MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
-PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how far the events of a message have been taken
+PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how many events of a message were returned
 
 
 class FastPathServerConnection(ServerConnection):
-    """One HTTP/1.1 connection of a server; see `wire.connection.ServerConnection` for how to drive it."""
+    """A server's HTTP/1.1 connection; `wire.connection.ServerConnection` describes its use."""
 
     __slots__ = (
         "_body",
@@ -92,25 +92,26 @@ class FastPathServerConnection(ServerConnection):
         "_told",
     )
 
-    _head: RequestHead  # these two while there is a message in `_raw`
+    _head: RequestHead  # both are set while there is a message in `_raw`
     _body: bytes
 
     def __init__(self, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy, deflate: bool = True) -> None:
         self._limits = limits
         self._entropy = entropy
         self._deflate = deflate
-        self._law: Http1Connection | None = None  # in charge, while it is there
+        self._law: Http1Connection | None = None  # the reference implementation, in charge while it exists
         self._stream = StreamId(0)  # of the last request
-        self._raw = b""  # the message in progress, if it is the lane's
-        self._known: tuple[bytes, Headers, int] | None = None  # fields that were said: mostly they are said again
+        self._raw = b""  # the message in progress, if the fast path handles it
+        # the fields of the last request, which clients mostly repeat
+        self._known: tuple[bytes, Headers, int] | None = None
         self._told = PENDING
-        self._said: ResponseHead | None = None  # the answer in progress, if the lane says it in chunks
+        self._said: ResponseHead | None = None  # the response in progress, if the fast path sends it in chunks
         self._out: list[bytes] = []
 
     # --- a whole turn ---
 
     def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
-        """Take one plain request and its body, with all of its events; None, and nothing has been done, otherwise."""
+        """Parse a plain request with its body and all of its events; return None, without effect, for anything else."""
         if self._law is not None or self._raw:
             return None
         line = _line(data)
@@ -134,17 +135,13 @@ class FastPathServerConnection(ServerConnection):
         return head, body
 
     def replay_as_events(self) -> None:
-        """Of the request that `receive_simple_request` gave no more than the head was taken: `next_event` tells the
-        rest."""
+        """Make `next_event` return the events after the head of the request from `receive_simple_request`."""
         self._told = HEAD_TOLD
 
     def send_simple_response(
         self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
     ) -> bool:
-        """Say all of a response; False, and nothing was said, if that is the law's to say.
-
-        Its fields are `date`, `fields` and, where there may be a body, `content-length`.
-        """
+        """Implement `ServerConnection.send_simple_response`; False if it needs the reference implementation."""
         if not self._raw or self._told != TOLD or stream != self._stream or self._said is not None:
             return False
         head = _response_head(status, fields)
@@ -164,22 +161,22 @@ class FastPathServerConnection(ServerConnection):
 
     @property
     def must_close(self) -> bool:
-        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        """Implement `Connection.must_close`."""
         return self._law is not None and self._law.must_close
 
     @property
     def paused(self) -> bool:
-        """Bytes wait behind a request that we have not answered: stop reading."""
+        """Implement `Connection.paused`."""
         return self._law is not None and self._law.paused
 
     @property
     def idle(self) -> bool:
-        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        """Implement `Connection.idle`."""
         return not self._raw if self._law is None else self._law.idle
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for what came in and is not complete, or cannot be told yet."""
+        """Implement `Connection.buffered_bytes`."""
         if self._law is not None:
             return self._law.buffered_bytes
         if self._raw and self._told < BODY_TOLD:
@@ -188,13 +185,13 @@ class FastPathServerConnection(ServerConnection):
 
     @property
     def has_partial_head(self) -> bool:
-        """A head has begun to arrive and is not complete."""
+        """Implement `Connection.has_partial_head`."""
         return bool(self._raw) and self._told == PENDING if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        """Implement `Connection.receive_data`; bytes after the end are dropped."""
         if self._law is not None:
             self._law.receive_data(data)
         elif self.receive_simple_request(data) is not None:
@@ -203,25 +200,25 @@ class FastPathServerConnection(ServerConnection):
             self._obey().receive_data(data)
 
     def receive_eof(self) -> None:
-        """The peer will send no more bytes. What was received before is still parsed."""
+        """Implement `Connection.receive_eof`."""
         self._obey().receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
-        """The peer of the WebSocket is known: its messages may be as large as the limits have it."""
+        """Implement `Connection.lift_limits`."""
         if self._law is not None:
             self._law.lift_limits(stream)
 
     def detach_websocket(self) -> WebSocket | None:
-        """The WebSocket that this connection has become; what was said before is still here."""
+        """Return the WebSocket that this connection has become; pending output stays here."""
         return self._obey().detach_websocket()
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Implement `Connection.release`."""
         if self._law is not None:
             self._law.release()
 
     def data_to_send(self) -> bytes:
-        """All bytes queued since the last call, joined; empty when there are none."""
+        """Implement `Connection.data_to_send`."""
         out = self._out
         if self._law is not None:
             out.append(self._law.data_to_send())
@@ -233,10 +230,7 @@ class FastPathServerConnection(ServerConnection):
     # --- events ---
 
     def next_event(self) -> Event | None:
-        """The next thing the peer said; None when more bytes are needed, while `paused`, and after the end.
-
-        Raises `RemoteProtocolError` once if the peer broke the protocol; after that nothing more is read.
-        """
+        """Implement `Connection.next_event`."""
         law = self._law
         if law is not None:
             event = law.next_event()
@@ -257,7 +251,7 @@ class FastPathServerConnection(ServerConnection):
         return RequestEnd(self._stream)
 
     def send(self, event: Event) -> None:
-        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        """Implement `Connection.send`."""
         if self._raw and self._told == TOLD and event.stream == self._stream and self._send_fast(event):
             return
         law = self._obey()
@@ -266,7 +260,7 @@ class FastPathServerConnection(ServerConnection):
             self._dismiss(law)
 
     def _send_fast(self, event: Event) -> bool:
-        """Say a part of an answer in chunks; False, and nothing was said, if that is the law's to say."""
+        """Send a part of a chunked response; return False, with nothing sent, if the reference has to."""
         if self._said is None:
             if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK or self._head.method == "HEAD":
                 return False
@@ -286,9 +280,9 @@ class FastPathServerConnection(ServerConnection):
         return True
 
     def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int] | None:
-        """Read the fields that stand there: all of their bytes, what they are, and the length of a body behind them.
+        """Parse the fields at `at`; return their bytes, the fields, and the length of the body after them.
 
-        None if they are not plain. They are kept for the next request, unless they are large.
+        None if they are not plain. Small ones are kept for the next request.
         """
         found = _block(data, at, self._limits.max_head)
         if found is None:
@@ -305,10 +299,10 @@ class FastPathServerConnection(ServerConnection):
             self._known = known
         return known
 
-    # --- the law ---
+    # --- the reference implementation ---
 
     def _obey(self) -> Http1Connection:
-        """Put the law in charge, where it would be now."""
+        """Return the reference implementation, in the state that it would have now."""
         law = self._law
         if law is None:
             begun = StreamId(self._stream - 1) if self._raw else self._stream
@@ -321,12 +315,12 @@ class FastPathServerConnection(ServerConnection):
                     law.next_event()
                 if self._said is not None:
                     law.send(self._said)
-                    law.data_to_send()  # it was said already
+                    law.data_to_send()  # it was sent already
                 self._forget()
         return law
 
     def _dismiss(self, law: Http1Connection) -> None:
-        """The law goes once a message is over, unless there is something of a next one."""
+        """Drop the reference implementation once a message is over, unless input of the next one has arrived."""
         if law.idle:
             self._out.append(law.data_to_send())
             self._law = None
@@ -338,7 +332,7 @@ class FastPathServerConnection(ServerConnection):
 
 
 def _length(fields: dict[bytes, bytes]) -> int | None:
-    """The bytes of body that they say; None if any of them asks for more than the lane has."""
+    """Return the length of the body; None if a field needs the reference implementation."""
     if not SLOW_PATH_FIELDS.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
         return None
     host = _HOST.fullmatch(fields.get(b"host", b""))
@@ -350,9 +344,9 @@ def _length(fields: dict[bytes, bytes]) -> int | None:
 
 @lru_cache(maxsize=MAX_BLOCKS)
 def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes, bytes] | None:
-    """A head up to the value of `date`, and from there to where the body's length is said, or the head ends.
+    """Return a head up to the value of `date`, and the rest up to the body's length or the end of the head.
 
-    None if it is not plain: h11 would have to say more than this, or to complain.
+    None if it is not plain: h11 would add fields, or refuse it.
     """
     if not 200 <= status <= 999 or not all(_may_be_said(name, value) for name, value in fields):
         return None
@@ -364,7 +358,7 @@ def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tupl
 
 
 def _chunked_head(head: ResponseHead) -> bytes | None:
-    """The head of an answer in chunks; None if it is not plain."""
+    """Return the head of a chunked response; None if it is not plain."""
     status, fields = head.status, head.headers
     if status in BODILESS or not fields or fields[0][0] != b"date" or _VALUE.fullmatch(fields[0][1]) is None:
         return None

@@ -1,25 +1,25 @@
-"""Checks on the bytes of a head that h11 does not make, or makes too late; they keep smuggled requests out.
+"""Checks on the bytes of a head that h11 omits, or makes too late; they keep smuggled requests out.
 
 Rules, all of RFC 9112 unless noted
-  section 2.2      a CR or LF outside of CRLF: 400
-  section 2.5      a version other than 1.0 and 1.1: 505
-  section 3        a request line that does not end within `Limits.max_head`: 414
-  section 3.2      Host missing (1.1), twice, empty, a list, with user information or a path, no authority at all: 400
-  section 3.2.1    a target that is neither a path nor one of the forms below: 400
-  section 3.2.2    an absolute target: its authority takes the place of Host; 400 if it is no good http(s) authority
-  section 3.2.3    CONNECT: 501
-  section 3.2.4    the target `*` with a method other than OPTIONS: 400
-  section 5.2      a folded line: 400
-  section 6.1      Transfer-Encoding together with Content-Length, or in HTTP/1.0: 400; a coding before `chunked`: 501
-  section 6.3      Content-Length twice, or as a list; a Transfer-Encoding that does not end in `chunked`: 400
-  RFC 9110 5.5     a control character: 400
-  RFC 6585 5       more fields or bytes than `Limits` has: 431
+section 2.2      a CR or LF outside of CRLF: 400
+section 2.5      a version other than 1.0 and 1.1: 505
+section 3        a request line that does not end within `Limits.max_head`: 414
+section 3.2      Host missing (1.1), twice, empty, a list, with user information or a path, no authority at all: 400
+section 3.2.1    a target that is neither a path nor one of the forms below: 400
+section 3.2.2    an absolute target: its authority replaces Host; 400 if it is no valid http(s) authority
+section 3.2.3    CONNECT: 501
+section 3.2.4    the target `*` with a method other than OPTIONS: 400
+section 5.2      a folded line: 400
+section 6.1      Transfer-Encoding together with Content-Length, or in HTTP/1.0: 400; a coding before `chunked`: 501
+section 6.3      Content-Length twice, or as a list; a Transfer-Encoding that does not end in `chunked`: 400
+RFC 9110 5.5     a control character: 400
+RFC 6585 5       more fields or bytes than `Limits` has: 431
 
-Each check is one pass in C over the head. Names are looked for as `CRLF name ":"` in the head in lower case: h11 then
+Each check is one pass in C over the head. Names are searched as `CRLF name ":"` in the head in lower case: h11 then
 refuses every line in which anything stands between a name and its colon.
 
-No more than the first `max_head` bytes are looked at, however many have come, so that it makes no difference in how
-many pieces a head arrives: the same error is found at the same byte.
+Only the first `max_head` bytes are checked, however many have arrived. So the result does not depend on the number of
+pieces in which a head arrives: the same error is found at the same byte.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ABSOLUTE = re.compile(rb"https?://(" + AUTHORITY + rb")(?:[/?][^ ]*)?")
 
 
 class Framing(IntEnum):
-    """How the end of a body is known, as far as the head says."""
+    """Delimiter of a body, as the head declares it."""
 
     NONE = 0
     LENGTH = 1
@@ -69,7 +69,7 @@ class Framing(IntEnum):
 
 
 def check_request_head(head: bytes, limits: Limits) -> Framing:
-    """Raise `RemoteProtocolError` for a head that must not be believed; tell whether a body follows it, and how."""
+    """Check a request head and return how its body is delimited. Raises `RemoteProtocolError`."""
     lowered = check_fields(head, limits)
     current = head.endswith(b" HTTP/1.1", 0, head.find(b"\r"))
     if not current:
@@ -91,7 +91,7 @@ def check_request_head(head: bytes, limits: Limits) -> Framing:
 
 
 def check_response_head(head: bytes, limits: Limits) -> Framing:
-    """Raise `RemoteProtocolError` for a head that must not be believed; tell how the body, if there is one, ends."""
+    """Check a response head and return how a body would be delimited. Raises `RemoteProtocolError`."""
     lowered = check_fields(head, limits)
     if not head.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")):
         raise RemoteProtocolError("the status line is malformed")
@@ -101,9 +101,9 @@ def check_response_head(head: bytes, limits: Limits) -> Framing:
 
 
 def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
-    """Raise `RemoteProtocolError` when no end can make a head of this beginning.
+    """Raise `RemoteProtocolError` when no continuation can complete this head.
 
-    `searched` is how much of it an earlier call has seen.
+    `searched` bytes were checked by an earlier call.
     """
     if inbox[0] <= SPACE:
         raise RemoteProtocolError(NO_LINE)
@@ -114,15 +114,15 @@ def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
 
 
 def check_partial_lines(inbox: bytearray, searched: int, limits: Limits) -> bool:
-    """Tell whether lines whose end has not come are too long already; raise for a bare CR or LF before that."""
+    """Report whether unfinished lines are too long already; raise for a bare CR or LF before that."""
     if _BARE.search(inbox, max(0, searched - 1), limits.max_head):
         raise RemoteProtocolError(BARE_END)
     return len(inbox) >= limits.max_head
 
 
 def check_fields(block: bytes, limits: Limits) -> bytes:
-    """Raise `RemoteProtocolError` for lines that are no first line and fields; give the block in lower case."""
-    # First what the partial checks look for, so that it makes no difference in how many pieces a block arrives.
+    """Raise `RemoteProtocolError` for lines that are no first line and fields; return the block in lower case."""
+    # First the checks of partial lines, so that the result does not depend on the number of pieces.
     if block[0] <= SPACE:
         raise RemoteProtocolError(NO_LINE)
     lines = block.count(b"\r\n")
@@ -138,7 +138,7 @@ def check_fields(block: bytes, limits: Limits) -> bytes:
 
 
 def host_of_target(target: bytes, headers: Headers) -> Headers:
-    """The headers of a request that was checked here, with the authority of an absolute target for `host`.
+    """Return the headers of a checked request, with the authority of an absolute target as `host`.
 
     RFC 9112 section 3.2.2: then "the origin server MUST ignore the received Host header field (if any)".
     """
@@ -171,7 +171,7 @@ def _check_other_target(head: bytes, lowered: bytes) -> None:
 
 
 def _authority(target: bytes) -> bytes | None:
-    """The authority of an absolute target of http or https, in lower case."""
+    """Return the authority of an absolute target of http or https, in lower case."""
     absolute = _ABSOLUTE.fullmatch(target.lower())
     if absolute is None or (absolute[2] and not is_ipv6_literal(absolute[2])):
         return None

@@ -1,4 +1,4 @@
-"""Where HTTP/1.1 is in what the peer says, for both roles.
+"""State of reading HTTP/1.1 from the peer, for both roles.
 
 | state  | trigger | next   |
 |--------|---------|--------|
@@ -7,7 +7,7 @@
 | HEAD   | SWITCH  | SOCKET | client: the 101
 | BODY   | END     | DONE   | the message is complete
 | LAST   | END     | DONE   |
-| LAST   | SWITCH  | SOCKET | server: accepted before the `RequestEnd` was taken, which then never comes
+| LAST   | SWITCH  | SOCKET | server: accepted before the `RequestEnd` was returned, which then never comes
 | DONE   | CYCLE   | HEAD   | request and response are complete, and both ends keep the connection
 | DONE   | SWITCH  | SOCKET | server: accepted
 | any    | STOP    | OVER   | an error, an end of input, or a connection that is not kept
@@ -21,7 +21,7 @@ __all__ = ["READ_TABLE", "ReadState", "ReadTrigger"]
 
 
 class ReadState(IntEnum):
-    """Where we are in what the peer says."""
+    """States of reading from the peer."""
 
     HEAD = auto()
     BODY = auto()
@@ -32,7 +32,7 @@ class ReadState(IntEnum):
 
 
 class ReadTrigger(IntEnum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     FRAMED = auto()
     BARE = auto()

@@ -1,4 +1,4 @@
-"""Responses as h11 wants them: a reason phrase on each, and what must not be in them left out."""
+"""Responses in h11's form: with a reason phrase, and without fields that they must not have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLOSE = (b"connection", b"close")
 
 
 class DelegatedBytes:
-    """Stands for that many bytes, which h11 counts and never sees."""
+    """Placeholder for a number of bytes, which h11 counts but never receives."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -25,7 +25,7 @@ class DelegatedBytes:
 
 
 def build_response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
-    """A final response. `closing` tells the peer that it is the last one. Raises `LocalProtocolError`."""
+    """Return a final response; `closing` marks it as the connection's last one. Raises `LocalProtocolError`."""
     if closing and CLOSE not in fields:
         fields.append(CLOSE)
     if status == HTTPStatus.NO_CONTENT:
@@ -37,7 +37,7 @@ def build_response(status: int, fields: list[tuple[bytes, bytes]], *, closing: b
 
 
 def build_informational(status: int, fields: list[tuple[bytes, bytes]]) -> h11.InformationalResponse:
-    """An interim response. Raises `LocalProtocolError`."""
+    """Return an interim response. Raises `LocalProtocolError`."""
     try:
         return h11.InformationalResponse(status_code=status, headers=fields, reason=REASONS.get(status, b"Unknown"))
     except h11.LocalProtocolError:

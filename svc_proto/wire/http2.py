@@ -1,21 +1,22 @@
 """HTTP/2 over h2 (RFC 9113), both roles, with WebSockets inside (RFC 8441).
 
-Frames are cut (`http2_frames`) and counted here before h2 sees one; heads are checked in `http2_head`. A malformed
-message ends its stream, a head when it was answered (`BadRequest`); a broken rule of the connection ends that with a
-GOAWAY.
+Frames are split (`http2_frames`) and counted here before h2 receives them; `http2_head` checks the heads. A malformed
+message ends its stream; after a malformed head a response is sent first (`BadRequest`). A broken rule of the connection
+ends the connection with a GOAWAY.
 
-Bodies that came in hold the peer back until their owner says `taken`; a WebSocket's are taken at once. Reading is here,
-what we say ourselves in `http2_sender`.
+Received bodies hold the peer back until their owner calls `acknowledge_data`; those of a WebSocket are acknowledged at
+once. This module reads; `http2_sender` sends.
 
-Limits, and what happens at them
-  100 streams at a time: REFUSED_STREAM
-  256 KiB of a stream, 1 MiB of the connection not taken: FLOW_CONTROL_ERROR
-  100 requests more than 20 in each second reset before their answer, by the peer or for its fault: ENHANCE_YOUR_CALM
-  1,000 frames more than 100 in each second that ask for nothing (pings, settings, empty data, window updates that
-    are not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM
-  heads of more than `max_head` bytes or `max_fields` fields: 431; of twice as many bytes, packed or not, which are
-    not read to their end, so that the header tables differ: ENHANCE_YOUR_CALM
-Priorities are ignored. The header table of our encoder stays within 4 KiB, whatever the peer allows.
+Limits, and the reaction to each
+- 100 streams at a time: REFUSED_STREAM
+- 256 KiB of a stream, 1 MiB of the connection not acknowledged: FLOW_CONTROL_ERROR
+- 100 requests more than 20 in each second reset before their response, by the peer or for its fault: ENHANCE_YOUR_CALM
+- 1,000 frames more than 100 in each second that request nothing (pings, settings, empty data, window updates that are
+  not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM
+- heads of more than `max_head` bytes or `max_fields` fields: 431; of twice as many bytes, packed or not, which are not
+  read to their end, so that the header tables differ: ENHANCE_YOUR_CALM
+
+Priorities are ignored. The header table of our encoder stays within 4 KiB, regardless of the peer's limit.
 """
 
 from __future__ import annotations
@@ -75,17 +76,17 @@ __all__ = ["Http2Connection"]
 
 RESETS, RESETS_RATE = 100, 20  # at once, and for each second
 CHORES, CHORES_RATE = 1000, 100
-KILOBYTE = 1024  # bytes of data of ours for which one chore of the peer is free
+KILOBYTE = 1024  # bytes of our data for which one control frame of the peer is free
 UNBOUNDED = 2**31 - 1
 PROTOCOL_ERROR = ErrorCodes.PROTOCOL_ERROR
-MALFORMED = 400  # what other statuses answer is well-formed, and not to be served here
+MALFORMED = 400  # other statuses answer well-formed requests that are not served here
 
 
 class Http2Connection(Http2Sender):
-    """One HTTP/2 connection; see `wire.connection.Connection` for how to drive it, and here for what is more.
+    """An HTTP/2 connection; `wire.connection.Connection` describes its use, with the additions below.
 
     `next_stream` is the stream of a client's next request. `deflate` False neither offers nor accepts
-    permessage-deflate; `secure` is the scheme that a client names. `set_time` gives the allowances their time.
+    permessage-deflate; `secure` decides the scheme of a client's requests. `set_time` refills the token buckets.
     """
 
     __slots__ = ("_chores", "_cutter", "_events", "_out", "_parted", "_resets")
@@ -102,8 +103,8 @@ class Http2Connection(Http2Sender):
         super().__init__(role, limits=limits, entropy=entropy, deflate=deflate, secure=secure)
         self._cutter = Http2FrameSplitter(server=not self._client, max_block=WINDOW_UPDATE_RATIO * limits.max_head)
         self._events: deque[Event] = deque()
-        self._parted = False  # we have said GOAWAY
-        self._out = b""  # our last words, which h2 is not to know of
+        self._parted = False  # we have sent GOAWAY
+        self._out = b""  # our last frames, which bypass h2
         self._resets = TokenBucket(RESETS, RESETS_RATE)
         self._chores = TokenBucket(CHORES, CHORES_RATE)
 
@@ -111,47 +112,47 @@ class Http2Connection(Http2Sender):
 
     @property
     def must_close(self) -> bool:
-        """Nothing more can be said on this connection: write what is queued, then half-close."""
+        """Implement `Connection.must_close`."""
         return self._over or (not self._streams and (self._eof or self._left or self._parted))
 
     @property
     def paused(self) -> bool:
-        """Never: streams do not wait for each other."""
+        """Implement `Connection.paused`: always False, since streams do not wait for each other."""
         return False
 
     @property
     def idle(self) -> bool:
-        """No request is in progress, no byte of a next one has come, and the connection can still be used."""
+        """Implement `Connection.idle`."""
         return not (self._streams or self._waiting or self.must_close or self._cutter.has_partial_head)
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for what is not complete: a frame, a head, messages of strangers."""
+        """Implement `Connection.buffered_bytes`: an incomplete frame or head, and messages of unauthenticated peers."""
         return self._cutter.buffered_bytes + self._held
 
     @property
     def has_partial_head(self) -> bool:
-        """A head, or the preface of the connection, has begun to arrive and is not complete."""
+        """Implement `Connection.has_partial_head`; the preface counts as one."""
         return self._cutter.has_partial_head
 
     # --- bytes ---
 
     def set_time(self, mono: float) -> None:
-        """It is `mono` (monotonic seconds) now; say so before `receive_data`."""
+        """Set the time to `mono` (monotonic seconds); call it before `receive_data`."""
         self._resets.refill(mono)
         self._chores.refill(mono)
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer. Parsing is left to `next_event`. Bytes after the end are dropped."""
+        """Implement `Connection.receive_data`; bytes after the end are dropped."""
         if not (self._over or self._eof):
             self._cutter.receive(data)
 
     def receive_eof(self) -> None:
-        """The peer will send no more bytes. What was received before is still parsed."""
+        """Implement `Connection.receive_eof`."""
         self._eof = True
 
     def acknowledge_data(self, stream: StreamId, n: int) -> None:
-        """`n` bytes of a body that came in were consumed: the peer may send as many more."""
+        """Acknowledge `n` bytes of a received body: the peer may send as many more."""
         known = self._streams.get(stream)
         if known is not None and not self._over:
             n = min(n, known.window_debt)
@@ -159,7 +160,7 @@ class Http2Connection(Http2Sender):
             self._h2.acknowledge_received_data(n, stream)
 
     def data_to_send(self, most: int = UNBOUNDED) -> bytes:
-        """All that can be written now, but no more than about `most` bytes of bodies; empty when there is nothing."""
+        """Return all that can be written now, with about `most` bytes of bodies at most; empty if there is nothing."""
         if not self._over:
             written, ended = self._outgoing.write(most)
             self._chores.refund(written / KILOBYTE)
@@ -176,10 +177,7 @@ class Http2Connection(Http2Sender):
     # --- reading ---
 
     def next_event(self) -> Event | None:
-        """The next thing the peer said; None when more bytes are needed, and after the end.
-
-        Raises `RemoteProtocolError` once if the peer broke a rule of the connection; after that nothing more is read.
-        """
+        """Implement `Connection.next_event`."""
         while not self._over:
             if self._events:
                 return self._events.popleft()
@@ -236,7 +234,7 @@ class Http2Connection(Http2Sender):
         if isinstance(event, RequestReceived):
             self._request(event)
         elif known is None:
-            return  # about the connection, or a stream that is over
+            return  # about the connection, or an ended stream
         elif isinstance(event, DataReceived):
             self._data(known, event)
         elif isinstance(event, StreamEnded):
@@ -301,7 +299,7 @@ class Http2Connection(Http2Sender):
             self._break(known, str(error))
             return
         self._events.append(ResponseHead(known.id, status, headers, "2"))
-        if known.head.websocket:  # declined: we have nothing more to say
+        if known.head.websocket:  # declined: the client sends no body
             known.sent_end = True
             self._outgoing.add(known)
 
@@ -312,7 +310,7 @@ class Http2Connection(Http2Sender):
             known.socket.receive_data(data)
             self._readable.append(known)
             return
-        self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is nobody's to take
+        self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is acknowledged at once
         known.window_debt += len(data)
         if known.due is not None:
             known.due -= len(data)
@@ -342,7 +340,7 @@ class Http2Connection(Http2Sender):
         self._forget_if_done(known)
 
     def _next_of_socket(self, known: Http2Stream) -> Event | None:
-        assert known.socket is not None  # of all that are readable
+        assert known.socket is not None  # as of all readable streams
         event = known.socket.next_event()
         if event is None:
             self._readable.popleft()
@@ -351,7 +349,7 @@ class Http2Connection(Http2Sender):
         if known.id in self._streams:
             if known.unauthenticated:
                 self._queue_socket_data(known, known.socket.buffered_bytes)
-            self._outgoing.add(known)  # a pong, perhaps, or a close frame
+            self._outgoing.add(known)  # perhaps a pong or a close frame
         return event
 
     def _settings(self) -> None:
@@ -368,7 +366,7 @@ class Http2Connection(Http2Sender):
     def _try_request(self, head: RequestHead) -> None:
         try:
             self._say_request(head)
-        except LocalProtocolError as error:  # its sender has long gone on
+        except LocalProtocolError as error:  # the `send` call has returned long ago
             self._events.append(StreamReset(head.stream, str(error)))
 
     def _farewell(self, frame: Http2Frame) -> None:
@@ -380,7 +378,7 @@ class Http2Connection(Http2Sender):
                 self._lose(known, "the server did not look at the request before it went away")
 
     def _input_ended(self) -> bool:
-        """End what can never be complete. False when nothing came of it."""
+        """End all messages that can never be complete; return False if there are none."""
         lost = [known for known in self._streams.values() if not known.received_end]
         for known in lost:
             self._lose(known, "the connection ended within a message")
@@ -389,19 +387,19 @@ class Http2Connection(Http2Sender):
     # --- the end ---
 
     def go_away(self) -> None:
-        """Server: take no further streams; those that have begun are finished."""
+        """Server: accept no further streams; those that have begun are finished."""
         if not (self._parted or self._over):
             self._parted = True
             self._out += encode_goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
     def _break(self, known: Http2Stream, why: str) -> None:
-        """The peer broke a rule of the stream."""
+        """Reset a stream on which the peer broke a rule."""
         self._spend(self._resets, "too many malformed messages")
         self._reset(known, PROTOCOL_ERROR)
         self._events.append(StreamReset(known.id, why))
 
     def _lose(self, known: Http2Stream, why: str) -> None:
-        """Nothing more can be said or heard on a stream."""
+        """End a stream without further input or output."""
         self._forget(known)
         if known.socket is not None:
             known.socket.receive_eof()
@@ -419,7 +417,7 @@ class Http2Connection(Http2Sender):
 
 
 def _asked_again(head: RequestHead, stream: StreamId) -> RequestHead:
-    """The same on another stream; what `evolve` does, at a tenth of its cost."""
+    """Return the same head for another stream, at a tenth of the cost of `evolve`."""
     return RequestHead(
         stream, head.method, head.target, head.headers, head.websocket, head.expects_continue, head.http_version
     )

@@ -1,13 +1,13 @@
-"""Cutting a stream of bytes into HTTP/2 frames (RFC 9113 section 4), one at a time, before h2 sees any.
+"""Splitting of bytes into HTTP/2 frames (RFC 9113 section 4), one at a time, before h2 receives them.
 
-h2 reads all that it is given in one go, and forgets what it has understood when the rest is wrong. One frame at a
-time means the same events however the bytes arrive, and that the rules which h2 leaves open hold before it works:
+h2 parses all its input in one call, and drops earlier results when the rest is wrong. One frame at a time gives the
+same events for any cut of the bytes. It also enforces the rules that h2 omits before h2 does any work:
 
-  section 3.4    the client's preface, byte for byte; then SETTINGS before anything else
-  section 4.2    no frame over 16,384 bytes: FRAME_SIZE_ERROR at its header, nothing of it is kept
-  section 4.3    a header block is not interrupted; one of more than `max_block` bytes or 64 frames is ENHANCE_YOUR_CALM
-  section 6.5    an acknowledgement of settings that has a payload: FRAME_SIZE_ERROR; more than 32 settings in a frame,
-                 of which there are less than ten: ENHANCE_YOUR_CALM
+section 3.4    the client's preface, byte for byte; then SETTINGS before anything else
+section 4.2    no frame over 16,384 bytes: FRAME_SIZE_ERROR at its header, no byte of it is kept
+section 4.3    a header block is not interrupted; one of more than `max_block` bytes or 64 frames is ENHANCE_YOUR_CALM
+section 6.5    an acknowledgement of settings that has a payload: FRAME_SIZE_ERROR; more than 32 settings in a frame,
+               of which there are less than ten: ENHANCE_YOUR_CALM
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = [
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # RFC 9113 section 3.4
 HEADER = 9  # bytes, RFC 9113 section 4.1
-MAX_PAYLOAD = 16_384  # bytes, RFC 9113 section 4.2: what SETTINGS_MAX_FRAME_SIZE is unless we say otherwise
-MAX_PIECES = 64  # frames of a header block, empty ones, too
+MAX_PAYLOAD = 16_384  # bytes, RFC 9113 section 4.2: the default of SETTINGS_MAX_FRAME_SIZE
+MAX_PIECES = 64  # frames of a header block, including empty ones
 MAX_SETTINGS = 32 * 6  # bytes
 ACK = 0x1
 END_HEADERS = 0x4
@@ -55,7 +55,7 @@ class FrameType(IntEnum):
 
 
 class Http2ConnectionError(Exception):
-    """The peer broke a rule of the connection. Never leaves `wire`."""
+    """Violation of a rule of the connection by the peer; internal to `wire`."""
 
     def __init__(self, code: ErrorCodes, message: str) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class Http2ConnectionError(Exception):
 
 @frozen
 class Http2Frame:
-    """One frame: `type` may be one that nobody knows, `raw` is all of it."""
+    """A frame: `type` may be unknown, `raw` is all of it."""
 
     type: int
     flags: int
@@ -78,7 +78,7 @@ class Http2Frame:
 
 
 class Http2FrameSplitter:
-    """Bytes in, frames out."""
+    """Parser of bytes into frames."""
 
     __slots__ = ("_begun", "_block", "_inbox", "_max_block", "_pieces", "_preface", "_stream")
 
@@ -93,7 +93,7 @@ class Http2FrameSplitter:
 
     @property
     def has_partial_head(self) -> bool:
-        """The preface or a header block has begun and is not complete."""
+        """Report whether the preface or a header block has begun and is not complete."""
         if self._stream or (self._inbox and not self._begun):
             return True
         return len(self._inbox) > 3 and self._inbox[3] == FrameType.HEADERS
@@ -104,15 +104,15 @@ class Http2FrameSplitter:
         return len(self._inbox) + self._block
 
     def receive(self, data: bytes) -> None:
-        """Take bytes."""
+        """Receive bytes."""
         self._inbox += data
 
     def clear(self) -> None:
-        """Let go of what has not been read."""
+        """Drop all bytes that were not parsed."""
         self._inbox.clear()
 
     def next(self) -> Http2Frame | None:
-        """The next frame, None when more bytes are needed. Raises `Http2ConnectionError`."""
+        """Return the next frame, or None when more bytes are needed. Raises `Http2ConnectionError`."""
         inbox = self._inbox
         if self._preface and not self._read_preface():
             return None
@@ -171,12 +171,12 @@ class Http2FrameSplitter:
 
 
 def encode_goaway(last: int, code: int) -> bytes:
-    """A GOAWAY frame, RFC 9113 section 6.8."""
+    """Return a GOAWAY frame, RFC 9113 section 6.8."""
     return struct.pack(">BHBBLLL", 0, GOAWAY_SIZE, FrameType.GOAWAY, 0, 0, last, code)
 
 
 def parse_goaway(frame: Http2Frame) -> tuple[int, int]:
-    """The last stream that the peer will look at, and its reason. Raises `Http2ConnectionError`."""
+    """Return the last stream that the peer will process, and its error code. Raises `Http2ConnectionError`."""
     if frame.stream:
         raise Http2ConnectionError(ErrorCodes.PROTOCOL_ERROR, "GOAWAY on a stream")
     if frame.size < GOAWAY_SIZE:

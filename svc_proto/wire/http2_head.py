@@ -3,16 +3,17 @@
 h2's own checks are switched off: they end the whole connection, where a malformed message should end its stream.
 
 Refused, all of RFC 9113 unless noted
-  section 8.2.1  names that are no lower-case token, values with control characters or edged with white space
-  section 8.2.2  Connection, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade; TE but for "trailers"
-  section 8.3    pseudo-header fields that are unknown, twice, missing, empty, or behind others
-  section 8.3.1  Host twice, or other than `:authority`; neither of them; `*` but for OPTIONS; a fragment
-  section 8.1.1  Content-Length twice, or no number
-  section 8.5    CONNECT, but for a WebSocket (RFC 8441): 501
-  RFC 6455 4.4   a WebSocket of another version: 426
-  RFC 6585       more bytes or fields than `Limits` has: 431
-  RFC 9110 6.5.1 what frames or routes a message among its trailers
-Cookie crumbs are joined (section 8.2.3). A head comes out as HTTP/1.1 would have it, with `host` first.
+section 8.2.1  names that are no lower-case token, values with control characters or edged with white space
+section 8.2.2  Connection, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade; TE but for "trailers"
+section 8.3    pseudo-header fields that are unknown, twice, missing, empty, or after others
+section 8.3.1  Host twice, or other than `:authority`; neither of them; `*` but for OPTIONS; a fragment
+section 8.1.1  Content-Length twice, or no number
+section 8.5    CONNECT, but for a WebSocket (RFC 8441): 501
+RFC 6455 4.4   a WebSocket of another version: 426
+RFC 6585       more bytes or fields than `Limits` has: 431
+RFC 9110 6.5.1 trailers that frame or route a message
+
+Cookie crumbs are joined (section 8.2.3). A parsed head has the form of HTTP/1.1, with `host` first.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ VERSION = "2"
 REQUEST = (b":method", b":scheme", b":path", b":authority", b":protocol")
 RESPONSE = (b":status",)
 HOP_BY_HOP = (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
-NOT_IN_TRAILERS = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: a body, or where it goes
+NOT_IN_TRAILERS = (LENGTH, b"host", b"te", b"expect")  # RFC 9110 section 6.5.1: framing and routing
 SECRETS = (b"authorization", b"cookie", b"set-cookie")  # RFC 7541 section 7.1.3: never in a compression table
-OVERHEAD = 32  # bytes that a field counts for beside its name and value, RFC 9113 section 6.5.2
+OVERHEAD = 32  # bytes that a field counts for besides its name and value, RFC 9113 section 6.5.2
 MAX_LENGTH = 18  # digits of a Content-Length
-MAX_FIELDS = 256  # that we have said and are remembered, in a process
+MAX_FIELDS = 256  # sent fields that are cached in a process
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _VALUE = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -66,7 +67,7 @@ _AUTHORITY = re.compile(AUTHORITY)
 
 
 def parse_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool) -> RequestHead:
-    """The head of a request. Raises `RemoteProtocolError` with the status that it deserves."""
+    """Parse the head of a request. Raises `RemoteProtocolError` with the status of the response."""
     pseudo, fields = _split(pairs, REQUEST, limits)
     method, scheme, target = (pseudo.get(name, b"") for name in REQUEST[:3])
     websocket = method == b"CONNECT"
@@ -99,7 +100,7 @@ def parse_request(stream: StreamId, pairs: Pairs, limits: Limits, *, ended: bool
 
 
 def parse_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
-    """Status and headers of a response. Raises `RemoteProtocolError`."""
+    """Parse a response into status and headers. Raises `RemoteProtocolError`."""
     pseudo, fields = _split(pairs, RESPONSE, limits)
     status = pseudo.get(b":status", b"")
     if not _STATUS.fullmatch(status):
@@ -112,7 +113,7 @@ def parse_response(pairs: Pairs, limits: Limits) -> tuple[int, Headers]:
 
 
 def parse_trailers(pairs: Pairs, limits: Limits) -> Headers:
-    """Fields behind a body. Raises `RemoteProtocolError`."""
+    """Parse the fields after a body. Raises `RemoteProtocolError`."""
     _, fields = _split(pairs, (), limits)
     for name, _ in fields:
         if name in NOT_IN_TRAILERS:
@@ -121,7 +122,7 @@ def parse_trailers(pairs: Pairs, limits: Limits) -> Headers:
 
 
 def parse_length(headers: Headers) -> int | None:
-    """The Content-Length. Raises `RemoteProtocolError`."""
+    """Return the Content-Length, or None. Raises `RemoteProtocolError`."""
     values = headers.all(LENGTH)
     if not values:
         return None
@@ -131,7 +132,7 @@ def parse_length(headers: Headers) -> int | None:
 
 
 def request_fields(head: RequestHead, *, secure: bool, deflate: bool) -> Fields:
-    """Client: the header list of a request. Raises `LocalProtocolError`."""
+    """Client: return the header list of a request. Raises `LocalProtocolError`."""
     host = head.headers.get(b"host")
     if host is None:
         raise LocalProtocolError("RequestHead: host is missing")
@@ -155,7 +156,7 @@ def request_fields(head: RequestHead, *, secure: bool, deflate: bool) -> Fields:
 
 
 def response_fields(head: ResponseHead) -> Fields:
-    """Server: the header list of a response; what only HTTP/1.1 knows is left out. Raises `LocalProtocolError`."""
+    """Server: return the header list of a response, without fields of HTTP/1.1. Raises `LocalProtocolError`."""
     if not 200 <= head.status <= 999:
         raise LocalProtocolError("ResponseHead: the status is malformed")
     fields = trailer_fields(head.headers)
@@ -167,7 +168,7 @@ def response_fields(head: ResponseHead) -> Fields:
 def accept_fields(
     head: RequestHead, event: AcceptWebSocket, *, deflate: bool
 ) -> tuple[Fields, DeflateParameters | None]:
-    """Server: the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
+    """Server: return the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
     fields: Fields = [(b":status", b"200"), *build_subprotocol_field(head, event)]
     agreement = accept_extension_offer(head.headers.all(EXTENSIONS)) if deflate else None
     if agreement is not None:
@@ -176,7 +177,7 @@ def accept_fields(
 
 
 def trailer_fields(pairs: Pairs) -> Fields:
-    """Fields as they go out: names in lower case, none that only HTTP/1.1 knows. Raises `LocalProtocolError`."""
+    """Return fields in their sent form: names in lower case, none of HTTP/1.1. Raises `LocalProtocolError`."""
     return [field for key, value in pairs if (field := _outgoing(key, value)) is not None]
 
 
@@ -191,7 +192,7 @@ def _outgoing(key: bytes, value: bytes) -> tuple[bytes, bytes] | None:
 
 
 def declared_length(fields: Fields) -> int | None:
-    """The Content-Length that we say. Raises `LocalProtocolError`."""
+    """Return the Content-Length that we send, or None. Raises `LocalProtocolError`."""
     for name, value in fields:
         if name == LENGTH:
             if not value.isdigit():
@@ -242,7 +243,7 @@ def _authority(authority: bytes | None, fields: Fields) -> bytes:
 
 
 def _joined(fields: Fields) -> Fields:
-    """Without `host`, and with the crumbs of a cookie as one."""
+    """Return the fields without `host`, and with the crumbs of a cookie joined."""
     crumbs = [value for name, value in fields if name == b"cookie"]
     if len(crumbs) < 2:
         return [field for field in fields if field[0] != b"host"]

@@ -1,4 +1,4 @@
-"""What waits on the streams of an HTTP/2 connection, written a frame of each in turn as far as windows allow."""
+"""Scheduler of HTTP/2 output: one frame of each stream in turn, as far as the flow-control windows allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SendScheduler"]
 
 
 class SendScheduler:
-    """The streams with something to say."""
+    """The streams with queued output."""
 
     __slots__ = ("_h2", "_streams")
 
@@ -23,19 +23,19 @@ class SendScheduler:
         return bool(self._streams)
 
     def add(self, known: Http2Stream) -> None:
-        """Note that this stream may have something to send."""
+        """Add a stream that may have output."""
         self._streams[known.id] = known
 
     def remove(self, known: Http2Stream) -> None:
-        """Note that this stream has nothing to send any more."""
+        """Remove a stream without output."""
         self._streams.pop(known.id, None)
 
     def clear(self) -> None:
-        """Note that no stream has anything to send."""
+        """Remove all streams."""
         self._streams.clear()
 
     def write(self, most: int) -> tuple[int, list[Http2Stream]]:
-        """Write up to `most` bytes of bodies; how many it were, and whose END_STREAM, or its place, has come."""
+        """Write at most `most` bytes of bodies; return their number, and the streams that ended or have to be reset."""
         total = 0
         ended: list[Http2Stream] = []
         while self._streams:

@@ -1,6 +1,6 @@
-"""What we say on the streams of an HTTP/2 connection, both roles: which word is in order, and what becomes of it.
+"""Sending half of an HTTP/2 connection, both roles: which event is in order, and its encoding.
 
-Bodies that go out wait on their stream until the peer's windows are open and `data_to_send` may take more: `unsent`.
+Bodies wait on their stream until the peer's windows are open and `data_to_send` may return more: see `unsent`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NO_ERROR = ErrorCodes.NO_ERROR
 
 
 class Http2Sender:
-    """The sending half of `Http2Connection`, and the streams that both halves know."""
+    """Sending half of `Http2Connection`, with the streams that both halves use."""
 
     __slots__ = (
         "_client",
@@ -80,13 +80,13 @@ class Http2Sender:
         self._entropy = entropy
         self._deflate = deflate
         self._secure = secure
-        self._held = 0  # bytes of memory for messages of strangers that are not complete
+        self._held = 0  # bytes of memory for incomplete messages of unauthenticated peers
         self._streams: dict[StreamId, Http2Stream] = {}
-        self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have something to tell
-        self._waiting: list[Event] = []  # of a client, until it knows whether the server opens WebSockets
+        self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have events
+        self._waiting: list[Event] = []  # of a client, until the server's settings decide about WebSockets
         self._settled = False  # the peer's settings have come
         self._eof = False
-        self._left = False  # the peer has said GOAWAY
+        self._left = False  # the peer has sent GOAWAY
         self._over = False
         self._h2 = new_h2(client=self._client, limits=limits)
         self._outgoing = SendScheduler(self._h2)
@@ -101,17 +101,17 @@ class Http2Sender:
 
     @property
     def ready(self) -> bool:
-        """Client: one more request may be sent now."""
+        """Client: report whether one more request may be sent now."""
         allowed = self._h2.remote_settings.max_concurrent_streams
         return not (self._over or self._left or self._eof) and len(self._streams) < allowed
 
     @property
     def opens_sockets(self) -> bool | None:
-        """Client: does the server open WebSockets (RFC 8441)? None until its settings have come."""
+        """Client: report whether the server supports WebSockets (RFC 8441); None until its settings have come."""
         return bool(self._h2.remote_settings.enable_connect_protocol) if self._settled else None
 
     def unsent(self, stream: StreamId) -> int:
-        """Bytes of a body or of messages that were said, and wait for the peer to want them."""
+        """Return the number of body or message bytes that wait for the peer's windows."""
         known = self._streams.get(stream)
         if known is None:
             return 0
@@ -119,13 +119,13 @@ class Http2Sender:
         return known.queued
 
     def knows(self, stream: StreamId) -> bool:
-        """Whether something may still be said on a stream."""
+        """Report whether more may be sent on a stream."""
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:
-        """Server: our answer is complete, and of the request there is more to come, which is better read than reset.
+        """Server: report whether the response is complete and the rest of the request is better read than reset.
 
-        RFC 9113 section 8.1 has a client take an answer before a reset with NO_ERROR. Those in use throw it away.
+        By RFC 9113 section 8.1 a client keeps a response before a reset with NO_ERROR. Existing clients discard it.
         """
         known = self._streams.get(stream)
         return (
@@ -137,11 +137,11 @@ class Http2Sender:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether anything waits on any stream."""
+        """Report whether output waits on any stream."""
         return bool(self._outgoing)
 
     def lift_limits(self, stream: StreamId) -> None:
-        """The peer of the WebSocket on this stream is known: its messages may be as large as the limits have it."""
+        """Implement `Connection.lift_limits`."""
         known = self._streams.get(stream)
         if known is not None and known.socket is not None:
             known.socket.lift_limits(stream)
@@ -149,18 +149,18 @@ class Http2Sender:
             self._queue_socket_data(known, 0)
 
     def release(self) -> None:
-        """The connection is gone."""
+        """Implement `Connection.release`."""
         for known in self._streams.values():
             if known.socket is not None:
                 known.socket.release()
         self._h2.release()
 
-    # --- saying ---
+    # --- sending ---
 
     def send(self, event: Event) -> None:
-        """Say something. Raises `LocalProtocolError` if the protocol does not allow it now.
+        """Implement `Connection.send`.
 
-        A `StreamReset` gives a stream up: at once, or behind a message that is complete.
+        A `StreamReset` ends a stream: at once, or after a complete message.
         """
         if self._over:
             raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
@@ -172,7 +172,7 @@ class Http2Sender:
             self._say_as_client(event)
 
     def reset_stream(self, stream: StreamId) -> None:
-        """Reset a stream now, whatever waits on it; harmless when it is over."""
+        """Reset a stream now and drop its queue; harmless when it has ended."""
         known = self._streams.get(stream)
         if known is not None and not self._over:
             self._reset(known, NO_ERROR if known.wrote_end else ErrorCodes.CANCEL)
@@ -268,13 +268,13 @@ class Http2Sender:
             self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
         known.unauthenticated = max_message is not None
-        known.head = evolve(known.head, headers=NO_HEADERS)  # a socket may live for long
+        known.head = evolve(known.head, headers=NO_HEADERS)  # a WebSocket may live for long
         if known.received_end:
             known.socket.receive_eof()
             self._readable.append(known)
 
     def _give_up(self, known: Http2Stream) -> None:
-        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not wanted
+        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not needed
             self._reset(known, NO_ERROR)
         elif known.sent_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
             known.reset_after = known.sent_end = True
@@ -300,4 +300,4 @@ class Http2Sender:
         self._queue_socket_data(known, 0)
         self._outgoing.remove(known)
         if self._streams.pop(known.id, None) is not None and known.window_debt:
-            self._h2.acknowledge_received_data(known.window_debt, known.id)  # the connection's window is for all
+            self._h2.acknowledge_received_data(known.window_debt, known.id)  # all streams share the connection's window

@@ -1,4 +1,4 @@
-"""How h2 is set up: what we announce, what is tolerated before the peer has heard of it, which checks are ours."""
+"""Configuration of h2: announced settings, tolerance until the peer has received them, and checks that are ours."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ __all__ = [
     "new_h2",
 ]
 
-WINDOW_UPDATE_RATIO = (
-    2  # times `max_head` bytes: a header list that is refused, and read to its end for what it does to our table
-)
+# Times `max_head` bytes: a refused header list up to this size is still read, since it changes our table.
+WINDOW_UPDATE_RATIO = 2
 MAX_STREAMS = 100  # requests at a time, RFC 9113 section 6.5.2 recommends no less
 STREAM_WINDOW = 256 * 1024  # bytes
 CONNECTION_WINDOW = 1024 * 1024  # bytes
@@ -34,7 +33,7 @@ UNBOUNDED = 2**31 - 1
 
 
 def new_h2(*, client: bool, limits: Limits) -> OptimizedH2Connection:
-    """A fresh connection of h2 with our first words in it. Heads are not checked: `http2_head` does that."""
+    """Return a fresh h2 connection that has queued our first frames. `http2_head` checks the heads."""
     h2 = OptimizedH2Connection(
         H2Configuration(
             client_side=client,
@@ -58,7 +57,8 @@ def new_h2(*, client: bool, limits: Limits) -> OptimizedH2Connection:
     h2.initiate_connection()
     if not client:
         h2.receive_data(PREFACE)  # `http2_frames` has compared it
-    # One stream too many is refused by us; h2 would end the connection, of a client perhaps that has not heard of it.
+    # We refuse a surplus stream ourselves; h2 would end the connection, perhaps of a client that has not received our
+    # settings yet.
     tolerated = {**values, SettingCodes.MAX_CONCURRENT_STREAMS: UNBOUNDED}
     h2.local_settings = Settings(client=client, initial_values=tolerated)
     h2.increment_flow_control_window(CONNECTION_WINDOW - h2.inbound_flow_control_window)
@@ -66,9 +66,9 @@ def new_h2(*, client: bool, limits: Limits) -> OptimizedH2Connection:
 
 
 def final_frames(h2: H2Connection, error: ProtocolError) -> tuple[bytes, ErrorCodes]:
-    """What is to be written after h2 found a rule broken, and what its GOAWAY says.
+    """Return the last bytes to write after h2 found a violation, and the error code of the GOAWAY.
 
-    h2 has no word of its own for HPACK, which deserves another than it says (RFC 9113 section 4.3).
+    h2 has no separate code for HPACK errors, which need another one (RFC 9113 section 4.3).
     """
     last, code = h2.highest_inbound_stream_id, ErrorCodes(error.error_code)
     data = h2.data_to_send().removesuffix(encode_goaway(last, code))

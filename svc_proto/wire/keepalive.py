@@ -1,16 +1,16 @@
-"""When to ping a silent peer, and when to give it up. Any byte from the peer is a sign of life.
+"""Keepalive: when to ping a silent peer, and when to drop it. Any byte from the peer is a sign of life.
 
-Whoever does not read for a while (`hold`) hears nothing, and has to be heard: it pings, twice in the time of a peer's
-patience, and gives nobody up.
+While reading is paused (`set_paused`), no bytes are received, so the peer must not time out either. Pings are then sent
+at half of `patience`, and the peer is never dropped.
 
-| state   | trigger | next    | action  |
-|---------|---------|---------|---------|
-| LIVE    | HEARD   | LIVE    | nothing; the interval begins anew
-| LIVE    | DUE     | PROBED  | ping: nothing was heard for `interval`
-| PROBED  | HEARD   | LIVE    | nothing
-| PROBED  | DUE     | LOST    | drop: nothing was heard for `patience` after the ping
-| LOST    | HEARD   | LOST    | nothing
-| LOST    | DUE     | LOST    | drop
+| state   | trigger  | next    | action  |
+|---------|----------|---------|---------|
+| LIVE    | RECEIVED | LIVE    | nothing; the interval begins anew
+| LIVE    | DUE      | PROBED  | ping: no byte was received for `interval`
+| PROBED  | RECEIVED | LIVE    | nothing
+| PROBED  | DUE      | LOST    | drop: no byte was received for `patience` after the ping
+| LOST    | RECEIVED | LOST    | nothing
+| LOST    | DUE      | LOST    | drop
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["KEEPALIVE_TABLE", "Keepalive", "KeepaliveAction", "KeepaliveState", 
 
 
 class KeepaliveAction(Enum):
-    """What the owner of a connection is to do about pings."""
+    """Action of the owner of a connection."""
 
     NOTHING = "nothing"
     PING = "ping"
@@ -29,7 +29,7 @@ class KeepaliveAction(Enum):
 
 
 class KeepaliveState(Enum):
-    """What we know of the peer."""
+    """States of the peer's liveness."""
 
     LIVE = "live"
     PROBED = "probed"
@@ -37,7 +37,7 @@ class KeepaliveState(Enum):
 
 
 class KeepaliveTrigger(Enum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     RECEIVED = "heard"
     DUE = "due"
@@ -51,11 +51,11 @@ KEEPALIVE_TABLE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveSt
     (KeepaliveState.LOST, KeepaliveTrigger.RECEIVED): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
 }
-_LIVE = KeepaliveState.LIVE  # as in `wire.websocket`
+_LIVE = KeepaliveState.LIVE  # alias, as in `wire.websocket`
 
 
 class Keepalive:
-    """The ping policy of one connection. All times in seconds of the monotonic clock."""
+    """Ping policy of a connection. All times are seconds of the monotonic clock."""
 
     __slots__ = ("_interval", "_patience", "_since", "_state", "held")
 
@@ -64,22 +64,22 @@ class Keepalive:
         self._patience = patience
         self._since = now  # of the last sign of life, or of the ping
         self._state = KeepaliveState.LIVE
-        self.held = False  # we do not read
+        self.held = False  # reading is paused
 
     @property
     def state(self) -> KeepaliveState:
-        """What we know of the peer."""
+        """State of the peer's liveness."""
         return self._state
 
     @property
     def due(self) -> float:
-        """When `advance` will next have something to do."""
+        """Time of the next action of `advance`."""
         if self.held:
             return self._since + self._patience / 2
         return self._since + (self._interval if self._state is _LIVE else self._patience)
 
     def mark_received(self, now: float) -> bool:
-        """Bytes came from the peer. True: `due` may be sooner than it was, since no answer is waited for any more."""
+        """Record bytes from the peer; return True if `due` may be earlier now, since no pong is awaited any more."""
         self._since = now
         if self._state is _LIVE:
             return False
@@ -87,13 +87,13 @@ class Keepalive:
         return True
 
     def set_paused(self, holding: bool, now: float) -> None:
-        """We read no more from the peer, or go on. What it has said meanwhile is heard then."""
+        """Record that reading is paused or resumed. Bytes sent meanwhile are received afterwards."""
         if holding is not self.held:
             self.held = holding
-            self.mark_received(now)  # what was asked of the peer is asked anew
+            self.mark_received(now)  # a pending ping is void
 
     def advance(self, now: float) -> KeepaliveAction:
-        """Time has passed; say what to do about it."""
+        """Return the action that is due at `now`."""
         if now < self.due:
             return KeepaliveAction.NOTHING
         action = KeepaliveAction.PING if self.held else self._step(KeepaliveTrigger.DUE)

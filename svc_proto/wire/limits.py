@@ -1,4 +1,4 @@
-"""Every size and time limit of the wire in one value, with what happens at each limit."""
+"""Size and time limits of the wire protocols in one value, with the reaction to each."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ __all__ = ["DEFAULT_LIMITS", "MAX_TEXT", "Limits"]
 
 MIB = 1024 * 1024
 RESERVE = 512  # file descriptors
-MAX_TEXT = 5_000  # characters of a text to be spoken before the clean-up, and of a turn: wire terminal-voice 9
+MAX_TEXT = 5_000  # characters of a text for speech synthesis before the clean-up, and of a turn: wire terminal-voice 9
 
 
 @fast_frozen(kw_only=True)
 class Limits:
-    """How much a peer may send and take, and how long that may last: sizes in bytes, times in seconds."""
+    """Limits of a peer: sizes in bytes, times in seconds."""
 
     max_head: int = 32 * 1024  # request or response head: 431 and close
     max_fields: int = 100  # header fields in one head: 431 and close
     head_timeout: float = 15.0  # from the first byte of a head to its end: 408 and close
     body_timeout: float = 30.0  # for a request body, plus `min_body_rate`: 408 and close
-    idle_timeout: float = 75.0  # between requests on a kept connection: close without a word
-    write_timeout: float = 60.0  # unsent bytes without progress: drop, unless a WebSocket's peer says something
+    idle_timeout: float = 75.0  # between requests on a kept connection: close without a response
+    write_timeout: float = 60.0  # unsent bytes without progress: drop, unless a WebSocket's peer sends messages
     min_body_rate: int = 1024  # bytes per second by which `body_timeout` grows with what has arrived
     linger: float = 2.0  # from our FIN to the peer's: abort
-    max_linger: int = 64 * MIB  # bytes thrown away in that time: read no more of them
-    max_drain: int = 256 * 1024  # request body read and thrown away after an early answer; more than that: close
-    max_skipped: int = 64 * 1024  # request body where none is taken, read and thrown away; more than that: 413
+    max_linger: int = 64 * MIB  # bytes discarded in that time: read no more of them
+    max_drain: int = 256 * 1024  # request body read and discarded after an early response; more than that: close
+    max_skipped: int = 64 * 1024  # request body where none is accepted, read and discarded; more than that: 413
     max_message: int = 8 * MIB  # one WebSocket message, inflated: close 1009 (wire bridge 1.5)
     unauthenticated_message: int = 64 * 1024  # the same from an unauthenticated peer (wire core 1.3): close 1009
     unauthenticated_budget: int = 48 * MIB  # bytes held for all such peers: the newest wait, then are dropped
     unauthenticated_share: int = 16 * MIB  # of that for one address (IPv4, or a /64) that is not of this host: the same
     unauthenticated_connections: int = 256  # of such peers from one such address: further ones are closed at once
-    unauthenticated_burst: int = 4 * 1024  # bytes of all such peers together that are read in one go, while others wait
+    unauthenticated_burst: int = 4 * 1024  # bytes of all such peers together, read in one round while others wait
     unauthenticated_rate: float = 16.0 * MIB  # of them a second at most
     unauthenticated_timeout: float = 5.0  # for which one is not read: drop
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
@@ -45,9 +45,9 @@ class Limits:
     max_connections: int = 10_000  # open channels of one server: further ones are closed at once
 
     def shared(self, *, descriptors: int, servers: int) -> Limits:
-        """The limits of one of several servers in a process that may have so many file descriptors.
+        """Return the limits of one of several servers in a process that may have `descriptors` file descriptors.
 
-        A reserve of up to 512, or a half, is for files, shells and calls of our own.
+        A reserve of up to 512, or a half, is for files, shells and outgoing requests.
         """
         places = (descriptors - min(RESERVE, descriptors // 2)) // servers
         budget = self.unauthenticated_budget // servers

@@ -1,17 +1,17 @@
-"""multipart/form-data (RFC 7578 over RFC 2046): read incrementally, cut anywhere; written whole.
+"""Codec for multipart/form-data (RFC 7578 over RFC 2046): reads at any cut of the input, writes whole bodies.
 
 | state    | trigger | next     |
 |----------|---------|----------|
-| PREAMBLE | PART    | HEAD     | a delimiter; what came before it is dropped
+| PREAMBLE | PART    | HEAD     | a delimiter; the bytes before it are dropped
 | PREAMBLE | CLOSE   | EPILOGUE | a body without parts
 | HEAD     | BEGIN   | DATA     | the fields of a part
 | DATA     | PART    | HEAD     |
-| DATA     | CLOSE   | EPILOGUE | what comes after the closing delimiter is dropped
+| DATA     | CLOSE   | EPILOGUE | the bytes after the closing delimiter are dropped
 | any      | FAIL    | FAILED   |
 
 Names
-  `filename*` is ignored (RFC 7578 section 4.2). In a quoted name, backslashes stand for themselves except before a
-  quote or another backslash, and `%22` is a quote, since that is how browsers send one.
+`filename*` is ignored (RFC 7578 section 4.2). In a quoted name, backslashes stand for themselves except before a quote
+or another backslash, and `%22` is a quote, since that is how browsers send one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ENCODINGS = (b"7bit", b"8bit", b"binary")
 
 @fast_frozen
 class PartBegin:
-    """A part of a multipart body begins. `headers` are all its fields."""
+    """Start of a part of a multipart body. `headers` are all its fields."""
 
     name: str
     filename: str | None
@@ -62,14 +62,14 @@ class PartBegin:
 
 @fast_frozen
 class PartData:
-    """A piece of what a part of a multipart body holds, never empty."""
+    """A piece of the content of a part, never empty."""
 
     data: bytes
 
 
 @fast_frozen
 class PartEnd:
-    """The part of a multipart body is complete."""
+    """End of a part of a multipart body."""
 
 
 MultipartEvent = PartBegin | PartData | PartEnd
@@ -86,7 +86,7 @@ class Part:
 
 
 class MultipartState(Enum):
-    """Where the decoder is."""
+    """States of the decoder."""
 
     PREAMBLE = "preamble"
     HEAD = "head"
@@ -96,7 +96,7 @@ class MultipartState(Enum):
 
 
 class MultipartTrigger(Enum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     PART = "part"
     BEGIN = "begin"
@@ -115,10 +115,16 @@ MULTIPART_TABLE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] =
 
 
 class MultipartDecoder:
-    """One multipart body. Feed bytes, then take events until None; `finished`: the closing delimiter was seen."""
+    """Decoder of a multipart body.
+
+    Pass it bytes, then read events until None; `finished` after the closing delimiter.
+    """
 
     def __init__(self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD) -> None:
-        """`content_type` is the field of the request. Raises `RemoteProtocolError` if it is not for this decoder."""
+        """Initialize from the Content-Type of the request.
+
+        Raises `RemoteProtocolError` if it is not multipart/form-data.
+        """
         self._delimiter = b"\r\n--" + _boundary(content_type)
         self._line = re.compile(re.escape(self._delimiter) + rb"(?:(--)|[ \t]{0,%d}\r\n)" % MAX_PADDING)
         self._open = re.compile(re.escape(self._delimiter) + rb"(?:-|[ \t]{0,%d}\r?)\Z" % MAX_PADDING)
@@ -126,26 +132,26 @@ class MultipartDecoder:
         self._max_head = max_head
         self._state = MultipartState.PREAMBLE
         self._buffer = bytearray(b"\r\n")  # so that a delimiter at the very beginning looks like any other
-        self._searched = 0  # of the buffer, for the end of a part's head
+        self._searched = 0  # length of the searched part of the buffer, for the end of a part's head
         self._parts = 0
         self._eof = False
 
     @property
     def finished(self) -> bool:
-        """The closing delimiter was seen."""
+        """Report whether the closing delimiter was found."""
         return self._state is MultipartState.EPILOGUE
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes of the body."""
+        """Receive bytes of the body."""
         if self._state not in (MultipartState.EPILOGUE, MultipartState.FAILED):
             self._buffer += data
 
     def receive_eof(self) -> None:
-        """The body is complete: if the closing delimiter is not in it, `next_event` will raise."""
+        """Mark the body as complete: without its closing delimiter, `next_event` will raise."""
         self._eof = True
 
     def next_event(self) -> MultipartEvent | None:
-        """The next event; None when more bytes are needed, and after the end.
+        """Return the next event; None when more bytes are needed, and after the end.
 
         Raises `RemoteProtocolError` once for a malformed body; after that it returns None.
         """
@@ -173,9 +179,9 @@ class MultipartDecoder:
         return PartData(data) if data else None
 
     def _take_content(self) -> bytes | None:
-        """What certainly comes before the next delimiter, empty when more bytes are needed to tell.
+        """Return bytes that certainly precede the next delimiter; empty when more bytes are needed to decide.
 
-        None when nothing does: then the delimiter has been taken and the state has moved.
+        None at a delimiter, which was consumed and has changed the state.
         """
         buffer = self._buffer
         at = buffer.find(self._delimiter)
@@ -191,7 +197,7 @@ class MultipartDecoder:
             return None
         if self._open.match(buffer):
             return b""  # not decided yet
-        return self._cut(len(self._delimiter))  # a longer word that begins like the boundary
+        return self._cut(len(self._delimiter))  # a longer text that begins like the boundary
 
     def _cut(self, size: int) -> bytes:
         if size <= 0:
@@ -226,7 +232,10 @@ class MultipartDecoder:
 
 
 def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
-    """A whole multipart body. Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part."""
+    """Return a whole multipart body.
+
+    Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part.
+    """
     if not _BOUNDARY.fullmatch(boundary):
         raise LocalProtocolError("multipart: the boundary is malformed")
     mark = boundary.encode("ascii")
@@ -248,7 +257,7 @@ def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
 
 
 def _quoted(name: str) -> str:
-    """As browsers do it, with backslashes doubled, which our own reader and most others understand."""
+    """Quote a name as browsers do, with backslashes doubled, which our own decoder and most others accept."""
     name = name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     return name.replace("\x00", "%00")
 

@@ -17,7 +17,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f";\\/]+')
 
 @fast_frozen
 class ByteRange:
-    """A part of a file: `first` byte and how many."""
+    """A part of a file: the index of its `first` byte, and its length."""
 
     first: int
     length: int
@@ -25,18 +25,18 @@ class ByteRange:
 
 @fast_frozen
 class Unsatisfiable:
-    """A range that lies outside of the file: 416."""
+    """A range outside of the file: 416."""
 
 
 def entity_tag(size: int, modified: float) -> str:
-    """A strong validator of a file's content, as far as size and time of change tell."""
+    """Return a strong validator of a file's content, derived from its size and modification time."""
     return f'"{size:x}-{int(modified * 1_000_000):x}"'
 
 
 def requested_range(
     headers: Headers, size: int, tag: str, modified: float, now: float
 ) -> ByteRange | Unsatisfiable | None:
-    """The part of a file that a GET asks for; None for the whole.
+    """Return the part of a file that a GET requests; None for the whole.
 
     Several ranges, units other than bytes and malformed fields are ignored, as is a range whose `If-Range` does not
     hold any more.
@@ -59,7 +59,7 @@ def requested_range(
 
 
 def content_disposition(name: str | None) -> bytes:
-    """The field of a file that is shown: its name in ASCII for old clients and in UTF-8 for the others."""
+    """Return the field of a displayed file: its name in ASCII for old clients and in UTF-8 for the others."""
     if not name:
         return b"inline"
     clean = _UNSAFE.sub("_", name)

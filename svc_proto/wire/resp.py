@@ -1,4 +1,4 @@
-"""RESP3, the protocol of Redis and Valkey, both ways: bytes in, values out, and the bytes of a value.
+"""RESP3, the protocol of Redis and Valkey, in both directions: bytes to values, and values to bytes.
 
 https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md
 
@@ -9,13 +9,13 @@ https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md
 | `#` booleans, `_` `$-1` `*-1` null | `bool`, `None`                                                   |
 | `*` arrays, `~` sets               | `list`                                                           |
 | `%` maps                           | `dict`; a key that is itself a collection is refused             |
-| `>` pushes                         | `Push`: nobody has asked for it                                  |
-| `-` `!` errors                     | `RespError`: a value, since the connection goes on               |
-| `|` attributes                     | read and left out                                                |
+| `>` pushes                         | `Push`: an unsolicited message                                   |
+| `-` `!` errors                     | `RespError`: a value, since the connection stays usable          |
+| `|` attributes                     | read and dropped                                                 |
 
-A command is an array of bulk strings, so a server reads with the same reader. Nothing is set aside for what is only
-announced: an array of four thousand million elements costs what of it has come. Streamed strings and collections are
-refused, as are inline commands; no server that we speak to sends them.
+A command is an array of bulk strings, so a server uses the same reader. No memory is reserved for announced lengths: an
+array of four thousand million elements costs only its received part. Streamed strings and collections are refused, as
+are inline commands; the supported servers do not send them.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = [
     "encode_reply",
 ]
 
-MAX_DEPTH = 8  # collections in each other; deeper: refused
+MAX_DEPTH = 8  # nested collections; deeper: refused
 MAX_VALUE = 32 * 1024 * 1024  # bytes of one whole value; more: refused
-MAX_LINE = 64 * 1024  # bytes of a line, which is what is not counted: refused
+MAX_LINE = 64 * 1024  # bytes of a line, whose length is not announced: refused
 MAX_DIGITS = 20  # of a length or an integer with its sign; a big number has a line
-EMPTY = 16  # bytes that a value counts at least: what it takes here, more or less
+EMPTY = 16  # minimum number of bytes that a value counts for: about its memory here
 
 Argument: TypeAlias = "bytes | str | int"
 
@@ -60,14 +60,14 @@ _SINGLE = b"+-:(,#_"
 
 @frozen
 class RespError:
-    """A command was refused. `code` is the first word, `ERR`, `NOAUTH`, `WRONGTYPE`, …; it holds no secret."""
+    """Refusal of a command. `code` is the first word, `ERR`, `NOAUTH`, `WRONGTYPE`, …; it holds no secret."""
 
     code: str
     message: str
 
 
 class Push(list[object]):
-    """Something that nobody has asked for, a message of a subscription first of all."""
+    """An unsolicited value, mostly a message of a subscription."""
 
 
 class _OpenCollection:
@@ -82,24 +82,24 @@ class _OpenCollection:
 
 
 class RespReader:
-    """Feed it what comes; it gives what is whole. After a `RemoteProtocolError` it is of no use."""
+    """Parser of RESP values at any cut of the input. After a `RemoteProtocolError` it is unusable."""
 
     def __init__(self, *, max_value: int = MAX_VALUE) -> None:
         self._max_value = max_value
         self._buffer = bytearray()
-        self._at = 0  # what of the buffer has been read
-        self._looked = 0  # up to where there is no end of a line
-        self._size = 0  # of the value that is being read, without what is in the buffer
-        self._counted: tuple[int, int] | None = None  # kind and length of the string that comes
+        self._at = 0  # index of the first unread byte of the buffer
+        self._looked = 0  # index up to which there is no end of a line
+        self._size = 0  # of the value that is being read, without the bytes in the buffer
+        self._counted: tuple[int, int] | None = None  # kind and length of the string in progress
         self._open: list[_OpenCollection] = []
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has been begun."""
+        """Report whether no value has begun."""
         return not (self._buffer or self._open or self._counted)
 
     def feed(self, data: bytes) -> list[object]:
-        """The values that are whole now. Raises `RemoteProtocolError`."""
+        """Receive bytes and return the values that are complete now. Raises `RemoteProtocolError`."""
         self._buffer += data
         found: list[object] = []
         while (step := self._step()) is not None:
@@ -114,7 +114,7 @@ class RespReader:
         return found
 
     def _step(self) -> tuple[object, ...] | None:
-        """Read one value that is no collection, or the head of one that is (`()`); None: more has to come."""
+        """Read one value that is no collection, or the head of a collection (`()`); None if more bytes are needed."""
         if self._counted is None:
             line = self._line()
             return None if line is None else self._begin(line)
@@ -174,7 +174,7 @@ class RespReader:
         return () if length else self._shut()
 
     def _shut(self) -> tuple[object, ...]:
-        """A collection is complete: what it is; `()` for one that is left out."""
+        """Return a complete collection; `()` for an attribute, which is dropped."""
         made = self._open.pop()
         items = made.items
         match chr(made.kind):
@@ -188,7 +188,7 @@ class RespReader:
                 return (items,)
 
     def _close(self, value: object, found: list[object]) -> bool:
-        """Put a value where it belongs; True when it was a whole one."""
+        """Add a value to its collection; return True when it was a whole one."""
         while self._open:
             into = self._open[-1]
             into.items.append(value)
@@ -204,7 +204,7 @@ class RespReader:
 
 
 def encode_command(*arguments: Argument) -> bytes:
-    """The bytes of a command: an array of bulk strings."""
+    """Return the bytes of a command: an array of bulk strings."""
     parts = [b"*%d\r\n" % len(arguments)]
     for argument in arguments:
         data = argument if isinstance(argument, bytes) else str(argument).encode()
@@ -213,7 +213,7 @@ def encode_command(*arguments: Argument) -> bytes:
 
 
 def encode_reply(value: object) -> bytes:
-    """The bytes of a value, as a server says it. A `str` is a simple string, `bytes` are a bulk string."""
+    """Return the bytes of a value as a server sends it. A `str` is a simple string, `bytes` are a bulk string."""
     match value:
         case None:
             return b"_\r\n"

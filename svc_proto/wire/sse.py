@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, section 9.2): written for the servers, read incrementally for the clients."""
+"""Server-sent events (WHATWG HTML, section 9.2): encoder for servers, incremental decoder for clients."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_LINE = 1024 * 1024  # characters of one line: RemoteProtocolError
 MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtocolError
 _LINE_END = re.compile("\r\n|\r|\n")
 _DIGITS = re.compile("[0-9]+")
-PLAIN = "data: "  # how a line of data begins as a rule
+PLAIN = "data: "  # usual start of a data line
 FROM = len(PLAIN)
-MAX_RETRY_DIGITS = 15  # digits of a `retry` field; a longer field is ignored
+MAX_RETRY_DIGITS = 15  # longer ones are no usable time, and cost time to convert
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event. `id` is the last event id of the stream so far, `retry` the last one seen, in ms."""
+    """A dispatched event. `id` is the last event id of the stream so far, `retry` the last one received, in ms."""
 
     data: str
     event: str = "message"
@@ -29,9 +29,9 @@ class ServerSentEvent(NamedTuple):
 
 
 def encode_event(data: str, *, event: str | None = None, id: str | None = None, retry: int | None = None) -> bytes:  # noqa: A002 - the field's name
-    """One server-sent event. `data` may have several lines; `retry` is in milliseconds.
+    """Encode a server-sent event. `data` may have several lines; `retry` is in milliseconds.
 
-    Raises `LocalProtocolError` for a line end or NUL in `event` or `id`, which would be read as something else.
+    Raises `LocalProtocolError` for a line end or NUL in `event` or `id`, which a reader would parse differently.
     """
     lines: list[str] = []
     for name, value in (("event", event), ("id", id)):
@@ -46,7 +46,7 @@ def encode_event(data: str, *, event: str | None = None, id: str | None = None, 
 
 
 def encode_comment(text: str) -> bytes:
-    """A comment, which readers drop; it keeps a connection alive."""
+    """Encode a comment, which readers drop; it keeps a connection alive."""
     return _encoded([f": {line}" for line in _LINE_END.split(text)])
 
 
@@ -55,15 +55,15 @@ def _encoded(lines: list[str]) -> bytes:
 
 
 class EventStreamDecoder:
-    """Bytes in, events out, cut anywhere. An event that the end of the stream cuts off is dropped, as it must be."""
+    """Decoder of an event stream, at any cut of the input. An event that the end of the stream cuts off is dropped."""
 
     def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
         self._max_line = max_line
         self._max_event = max_event
         self._decoder = getincrementaldecoder("utf-8")("replace")
-        self._begun = False  # the first character, which may be a byte order mark, was seen
+        self._begun = False  # the first character, which may be a byte order mark, was received
         self._after_cr = False  # the text so far ended with CR: a LF that follows belongs to it
-        self._line: list[str] = []  # the pieces of a line that is not complete
+        self._line: list[str] = []  # the pieces of an incomplete line
         self._line_size = 0
         self._data: list[str] = []
         self._data_size = 0
@@ -74,22 +74,22 @@ class EventStreamDecoder:
 
     @property
     def last_event_id(self) -> str:
-        """What a client sends as `Last-Event-ID` when it comes back."""
+        """Value of the `Last-Event-ID` that a client sends when it reconnects."""
         return self._last_id
 
     @property
     def retry(self) -> int | None:
-        """How long to wait before coming back, in milliseconds, if the server said so."""
+        """Reconnection delay in milliseconds, if the server has sent one."""
         return self._retry
 
     @property
     def is_between_events(self) -> bool:
-        """Whether the next byte begins an event, and none of an earlier one is kept."""
+        """Report whether the next byte begins an event, and no part of an earlier one is kept."""
         begun = self._line or self._data or self._event or self._id != self._last_id or not self._begun
         return not (begun or self._after_cr or self._decoder.getstate()[0])
 
     def receive_data(self, data: bytes) -> list[ServerSentEvent]:
-        """Take bytes; return the events that they complete. Raises `RemoteProtocolError` at a limit."""
+        """Receive bytes; return the events that they complete. Raises `RemoteProtocolError` at a limit."""
         text = self._decoder.decode(data)
         if text and not self._begun:
             self._begun = True
@@ -97,12 +97,12 @@ class EventStreamDecoder:
         if text and self._after_cr:
             self._after_cr = False
             text = text.removeprefix("\n")
-        if self._line and ("\n" in text or "\r" in text):  # a line that is complete now is one piece again
+        if self._line and ("\n" in text or "\r" in text):  # a line that is complete now becomes one piece again
             text = "".join((*self._line, text))
             self._line.clear()
             self._line_size = 0
         events: list[ServerSentEvent] = []
-        if self._data and not self._line and text.startswith("\n"):  # it was cut between the two ends of line
+        if self._data and not self._line and text.startswith("\n"):  # the input was cut between the two line ends
             events.append(self._dispatch())
             text = text[1:]
         if text.startswith(PLAIN) and "\r" not in text:
@@ -120,7 +120,7 @@ class EventStreamDecoder:
         return events
 
     def _take_plain(self, text: str, events: list[ServerSentEvent]) -> str:
-        """Take whole events of one line of data, as nearly all are; what is left begins with another one."""
+        """Parse whole events of one data line, the usual form; the returned rest begins with another form."""
         if self._line or self._data or self._event or self._id != self._last_id:
             return text
         most = min(self._max_line, self._max_event)
@@ -168,7 +168,7 @@ class EventStreamDecoder:
         return ServerSentEvent(text, kind or "message", self._last_id, self._retry)
 
     def _forget(self) -> None:
-        """An empty line ends an event, even one without data."""
+        """Reset the event: an empty line ends it, even without data."""
         self._data_size = 0
         self._event = ""
         self._last_id = self._id

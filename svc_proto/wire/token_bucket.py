@@ -1,6 +1,6 @@
-"""How much a peer may ask of us that is not a request: an allowance that fills up again with time.
+"""Token bucket for work that a peer causes besides requests.
 
-HTTP/2 has many frames that cost their sender nothing and make work here: pings, settings, priorities, window updates
+HTTP/2 has many frames that cost their sender nothing and cause work here: pings, settings, priorities, window updates
 by a byte, empty data, streams that are opened only to be reset (CVE-2023-44487, CVE-2019-9511 to 9518).
 """
 
@@ -10,7 +10,7 @@ __all__ = ["TokenBucket"]
 
 
 class TokenBucket:
-    """`burst` units to begin with, `rate` more with each second that passes, never more than `burst`."""
+    """Bucket with `burst` units at first and `rate` more in each second, never more than `burst`."""
 
     __slots__ = ("_burst", "_left", "_rate", "_since")
 
@@ -21,16 +21,16 @@ class TokenBucket:
         self._since: float | None = None
 
     def refill(self, mono: float) -> None:
-        """It is `mono` (seconds) now. Who never says so gets no more than the burst."""
+        """Add the units of the time until `mono` (seconds). Without such calls the bucket has only its burst."""
         if self._since is not None:
             self.refund((mono - self._since) * self._rate)
         self._since = mono
 
     def refund(self, units: float) -> None:
-        """Give some back."""
+        """Return units to the bucket."""
         self._left = min(self._burst, self._left + units)
 
     def consume(self) -> bool:
-        """Take one; False when there was none left."""
+        """Take one unit; return False when none was left."""
         self._left -= 1
         return self._left >= 0

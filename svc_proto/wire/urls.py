@@ -1,4 +1,4 @@
-"""Request targets and URLs: split, decoded once, and refused when two readers could see different things in them."""
+"""Request targets and URLs: split, decoded once, and refused when two readers could parse them differently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLANK = re.compile(r"[\x00-\x20\x7f-\xff]|[^\x00-\xff]")
 
 @fast_frozen
 class Url:
-    """An absolute URL. `host` has no brackets, `target` is what goes on the request line, `tls` follows the scheme."""
+    """An absolute URL. `host` has no brackets, `target` goes on the request line, `tls` follows the scheme."""
 
     scheme: str
     host: str
@@ -31,10 +31,10 @@ class Url:
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The raw path and the raw query of a request target, in origin or absolute form (RFC 9112 section 3.2).
+    """Return the raw path and the raw query of a request target, in origin or absolute form (RFC 9112 section 3.2).
 
-    Raises `RemoteProtocolError` with status 400 for any other form, for a fragment, and for a malformed escape in
-    the path. `*` (of OPTIONS) is its own path.
+    Raises `RemoteProtocolError` with status 400 for any other form, for a fragment, and for a malformed escape in the
+    path. `*` (of OPTIONS) is its own path.
     """
     if not target.startswith("/"):
         absolute = _ABSOLUTE.match(target)
@@ -67,20 +67,20 @@ def decode_segment(segment: str) -> str:
 
 
 def encode_segment(text: str) -> str:
-    """Percent-encode text as one segment of a path; `decode_segment` gives it back."""
+    """Percent-encode text as one segment of a path, the inverse of `decode_segment`."""
     return quote(text, safe="")
 
 
 def parse_query_list(query: str) -> list[tuple[str, str]]:
-    """Every parameter of a query in order, decoded; `+` is a blank. Never raises.
+    """Parse every parameter of a query in order, decoded; `+` is a blank. Never raises.
 
-    What is not UTF-8, and NUL, becomes U+FFFD. The number of parameters is bounded by the size of a head.
+    Text that is not UTF-8, and NUL, becomes U+FFFD. The size of a head bounds the number of parameters.
     """
     return parse_qsl(query.replace("%00", REPLACEMENT), keep_blank_values=True, errors="replace")
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """The parameters of a query, escapes and `+` decoded; of a repeated name the first value."""
+    """Parse the parameters of a query, escapes and `+` decoded; of a repeated name the first value."""
     parameters: dict[str, str] = {}
     for name, value in parse_query_list(query):
         parameters.setdefault(name, value)
@@ -88,7 +88,7 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def parse_url(url: str) -> Url:
-    """Parse an absolute http, https, ws or wss URL. Raises `RemoteProtocolError` for anything else.
+    """Parse an absolute http, https, ws or wss URL. Raises `RemoteProtocolError` for other text.
 
     User information is refused, since it is a secret that would end in logs; a fragment is dropped.
     """

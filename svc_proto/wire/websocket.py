@@ -1,25 +1,26 @@
 """WebSocket framing after the opening handshake, both roles, over any stream of bytes (RFC 6455, RFC 7692).
 
-`wire.frame_reader` reads the frames, by wsproto where they are not plain, and `wire.frames` writes them. Added here are
-the closing handshake as a table, whole messages, limits, automatic pongs, and masking from injected entropy.
+`wire.websocket_frame_reader` reads the frames, by wsproto where they are not plain, and `wire.websocket_frame_writer`
+writes them. This module adds the closing handshake as a table, whole messages, limits, automatic pongs, and masking
+from injected entropy.
 
-What an idle socket does not need is made when it is: a relay holds thousands of them.
+State that an idle WebSocket does not need is created on demand: a relay holds thousands of them.
 
 | state   | trigger  | next    |
 |---------|----------|---------|
 | OPEN    | CLOSE    | CLOSING | we sent a close frame and wait for the peer's
 | OPEN    | PEER     | CLOSED  | a close frame came and was echoed
-| OPEN    | FAILURE  | CLOSED  | the peer broke a rule; our close frame says which
+| OPEN    | FAILURE  | CLOSED  | the peer broke a rule; our close frame has the code
 | OPEN    | EOF      | CLOSED  |
 | CLOSING | PEER     | CLOSED  |
-| CLOSING | FAILURE  | CLOSED  | nothing is sent: our close frame has gone
+| CLOSING | FAILURE  | CLOSED  | nothing is sent: our close frame is out
 | CLOSING | EOF      | CLOSED  |
 
 Limits
-  a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009. Nothing is inflated
-    beyond that, and what there is of the message is let go of at once
-  pings answered between two flushes: the last 64 (RFC 6455 section 5.5.3 asks for the last one)
-  a message of less than 1 KiB is not compressed: it would hardly shrink
+- a message of more than `max_message` bytes, inflated, or of more than 65,536 frames: close 1009. Nothing is inflated
+  beyond that, and the received part of the message is dropped at once
+- pings answered between two flushes: the last 64 (RFC 6455 section 5.5.3 requires the last one)
+- a message of less than 1 KiB is not compressed: it would hardly shrink
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ REASONS = {
 
 
 class WebSocketState(IntEnum):
-    """Where the closing handshake is."""
+    """States of the closing handshake."""
 
     OPEN = auto()
     CLOSING = auto()
@@ -72,7 +73,7 @@ class WebSocketState(IntEnum):
 
 
 class WebSocketTrigger(IntEnum):
-    """What moves it."""
+    """Triggers of its state changes."""
 
     CLOSE = auto()
     PEER = auto()
@@ -89,13 +90,13 @@ WEBSOCKET_TABLE: dict[tuple[WebSocketState, WebSocketTrigger], WebSocketState] =
     (WebSocketState.CLOSING, WebSocketTrigger.FAILURE): WebSocketState.CLOSED,
     (WebSocketState.CLOSING, WebSocketTrigger.EOF): WebSocketState.CLOSED,
 }
-_OPEN, _TEXT = WebSocketState.OPEN, Opcode.TEXT  # a member of an Enum takes Python 3.11 long to find
+_OPEN, _TEXT = WebSocketState.OPEN, Opcode.TEXT  # aliases: finding an Enum member is slow in Python 3.11
 
 
 class WebSocket(Connection):
-    """One open WebSocket. `deflate` is what the handshake agreed on, None for no compression.
+    """An open WebSocket. `deflate` is the result of the handshake, None for no compression.
 
-    What has switched to it from HTTP/1.1 is a connection that is nothing else any more.
+    After a switch from HTTP/1.1 it replaces the whole connection.
     """
 
     __slots__ = (
@@ -123,50 +124,50 @@ class WebSocket(Connection):
         deflate: DeflateParameters | None = None,
         max_message: int | None = None,
     ) -> None:
-        """`max_message` is the limit until `lift_limits`; None: that of `limits`."""
+        """Initialize; `max_message` is the limit until `lift_limits`, None: that of `limits`."""
         self._client = role is Role.CLIENT
         self._stream = stream
         self._entropy = entropy
         self._state = _OPEN
         self._limits = limits
         self._guard = InflateGuard(min(limits.max_message, max_message or limits.max_message), deflate)
-        self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None: it is over
+        self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None after the end
         self._deflater = self._new_deflater(deflate)
         self._pieces: _MessageFragments[Any] | None = None  # of a message that comes in fragments
         self._eof = False
-        self._pongs: deque[bytes] | None = None  # that wait for the next flush
+        self._pongs: deque[bytes] | None = None  # waiting for the next flush
         self._out: list[bytes] = []
 
     paused = idle = has_partial_head = False
 
     @property
     def must_close(self) -> bool:
-        """The WebSocket is over."""
+        """Implement `Connection.must_close`."""
         return self._state is WebSocketState.CLOSED
 
     @property
     def state(self) -> WebSocketState:
-        """Where the closing handshake is."""
+        """State of the closing handshake."""
         return self._state
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for a message of a client that is not complete."""
+        """Implement `Connection.buffered_bytes`: memory for an incomplete message."""
         return self._guard.buffered_bytes + (0 if self._pieces is None else self._pieces.held)
 
     def lift_limits(self, stream: StreamId) -> None:
-        """The peer is known: its messages may be as large as the limits have it."""
+        """Implement `Connection.lift_limits`."""
         self._guard.max_message = self._limits.max_message
 
     def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer. Parsing is left to `next_event`, one frame a call, so nothing piles up here."""
+        """Implement `Connection.receive_data`; `next_event` parses one frame a call, so events do not accumulate."""
         if self._reader is not None and not self._eof:
             self._reader.receive_bytes(data)
 
     def receive_texts(self, data: bytes) -> tuple[list[str], bool]:
-        """Take bytes in place of `receive_data`: the text messages that they begin with, as far as those are plain.
+        """Receive bytes in place of `receive_data`, and return the plain text messages that they begin with.
 
-        They are what `next_event` would have told before anything else; and whether it may have more to tell.
+        Those are the first events that `next_event` would have returned. The second value is whether it may have more.
         """
         if self._state is _OPEN and self._pieces is None and not self._eof and self._reader is not None:
             return self._reader.read_texts(data)
@@ -174,12 +175,11 @@ class WebSocket(Connection):
         return [], True
 
     def receive_eof(self) -> None:
-        """The peer will send no more bytes."""
+        """Implement `Connection.receive_eof`."""
         self._eof = True
 
     def next_event(self) -> Event | None:
-        """The next message, ping, pong, or the final `WebSocketClosed`; None when more bytes are needed or it is
-        over."""
+        """Implement `Connection.next_event`; the final event is `WebSocketClosed`."""
         while self._reader is not None:
             try:
                 frame = self._reader.next_frame()
@@ -195,7 +195,7 @@ class WebSocket(Connection):
     def send(self, event: Event) -> None:
         """Queue a message, a ping, a pong, or our close frame (which does nothing when one was sent or received).
 
-        Raises `LocalProtocolError` for a message after a close, and for what no frame can hold.
+        Raises `LocalProtocolError` for a message after a close, and for content that does not fit into a frame.
         """
         if isinstance(event, CloseWebSocket):
             if self._state is _OPEN:
@@ -215,14 +215,14 @@ class WebSocket(Connection):
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
 
     def release(self) -> None:
-        """Read no more, and let go of all that has come: at once, not when cycles are next collected."""
+        """Implement `Connection.release`."""
         reader, self._reader, self._pieces = self._reader, None, None
         self._guard.release()
         if reader is not None:
             reader.close()
 
     def data_to_send(self) -> bytes:
-        """All bytes queued since the last call, joined."""
+        """Implement `Connection.data_to_send`."""
         pongs, out = self._pongs, self._out
         if pongs is None and not out:
             return b""
@@ -270,7 +270,7 @@ class WebSocket(Connection):
         ours: int | None = None
         reason = str(problem)
         if problem.code is not CloseReason.PROTOCOL_ERROR or reason == INFLATE_ERROR:
-            reason = REASONS[problem.code]  # wsproto's text for bad UTF-8 depends on how the bytes were cut
+            reason = REASONS[problem.code]  # wsproto's text for bad UTF-8 depends on the cut of the input
         if self._state is _OPEN:
             ours = int(problem.code)
             self._write_close(ours, reason)
@@ -284,7 +284,7 @@ class WebSocket(Connection):
     # --- writing ---
 
     def send_message(self, content: str | bytes, binary: bool = False) -> None:
-        """Queue a message; bytes are text in UTF-8, unless it is `binary`. Raises as `send` does."""
+        """Queue a message; bytes are UTF-8 text, unless `binary`. Raises as `send` does."""
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         try:
@@ -318,17 +318,17 @@ class WebSocket(Connection):
         bits = deflate.client_max_window_bits if self._client else deflate.server_max_window_bits
         alone = deflate.client_no_context_takeover if self._client else deflate.server_no_context_takeover
         if bits < MIN_ZLIB_BITS:
-            return None  # allowed: what was agreed may always be left unused
+            return None  # allowed: an agreed compression may always stay unused
         return Deflater(bits, alone=alone)
 
     def _step(self, trigger: WebSocketTrigger) -> None:
         self._state = WEBSOCKET_TABLE[self._state, trigger]
-        if self._state is WebSocketState.CLOSED:  # the connection may linger: nothing of a message stays
+        if self._state is WebSocketState.CLOSED:  # the connection may linger: no part of a message is kept
             self.release()
 
 
 class _MessageFragments(Generic[AnyStr]):
-    """The fragments of one message."""
+    """The fragments of a message."""
 
     __slots__ = ("_empty", "_folded", "_pieces", "held")
 
@@ -339,7 +339,7 @@ class _MessageFragments(Generic[AnyStr]):
         self.held = 0  # bytes of memory; a character may take four
 
     def add(self, piece: AnyStr) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         if piece:
             self._pieces.append(piece)
             self.held += piece.__sizeof__()
@@ -349,7 +349,7 @@ class _MessageFragments(Generic[AnyStr]):
             self.held = sum(folded.__sizeof__() for folded in self._folded)
 
     def whole(self) -> AnyStr:
-        """All of them."""
+        """Return the joined pieces."""
         return self._empty.join(self._folded + self._pieces)
 
 

@@ -1,12 +1,11 @@
-"""permessage-deflate (RFC 7692) with a bound on what one message may inflate to.
+"""permessage-deflate (RFC 7692) with a limit on the inflated size of a message.
 
-This replaces the extension class of wsproto, which has no such bound, loses the compressed state of a message when
-a control frame comes between its fragments, and lets malformed parameters escape as ValueError. It uses the same
-public hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
+This replaces the extension class of wsproto, which has no such limit. That class also loses the compressed state of a
+message when a control frame comes between its fragments, and lets malformed parameters escape as ValueError. The
+replacement uses the same public hooks (`wsproto.extensions.Extension`), which `FrameProtocol` calls for each frame.
 
-Parameters
-  What we compress uses a window of 2**12 bytes: 25 KiB of memory per socket instead of 256 KiB, for little loss on
-  short JSON. As a server we ask the client for the same if it lets us.
+Our compression uses a window of 2**12 bytes: 25 KiB of memory per WebSocket instead of 256 KiB, for little loss on
+short JSON. As a server we request the same of the client if its offer permits that.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ __all__ = [
 
 NAME = "permessage-deflate"
 OFFER = b"permessage-deflate; client_max_window_bits"
-MAX_OFFERS = 8  # that are remembered; each is within a head
-WINDOW_BITS = 12  # log2 of bytes, for what we compress ourselves
+MAX_OFFERS = 8  # cached offers; each is within a head
+WINDOW_BITS = 12  # log2 of bytes, for our own compression
 MEMORY_LEVEL = 5  # of zlib, 1 to 9
 MAX_WINDOW_BITS = 15  # RFC 7692 section 7.1.2: the default
 MIN_ZLIB_BITS = 9  # zlib writes no raw stream with a window of 2**8
 MAX_FRAGMENTS = 65_536  # frames of one message
-INFLATER = 8 * 1024  # bytes of zlib's state beside the window, zconf.h
-TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.2: taken off after compression, put back before inflation
+INFLATER = 8 * 1024  # bytes of zlib's state besides the window, zconf.h
+TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.2: removed after compression, appended again before inflation
 MAX_UNUSED = 1 + len(TAIL)  # bytes after a final block: RFC 7692 section 7.2.3.4 has one, then our tail
 _BITS = re.compile(r'8|9|1[0-5]|"(?:8|9|1[0-5])"')  # RFC 7692 section 7.1.2.1: 8 to 15 without leading zeros
 
@@ -52,7 +51,7 @@ CLIENT_BITS = "client_max_window_bits"
 
 @fast_frozen(kw_only=True)
 class DeflateParameters:
-    """What the two ends agreed on. Window sizes are log2 of bytes."""
+    """Agreed parameters of both ends. Window sizes are log2 of bytes."""
 
     server_max_window_bits: int = MAX_WINDOW_BITS
     client_max_window_bits: int = MAX_WINDOW_BITS
@@ -60,14 +59,14 @@ class DeflateParameters:
     client_no_context_takeover: bool = False
 
 
-NO_DEFLATE = DeflateParameters()  # in place of an agreement where there is none; nothing is compressed then
+NO_DEFLATE = DeflateParameters()  # placeholder without an agreement; nothing is compressed then
 
 
 def accept_extension_offer(values: Iterable[bytes]) -> tuple[DeflateParameters, bytes] | None:
-    """Server: the agreement and its `Sec-WebSocket-Extensions` value, or None if no offer can be taken.
+    """Server: return the agreement and its `Sec-WebSocket-Extensions` value, or None if no offer is acceptable.
 
-    `values` are the field values of the request. An offer with unknown or malformed parameters is declined, as
-    RFC 7692 section 7.1 wants, and the next one is tried.
+    `values` are the field values of the request. An offer with unknown or malformed parameters is declined, as RFC 7692
+    section 7.1 requires, and the next one is tried.
     """
     return _accepted(tuple(values))
 
@@ -95,7 +94,10 @@ def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | No
 
 
 def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | None:
-    """Client: what the server made of `OFFER`. Raises `RemoteProtocolError` for what was not offered."""
+    """Client: parse the server's answer to `OFFER`.
+
+    Raises `RemoteProtocolError` for parameters that were not offered.
+    """
     chosen = _extensions(values)
     if not chosen:
         return None
@@ -111,10 +113,10 @@ def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | Non
 
 
 class InflateGuard(Extension):
-    """Counts and inflates what comes in; refuses a message of more than `max_message` bytes or 65,536 frames.
+    """Extension that counts and inflates input; refuses a message over `max_message` bytes or 65,536 frames.
 
-    A frame that announces too much is refused by its header, before its payload is received.
-    `agreed` is None where permessage-deflate is not in use.
+    A frame that announces too many bytes is refused by its header, before its payload is received. `agreed` is None
+    without permessage-deflate.
     """
 
     name = "inbound"
@@ -132,30 +134,30 @@ class InflateGuard(Extension):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for the window of what is inflated."""
+        """Bytes of memory for the inflation window."""
         return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
 
     def release(self) -> None:
-        """Let go of the inflater: nothing more comes."""
+        """Drop the inflater: no more input follows."""
         self._inflater = None
 
     def enabled(self) -> bool:
-        """Tell `FrameProtocol` to call the hooks."""
+        """Return True, so that `FrameProtocol` calls the hooks."""
         return True
 
     def offer(self) -> bool | str:
-        """Negotiation is done elsewhere."""
+        """Return False: negotiation is done elsewhere."""
         return False
 
     def frame_inbound_header(
         self, proto: FrameDecoder | FrameProtocol, opcode: Opcode, rsv: RsvBits, payload_length: int
     ) -> CloseReason | RsvBits:
-        """Judge a header. May be called again for the same frame, so nothing is counted here."""
+        """Check a header. wsproto may call this again for the same frame, so nothing is counted here."""
         self._control = opcode.iscontrol()
         if self._control:
             return RsvBits(False, False, False)
         if (opcode is Opcode.CONTINUATION) is not self._begun:
-            return CloseReason.PROTOCOL_ERROR  # now, before the payload is inflated as something that it is not
+            return CloseReason.PROTOCOL_ERROR  # at once, before the payload is inflated wrongly
         if not self._begun:
             self._compressed = self.deflated and rsv.rsv1
             if self._compressed:
@@ -206,18 +208,18 @@ class InflateGuard(Extension):
 
 
 class Deflater:
-    """Compresses whole messages. Takes no memory for it before the first one."""
+    """Compressor of whole messages. It allocates memory at the first one."""
 
     __slots__ = ("_alone", "_bits", "_deflater")
 
     def __init__(self, bits: int, *, alone: bool) -> None:
-        """`bits` is the agreed window of this side, 9 to 15; `alone` means without context takeover."""
+        """Initialize; `bits` is the agreed window of this side, 9 to 15, `alone` means without context takeover."""
         self._bits = min(bits, WINDOW_BITS)
         self._alone = alone
         self._deflater: zlib._Compress | None = None
 
     def pack(self, message: bytes) -> bytes:
-        """The compressed form, for a frame with RSV1 set."""
+        """Return the compressed form, for a frame with RSV1 set."""
         deflater = self._deflater
         if deflater is None:
             deflater = zlib.compressobj(wbits=-self._bits, memLevel=MEMORY_LEVEL)
@@ -227,7 +229,7 @@ class Deflater:
 
 
 def _extensions(values: Iterable[bytes]) -> list[tuple[str, dict[str, int | None] | None]]:
-    """Every extension named, with its parameters; None in their place where they are not those of RFC 7692."""
+    """Return every named extension with its parameters, or None for parameters that RFC 7692 does not define."""
     found: list[tuple[str, dict[str, int | None] | None]] = []
     for value in values:
         for extension in value.decode("latin-1").split(","):

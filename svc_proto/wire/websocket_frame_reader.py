@@ -1,18 +1,17 @@
-"""Reading WebSocket frames: the plain lane for what peers nearly always send, wsproto for everything else.
+"""Reading of WebSocket frames: a fast path for plain frames, wsproto for all others.
 
-wsproto is the law. A frame is plain if it is a whole message, or a ping or a pong: final, not compressed, masked as its
-direction demands (RFC 6455 section 5.1), its length in the shortest form, within the limit, in one piece here, and text
-of it UTF-8. Such a one is cut out of the bytes and unmasked at once. What the law is asked, it is asked from the first
-byte of a frame on:
+wsproto is the reference implementation. A frame is plain if it is a whole message, or a ping or a pong. It is final,
+not compressed, and masked as its direction requires (RFC 6455 section 5.1). Its length has the shortest form and is
+within the limit; it is completely received, and UTF-8 if it is text. Such a frame is cut out of the bytes and unmasked
+at once. wsproto always receives a frame from its first byte on:
 
-| what comes                                         | who reads on                                              |
-|----------------------------------------------------|-----------------------------------------------------------|
-| a plain frame, or a header that may become one     | the lane                                                  |
-| a compressed message, or one of which a part came  | the law, up to the end of that frame; then the lane again |
-| anything else: fragments, closes, broken rules     | the law, for good                                         |
+| input                                              | reader of the following bytes                              |
+|----------------------------------------------------|------------------------------------------------------------|
+| a plain frame, or a header that may become one     | the fast path                                              |
+| a compressed message, or a partly received one     | wsproto, up to the end of that frame; then the fast path   |
+| anything else: fragments, closes, broken rules     | wsproto, permanently                                       |
 
-So an idle socket has no wsproto in memory, and nobody can tell the two apart: the fuzz target `frames` has both say the
-same.
+So an idle WebSocket has no wsproto in memory. The results are equal: the fuzz target `frames` compares both.
 """
 
 from __future__ import annotations
@@ -36,32 +35,32 @@ PLAIN = {TEXT: Opcode.TEXT, BINARY: Opcode.BINARY, PING: Opcode.PING, PONG: Opco
 
 
 class FrameParser(IntEnum):
-    """Who reads what comes next."""
+    """Parser of the next input."""
 
     FAST_PATH = auto()
     WSPROTO_ONCE = auto()
     WSPROTO = auto()
 
 
-_LANE = FrameParser.FAST_PATH  # as in `wire.websocket`
+_LANE = FrameParser.FAST_PATH  # alias, as in `wire.websocket`
 
 
 class FrameReader:
-    """The frames of one socket, as wsproto gives them. `guard` judges and inflates what the law reads."""
+    """Reader of a WebSocket's frames, in wsproto's form. `guard` checks and inflates the input of wsproto."""
 
     __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who")
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._client = client
         self._guard = guard
-        self._law: FrameProtocol | None = None  # from the first frame on that is not plain
+        self._law: FrameProtocol | None = None  # wsproto, from the first frame on that is not plain
         self._who = _LANE
-        self._buffer = b""  # that nobody has read yet, from `_at` on
+        self._buffer = b""  # input that is unread from `_at` on
         self._at = 0
-        self._left = 0  # bytes to come of the frame that the law reads
+        self._left = 0  # bytes to come of the frame that wsproto reads
 
     def receive_bytes(self, data: bytes) -> None:
-        """Take bytes from the peer."""
+        """Receive bytes from the peer."""
         if self._law is not None and self._who is not _LANE:
             mine = data if self._who is FrameParser.WSPROTO else data[: self._left]
             self._law.receive_bytes(mine)
@@ -73,9 +72,9 @@ class FrameReader:
         self._at = 0
 
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
-        """Take bytes, as `receive_bytes` does, and tell the plain texts that they begin with.
+        """Receive bytes, as `receive_bytes` does, and return the plain texts that they begin with.
 
-        The other is whether anything is left that `next_frame` may tell.
+        The second value is whether input is left that `next_frame` may return.
         """
         texts: list[str] = []
         if self._buffer or self._who is not _LANE:
@@ -89,7 +88,7 @@ class FrameReader:
                 size, begin = int.from_bytes(data[at + 2 : at + 4], "big"), begin + 2
                 if size < TWO_BYTES:
                     break
-            elif size > TWO_BYTES:  # eight bytes of length, or the mask is not as it has to be
+            elif size > TWO_BYTES:  # eight bytes of length, or a wrong mask bit
                 break
             end = begin + size
             if size > most or end > here:
@@ -104,7 +103,7 @@ class FrameReader:
         return texts, at < here
 
     def next_frame(self) -> Frame | None:
-        """The next frame, or what there is of it; None when more bytes are needed. Raises `ParseFailed`."""
+        """Return the next frame, or a part of it; None when more bytes are needed. Raises `ParseFailed`."""
         if self._who is _LANE:
             frame = self._cut()
             if frame is not None or self._who is _LANE:
@@ -116,13 +115,13 @@ class FrameReader:
         return frame
 
     def close(self) -> None:
-        """Let go of all that has come: at once, not when cycles are next collected."""
+        """Drop all received data at once, without waiting for the cycle collector."""
         self._buffer = b""
         if self._law is not None:
-            self._law._parse_more.close()  # a generator that holds the reader that holds it
+            self._law._parse_more.close()  # a generator in a reference cycle with the reader
 
     def _cut(self) -> Frame | None:
-        """A plain frame; None when more bytes are needed, or when it is the law's turn."""
+        """Return a plain frame; None when more bytes are needed, or when wsproto has to read."""
         buffer, at = self._buffer, self._at
         here, begin = len(buffer), at + 2
         if here < begin:
@@ -152,7 +151,7 @@ class FrameReader:
         return self._whole(first, begin, end)
 
     def _whole(self, first: int, begin: int, end: int) -> Frame | None:
-        """The plain frame whose payload is there; None if it is text that is none, which the law has to say."""
+        """Return the plain frame whose payload is complete; None for invalid text, which wsproto reports."""
         buffer = self._buffer
         payload = buffer[begin:end]
         if not self._client:
@@ -167,13 +166,13 @@ class FrameReader:
         return Frame(PLAIN[first], content, True, True)
 
     def _go_to(self, end: int) -> None:
-        """All before there was read. What is left is not moved for each frame: there may be thousands in a buffer."""
+        """Mark input as read. The rest is not moved for each frame: a buffer may hold thousands."""
         self._at = end
         if end >= len(self._buffer):
             self._buffer, self._at = b"", 0
 
     def _lend(self, end: int) -> Frame | None:
-        """Have the law read the frame that ends there: none here."""
+        """Pass the frame up to `end` to wsproto, and return None."""
         self._who = FrameParser.WSPROTO_ONCE
         buffer, at = self._buffer, self._at
         self._left = max(0, end - len(buffer))
@@ -182,7 +181,7 @@ class FrameReader:
         return None
 
     def _obey(self) -> Frame | None:
-        """Have the law read all that comes from here on: none here."""
+        """Pass all further input to wsproto, and return None."""
         self._who = FrameParser.WSPROTO
         self._made().receive_bytes(self._buffer[self._at :])
         self._buffer, self._at = b"", 0
@@ -195,7 +194,7 @@ class FrameReader:
 
 
 def _unmasked(key: bytes, payload: bytes) -> bytes:
-    """RFC 6455 section 5.3, all at once: as one number."""
+    """Unmask a payload (RFC 6455 section 5.3) in one operation on integers."""
     size = len(payload)
     mask = int.from_bytes((key * (size // 4 + 1))[:size], "little")
     return (int.from_bytes(payload, "little") ^ mask).to_bytes(size, "little")

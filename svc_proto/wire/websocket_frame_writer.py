@@ -1,7 +1,7 @@
-"""Writing WebSocket frames (RFC 6455 section 5.2): whole messages and control frames, never fragments.
+"""Writing of WebSocket frames (RFC 6455 section 5.2): whole messages and control frames, never fragments.
 
-`wire.frame_reader` reads them. wsproto could write them, too, but with a writer for each socket, which takes 1 kB, and
-with masks from the operating system.
+`wire.websocket_frame_reader` reads them. wsproto could write them, too, but with a writer for each WebSocket, which
+takes 1 kB, and with masks from the operating system.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONG = struct.Struct("!BBQ").pack
 
 
 def encode_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"") -> bytes:
-    """One frame with all of its message. `key` is the mask of a client, four bytes; a server masks nothing."""
+    """Encode a frame with a whole message. `key` is the mask of a client, four bytes; a server masks nothing."""
     first = FINAL | opcode | (PACKED if packed else 0)
     masked = MASKED if key else 0
     size = len(payload)
@@ -39,6 +39,6 @@ def encode_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: byte
 
 
 def encode_close_payload(code: int, reason: str) -> bytes:
-    """What a close frame says; of a long reason what fits, cut between characters."""
+    """Encode the payload of a close frame; a long reason is cut between characters."""
     text = reason.encode("utf-8", "replace")[: MAX_CONTROL - 2]
     return struct.pack("!H", code) + text.decode("utf-8", "ignore").encode("utf-8")

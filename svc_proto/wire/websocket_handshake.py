@@ -1,4 +1,4 @@
-"""The opening handshake of a WebSocket over HTTP/1.1 (RFC 6455 section 4), as functions on headers."""
+"""Opening handshake of a WebSocket over HTTP/1.1 (RFC 6455 section 4), as functions on headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
-WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")  # section 4.4: of whoever asks, and of a 426
+WEBSOCKET_VERSION = (b"sec-websocket-version", b"13")  # section 4.4: in a handshake request, and in a 426
 KEY_SIZE = 16  # bytes, RFC 6455 section 4.1
 EXTENSIONS = b"sec-websocket-extensions"
 PROTOCOL = b"sec-websocket-protocol"
@@ -35,10 +35,10 @@ HandshakeProblem = tuple[int, str, tuple[tuple[bytes, bytes], ...]]
 
 
 def handshake_problem(head: RequestHead) -> HandshakeProblem | None:
-    """What is wrong with an attempt to open a WebSocket: status, text and extra headers of the answer.
+    """Return the reason to refuse a WebSocket handshake: status, text and extra headers of the response.
 
-    None when there is nothing wrong, and when the request is no attempt at all. RFC 9110 section 7.8 has an `Upgrade`
-    in an HTTP/1.0 request ignored; one to `websocket` is a handshake that RFC 6455 section 4.2.1 has us refuse.
+    None for a correct handshake, and for a request that is none. By RFC 9110 section 7.8 an `Upgrade` in an HTTP/1.0
+    request is ignored; one to `websocket` is a handshake that we refuse by RFC 6455 section 4.2.1.
     """
     headers = head.headers
     if b"websocket" not in headers.tokens(b"upgrade"):
@@ -63,14 +63,14 @@ def handshake_problem(head: RequestHead) -> HandshakeProblem | None:
 
 
 def is_handshake(head: RequestHead) -> bool:
-    """Whether a request is a correct handshake (RFC 6455 section 4.2.1)."""
+    """Report whether a request is a correct handshake (RFC 6455 section 4.2.1)."""
     return b"websocket" in head.headers.tokens(b"upgrade") and handshake_problem(head) is None
 
 
 def build_accept_headers(
     head: RequestHead, event: AcceptWebSocket, extensions: bytes | None
 ) -> list[tuple[bytes, bytes]]:
-    """Server: the fields of the 101. Raises `LocalProtocolError` for a subprotocol that was not offered."""
+    """Server: return the fields of the 101. Raises `LocalProtocolError` for a subprotocol that was not offered."""
     (key,) = head.headers.all(b"sec-websocket-key")
     fields = [*UPGRADE_FIELDS, (b"sec-websocket-accept", _accept_token(key)), *build_subprotocol_field(head, event)]
     if extensions is not None:
@@ -80,7 +80,7 @@ def build_accept_headers(
 
 
 def build_subprotocol_field(head: RequestHead, event: AcceptWebSocket) -> list[tuple[bytes, bytes]]:
-    """Server: the field that names what was chosen, if anything was. Raises `LocalProtocolError` if not offered."""
+    """Server: return the field of the chosen subprotocol, if any. Raises `LocalProtocolError` if it was not offered."""
     if event.subprotocol is None:
         return []
     chosen = event.subprotocol.encode("utf-8")
@@ -90,12 +90,12 @@ def build_subprotocol_field(head: RequestHead, event: AcceptWebSocket) -> list[t
 
 
 def new_key(entropy: Entropy) -> bytes:
-    """Client: a fresh `Sec-WebSocket-Key`."""
+    """Client: return a fresh `Sec-WebSocket-Key`."""
     return base64.b64encode(entropy(KEY_SIZE))
 
 
 def build_request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, bytes]]:
-    """Client: the fields that make a GET a handshake."""
+    """Client: return the fields that make a GET a handshake."""
     fields = [*UPGRADE_FIELDS, (b"sec-websocket-key", key), WEBSOCKET_VERSION]
     if deflate:
         fields.append((EXTENSIONS, OFFER))
@@ -105,7 +105,10 @@ def build_request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, byt
 def check_acceptance(
     asked: Headers, key: bytes, answer: Headers, *, deflate: bool
 ) -> tuple[str | None, DeflateParameters | None]:
-    """Client: the subprotocol and the compression of a 101. Raises `RemoteProtocolError` if it is not for our key."""
+    """Client: return subprotocol and compression of a 101.
+
+    Raises `RemoteProtocolError` if it does not match our key.
+    """
     if answer.tokens(b"upgrade") != [b"websocket"] or b"upgrade" not in answer.tokens(b"connection"):
         raise RemoteProtocolError("the 101 does not switch to websocket")
     tokens = answer.all(b"sec-websocket-accept")
@@ -115,7 +118,10 @@ def check_acceptance(
 
 
 def parse_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
-    """Client: what a server that opened the WebSocket chose. Raises `RemoteProtocolError` for what was not offered."""
+    """Client: return the server's choices for an open WebSocket.
+
+    Raises `RemoteProtocolError` if they were not offered.
+    """
     chosen = answer.all(PROTOCOL)
     if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
         raise RemoteProtocolError("Sec-WebSocket-Protocol was not offered")
@@ -137,5 +143,5 @@ def _is_key(value: bytes) -> bool:
 
 
 def _listed(headers: Headers, name: bytes) -> list[bytes]:
-    """The members of a list field; unlike `Headers.tokens` it keeps case, which matters in subprotocols."""
+    """Return the members of a list field; unlike `Headers.tokens` this keeps case, which matters in subprotocols."""
     return [part.strip() for value in headers.all(name) for part in value.split(b",")]

@@ -1,10 +1,10 @@
-"""An agent in the simulated world, with a scripted model, a relay and a phone where a test wants them.
+"""An agent in the simulated world, with a scripted model and, where a test needs them, a relay and a phone.
 
-    world = AgentWorld(model=[plain("Hello")])
+    world = AgentHarness(model=[plain("Hello")])
     outcome = world.answer("Hi")          # one turn, to its end
     assert world.host.text == "Hello"
 
-A plan is a flow that runs in the agent's process; time passes only while the world runs.
+A plan is a flow in the agent's process. Time passes only while the world runs.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 
 
 class RecordingAgentHost:
-    """A TurnHost that keeps what it is told. `choices` answer approvals in order, then `deny`."""
+    """`AgentHost` that records everything; `choices` answer approvals in order, then `deny`."""
 
-    engine: Engine  # of the turn that it is told of
+    engine: Engine  # of the current turn
 
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
@@ -64,7 +64,7 @@ class RecordingAgentHost:
         self.asked: list[ApprovalRequested] = []
         self.choices: list[str] = []
         self.can_request_approval = True
-        self.behind = False  # until `wait_drained` was waited for
+        self.behind = False  # until `wait_drained` is called
         self.always_behind = False
         self.drains = 0
         self.at: list[float] = []
@@ -98,7 +98,7 @@ class RecordingAgentHost:
         self.emit(ApprovalResolved(call=asked.call, choice=choice))
         return choice
 
-    # --- what was told ---
+    # --- records ---
 
     @property
     def text(self) -> str:
@@ -119,7 +119,7 @@ class RecordingAgentHost:
 
     @property
     def event_names(self) -> list[str]:
-        """The events in short; words in a row are one."""
+        """Return the names of the events; deltas in a row count as one."""
         short: list[str] = []
         for event in self.events:
             word = _short(event)
@@ -153,7 +153,7 @@ def _short(event: TurnEvent) -> str:
 
 
 class AgentHarness:
-    """See the module. The agent's disk outlives its processes."""
+    """Harness of an agent; its disk outlives its processes."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class AgentHarness:
         if phone:
             self.start_phone(handset or EmulatedPhone())
 
-    # --- the scene ---
+    # --- set-up ---
 
     def start_relay(self, **config: Any) -> None:
         settings = RelayConfig(port=8767, home=HOME, config_path="/config.yaml", **config)
@@ -195,7 +195,7 @@ class AgentHarness:
         self.sim.run_for(5.0)
 
     def serve(self, service: Service, port: int, host: SimHost | None = None) -> SimProcess:
-        """A server, on the agent's own host if there is no other."""
+        """Start a server, on the agent's own host by default."""
         process = (host or self.agent_host).start(lambda entropy: Engine(service, entropy=entropy), [port])
         self.processes.append(process)
         self.sim.run_until(lambda: process.ready)
@@ -204,7 +204,7 @@ class AgentHarness:
     # --- plans ---
 
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
-        """Run a plan in a process of its own, to its end."""
+        """Run a plan in a process of its own until it ends."""
 
         def begin(engine: Engine) -> Flow[T]:
             self.host.engine = engine
@@ -221,27 +221,27 @@ class AgentHarness:
         (result,) = house.results
         assert KEY not in repr([line.fields for line in process.logs])
         bugs = [line.fields for line in process.logs if line.event == "bug"]
-        assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only those that a test made
-        return result  # type: ignore[no-any-return]  # what the plan returned
+        assert all("/tests/" in str(bug["at"]) for bug in bugs), bugs  # only errors that a test raised
+        return result  # type: ignore[no-any-return]  # the result of the flow
 
     def answer(self, prompt: Content, *, model: ModelEndpoint | None = ROUTE, **turn: Any) -> TurnOutcome:
-        """One turn, to its end, told to `host`."""
+        """Run one turn to its end; its events go to `host`."""
 
         return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))
 
     def turn(self, parts: AgentParts, prompt: Content, **turn: Any) -> Flow[TurnOutcome]:
-        """The same inside of a plan."""
+        """Return the flow of one turn, for use inside a plan."""
         return parts.agent.run(
             Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
         )
 
     def command(self, line: Content, **turn: Any) -> TurnOutcome:
-        """A turn with the built-in agent."""
+        """Run a turn with the built-in agent."""
         return self.answer(line, model=None, **turn)
 
     @property
     def logs(self) -> list[tuple[str, Mapping[str, object]]]:
-        """Records of the last plan's process."""
+        """Return the log records of the last plan's process."""
         return [(line.event, line.fields) for line in self.processes[-1].logs]
 
 

@@ -1,4 +1,4 @@
-"""An agent, put together."""
+"""Construction of an agent."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def test_no_secret_shows() -> None:
     assert "hunter2" not in repr(AgentConfig(home="/h", relay_token="hunter2"))
 
 
-def test_it_does_nothing_by_itself() -> None:
+def test_agent_is_idle_after_construction() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
         yield from ()
         agent: Agent = parts.agent
         assert agent is not None
         return engine.flow_count
 
-    assert AgentHarness().run(plan) == 1  # this plan
+    assert AgentHarness().run(plan) == 1  # the flow of this plan
 
 
-def test_a_model_answers_where_there_is_one() -> None:
+def test_configured_model_answers() -> None:
     world = AgentHarness(model=[plain("From the model")])
     world.answer("Hi")
     world.command("/echo Built in")

@@ -1,4 +1,4 @@
-"""Who has allowed what, and for how long that is remembered."""
+"""Stored approvals: whose they are and how long they last."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def about(**given: Any) -> ApprovalRequested:
         (["whatever"], 2, ["failed", "failed"]),
     ],
 )
-def test_what_a_choice_means_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
+def test_effect_of_a_choice_in_one_chat(choices: list[str], asked: int, ends: list[str]) -> None:
     world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
@@ -87,7 +87,7 @@ def test_always_outlives_the_process_session_does_not() -> None:
     assert json.loads(world.disk.get(PATH)) == {"always": ["demo_ask"]}
 
 
-def test_another_chat_is_asked_anew() -> None:
+def test_approval_is_requested_again_in_another_chat() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[bool, bool, bool]]:
         known = ApprovalMemory(engine)
         world.host.engine = engine
@@ -124,7 +124,7 @@ def test_an_intent_is_remembered_with_its_target(other: dict[str, str]) -> None:
     assert pattern_of(INTENT, allowed) != pattern_of(INTENT, {**allowed, **other})
 
 
-def test_a_long_pattern_is_cut_and_told_apart() -> None:
+def test_long_patterns_are_cut_and_stay_distinct() -> None:
     long, longer = (pattern_of(CALL, {"number": "5" * size}) for size in (189, 190))
     assert (len(long), len(longer), MAX_PATTERN) == (200, 200, 200)
     assert long == "phone_call " + "5" * 189
@@ -132,8 +132,8 @@ def test_a_long_pattern_is_cut_and_told_apart() -> None:
     assert longer not in (long, pattern_of(CALL, {"number": "5" * 191}))
 
 
-def test_people_are_shown_all_of_it() -> None:
-    """What the tool is given, and nothing that would look like something else."""
+def test_whole_call_is_shown_to_the_user() -> None:
+    """Show users the exact arguments, in an unambiguous form."""
     asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
     assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
     room = MAX_SHOWN - len('phone_call {"number":""}')
@@ -143,8 +143,8 @@ def test_people_are_shown_all_of_it() -> None:
 
 
 @pytest.mark.parametrize("given", [{"Password": "x"}, {"number": "1", "attachments": [{"token": "x"}]}])
-def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object]) -> None:
-    """Secrets are told to nobody, so a call that has some cannot be allowed."""
+def test_call_with_hidden_arguments_is_refused(given: dict[str, object]) -> None:
+    """Refuse calls with secrets: secrets are never shown, so the user cannot approve such a call."""
     with pytest.raises(ToolError, match="password, token, secret, otp, bearer would not be shown"):
         about(**given)
     deep: object = "x"
@@ -154,7 +154,7 @@ def test_nobody_is_asked_about_what_would_not_be_shown(given: dict[str, object])
         about(number="1", extras=deep)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_approvals_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAX_ALWAYS", "MAX_SESSIONS", "MAX_PER_SESSION"):
         monkeypatch.setattr(approval_memory, name, 2)
     world = AgentHarness()
@@ -169,7 +169,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for session, number in (("a", 3), ("b", 1), ("c", 1)):
             found.append((yield from known.remembers(session, f"phone_call {number}")))
         yield from gather(engine, [known.request("d", about(number=number), world.host) for number in (7, 8, 9)])
-        yield from known._write("phone_call 9")  # it is there already
+        yield from known._write("phone_call 9")  # stored already
         return found
 
     assert world.run(plan) == [False, True, True]
@@ -189,7 +189,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"always": 5}'])
-def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
+def test_unreadable_file_allows_nothing(text: bytes) -> None:
     world = AgentHarness()
     world.disk.put(PATH, text)
     world.command("/approve")
@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_read_allows_nothing(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("fault", ["disk", "text"])
-def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
+def test_unreadable_file_is_not_overwritten(fault: str) -> None:
     world = AgentHarness()
     there = b'{"always": ["phone_call 1"]}' if fault == "disk" else b'{"always": ["phone_call 1",]}'
     world.disk.put(PATH, there)
@@ -211,14 +211,14 @@ def test_a_file_that_cannot_be_read_is_not_written_over(fault: str) -> None:
     assert "approval not stored" in [name for name, _ in world.logs]
 
 
-def test_entries_that_are_none_are_passed_over() -> None:
+def test_invalid_entries_are_skipped() -> None:
     world = AgentHarness()
     world.disk.put(PATH, b'{"always": [5, "demo_ask"]}')
     world.command("/approve")
     assert world.host.asked == []
 
 
-def test_a_choice_that_cannot_be_stored_counts_for_the_chat() -> None:
+def test_unstored_choice_counts_for_the_chat() -> None:
     world = AgentHarness()
     world.disk.capacity = 0
     world.host.choices = ["always"]

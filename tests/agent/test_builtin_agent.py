@@ -1,4 +1,4 @@
-"""The built-in agent: what a newcomer sees without a model."""
+"""The built-in agent, which answers without a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc_proto.basics.errors import ToolError
 from tests.agent.harness import HOME, AgentHarness
 
 
-def test_it_says_how_to_connect_a_model() -> None:
+def test_greeting_explains_how_to_connect_a_model() -> None:
     world = AgentHarness()
     assert world.command("Hello?", system="a b", history=({"role": "user", "content": "c d e"}, {"content": None})) == (
         TurnOutcome()
@@ -25,7 +25,7 @@ def test_it_says_how_to_connect_a_model() -> None:
     assert world.model.seen == []
 
 
-def test_word_by_word_at_its_pace() -> None:
+def test_words_are_sent_at_a_fixed_pace() -> None:
     world = AgentHarness(pace=0.02)
     world.command("/count 5")
     words = [event.text for event in world.host.events if isinstance(event, TextDelta)]
@@ -33,7 +33,7 @@ def test_word_by_word_at_its_pace() -> None:
     assert [round(at - world.host.at[0], 3) for at in world.host.at] == [0.0, 0.0, 0.02, 0.04, 0.06, 0.08, 0.08]
 
 
-def test_it_waits_for_its_readers() -> None:
+def test_agent_waits_for_its_readers() -> None:
     world = AgentHarness()
     world.host.behind = True
     world.command("/count 3")
@@ -67,7 +67,7 @@ def test_a_tool() -> None:
     assert row == ("", "", [(world.host.finished[0].call.id, "memory", given)])
 
 
-def test_it_shows_the_notes() -> None:
+def test_memory_notes_are_shown() -> None:
     world = AgentHarness()
     world.command("/memory add Likes tea")
     world.host.events.clear()
@@ -103,7 +103,7 @@ def test_several_at_once() -> None:
     assert world.host.text.count("answered:") == 3
 
 
-def test_one_call_of_a_model_is_not_enough_for_a_tool() -> None:
+def test_tool_needs_two_model_calls() -> None:
     world = AgentHarness()
     assert world.command("/fail", max_calls=1) == TurnOutcome(finish="length")
     assert world.command("/fail", max_calls=2) == world.command("/fail") != TurnOutcome(finish="length")
@@ -118,7 +118,7 @@ def test_a_long_result_is_cut_in_the_text() -> None:
     assert ("…" in whole, "…" in _displayed_result(call, "x" * 4_001)) == (False, True)
 
 
-def test_a_note_to_the_model_is_not_read_to_the_person() -> None:
+def test_model_hint_is_not_shown_to_the_user() -> None:
     call = ToolCall(id="c", name="phone_screenshot", args={})
     assert _displayed_result(call, "The picture was taken.\nMEDIA:svc-relay://t0ken") == "MEDIA:svc-relay://t0ken"
     error = f"error: {ToolError(*DENIED)}"

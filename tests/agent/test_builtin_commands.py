@@ -1,4 +1,4 @@
-"""Commands of the built-in agent: what was typed, what it means."""
+"""Commands of the built-in agent: parsing of the typed line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_tools() -> None:
     assert "- `phone_ping`: Does phone_ping" in parse_command("/tools", TOOLS).say.splitlines()
 
 
-def test_one_that_nobody_knows() -> None:
+def test_unknown_command() -> None:
     assert parse_command("/dance now", TOOLS).say == "I know no command /dance. `/help` lists those there are."
 
 
@@ -100,7 +100,7 @@ def test_calls(line: str, name: str, arguments: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("line", ["/phone", "/phone dance", "/phone dance x=1"])
-def test_a_phone_action_that_is_none(line: str) -> None:
+def test_unknown_phone_action(line: str) -> None:
     plan = parse_command(line, TOOLS)
     assert plan.calls == ()
     assert "ACTION is one of ping, tap, tap_text, send_sms, share_media, wait" in plan.say

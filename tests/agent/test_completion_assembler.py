@@ -1,4 +1,4 @@
-"""Chunks of every kind of server, and what they come to."""
+"""Assembly of completion chunks from every kind of server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_words(members: dict[str, object], told: list[object]) -> None:
 @pytest.mark.parametrize(
     "data", ["{}", "[]", "5", '{"choices": {}}', '{"choices": []}', '{"choices": [3]}', '{"choices": [{"delta": 1}]}']
 )
-def test_chunks_that_say_nothing(data: str) -> None:
+def test_empty_chunks(data: str) -> None:
     assembly = fed(data)
     assert not assembly.begun
     assert not assembly.is_finished
@@ -108,7 +108,7 @@ def test_usage_so_far_grows() -> None:
             [fragment("", name="tap", identity="a", index=0), fragment('{"x"', index=0), fragment(":1}", index=0)],
             [("a", "tap", '{"x":1}')],
         ),
-        # two, their pieces mixed
+        # two calls, their pieces mixed
         (
             [
                 fragment(name="tap", identity="a", index=0),
@@ -118,14 +118,14 @@ def test_usage_so_far_grows() -> None:
             ],
             [("a", "tap", "0"), ("b", "type", "1")],
         ),
-        # no ids at all
+        # without ids
         ([fragment("{}", name="tap", index=0), fragment("{}", name="tap", index=1)], [("", "tap", "{}")] * 2),
-        # no index: whole calls, told apart by their ids
+        # no index: whole calls, separated by their ids
         (
             [fragment("{}", name="tap", identity="a"), fragment("{}", name="tap", identity="b")],
             [("a", "tap", "{}"), ("b", "tap", "{}")],
         ),
-        # neither: a name begins a call
+        # neither index nor id: a name begins a call
         ([fragment("{}", name="tap"), fragment("[]", name="type")], [("", "tap", "{}"), ("", "type", "[]")]),
         # neither, in pieces
         ([fragment(name="tap"), fragment("{"), fragment("}")], [("", "tap", "{}")]),
@@ -134,24 +134,24 @@ def test_usage_so_far_grows() -> None:
             [fragment("{}", name="tap"), fragment("[]", name="type", identity="b")],
             [("", "tap", "{}"), ("b", "type", "[]")],
         ),
-        # all with the index 0, told apart by their ids
+        # all with the index 0, separated by their ids
         (
             [fragment("{}", name="tap", identity="a", index=0), fragment("[]", name="type", identity="b", index=0)],
             [("a", "tap", "{}"), ("b", "type", "[]")],
         ),
-        # the id repeated with each piece, and the name too
+        # the id, and also the name, repeated with each piece
         (
             [fragment("{", name="tap", identity="a"), fragment("}", name="tap", identity="a")],
             [("a", "tap", "{}")],
         ),
         ([fragment(name="tap", index=0), fragment("{}", name="tap", index=0)], [("", "tap", "{}")]),
-        # the id late
+        # the id arrives late
         ([fragment(name="tap", index=0), fragment("{}", identity="a", index=0)], [("a", "tap", "{}")]),
         # the name in pieces
         ([fragment(name="phone", index=0), fragment("{}", name="_tap", index=0)], [("", "phone_tap", "{}")]),
         # arguments as an object
         ([fragment({"x": 1}, name="tap", identity="a")], [("a", "tap", '{"x":1}')]),
-        # nonsense
+        # invalid input
         ([delta(tool_calls=[5, {"function": 6, "id": 7}])], [("", "", "")]),
         ([fragment(8, name="tap")], [("", "tap", "")]),
     ],
@@ -173,7 +173,7 @@ def test_too_many_calls() -> None:
         fed(*fragments, fragment("{}", name="tap", index=MAX_CALLS))
 
 
-def test_arguments_that_are_too_long() -> None:
+def test_too_long_arguments() -> None:
     half = "x" * (MAX_TEXT // 2)
     fed(fragment(half, name="tap", index=0), fragment(half, index=0))
     with pytest.raises(ModelResponseError, match="characters of arguments"):
@@ -181,7 +181,7 @@ def test_arguments_that_are_too_long() -> None:
 
 
 @pytest.mark.parametrize("name", ["content", "reasoning"])
-def test_a_text_that_is_too_long_is_cut(name: str) -> None:
+def test_too_long_text_is_cut(name: str) -> None:
     part = "x" * (MAX_TEXT // 2)
     assembly = fed(delta(**{name: part}))
     assert (assembly.full, assembly.is_finished) == (False, False)
@@ -212,7 +212,7 @@ JSON = st.recursive(
 
 @settings(max_examples=50)
 @given(deltas=st.lists(JSON, max_size=4))
-def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
+def test_any_input_is_an_answer_or_an_error(deltas: list[object]) -> None:
     for data in deltas:
         for value in (data, {"choices": [{"delta": data}]}, {"choices": [{"delta": {"tool_calls": [data]}}]}):
             assembly = CompletionAssembler()
@@ -225,7 +225,7 @@ def test_whatever_comes_is_an_answer_or_a_problem(deltas: list[object]) -> None:
             assert all(isinstance(part, str) for call in wanted(assembly) for part in call)
 
 
-def test_an_error_without_words() -> None:
+def test_error_without_text() -> None:
     with pytest.raises(ModelResponseError, match="it reported an error"):
         fed('{"error": {"code": 500}}')
     assert not fed('{"error": null}').begun
@@ -233,9 +233,7 @@ def test_an_error_without_words() -> None:
 
 @pytest.mark.parametrize("content", ["Hi", "", None, 5, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1)])
 @pytest.mark.parametrize("more", [{}, {"error": ""}, {"usage": {}}, {"usage": {"prompt_tokens": 3}}])
-def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer(
-    content: object, more: dict[str, object]
-) -> None:
+def test_text_chunk_equals_a_fully_parsed_chunk(content: object, more: dict[str, object]) -> None:
     plain, closer = CompletionAssembler(), CompletionAssembler()
     plain_chunk = {"choices": [{"delta": {"content": content}, "finish_reason": None}], **more}
     closer_chunk = {"choices": [{"delta": {"content": content, "role": "assistant"}}], **more}
@@ -245,11 +243,11 @@ def test_a_chunk_that_is_only_text_says_the_same_as_one_that_is_looked_at_closer
     assert (plain.text, plain.full, plain.input_tokens) == (closer.text, closer.full, closer.input_tokens)
 
 
-# --- chunks that differ in their words alone ---
+# --- chunks that differ only in their text ---
 
 AROUND = ('{"id":"c","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}')
 ODD_AROUND = (
-    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first is not the words
+    ('{"content":"a","choices":[{"delta":{"content":"', '"}}]}'),  # the first `content` is not the text
     ('{"choices":[{"delta":{"content":"', '"}}],"usage":null,"content":"a"}'),
     ('{"choices": [{"delta": {"content": "', '"}}]}'),
     ('{"choices":[{"delta":{"content" : "', '"}}]}'),
@@ -261,7 +259,7 @@ WORDS = ("a", "", "word ", "content", '\\"', "\\n", "\\u00e9", "é", "\\ud83d\\u
 
 
 def same_as_parsed(chunks: list[str]) -> list[object]:
-    """What comes of chunks, which is what comes of them if each is parsed."""
+    """Return the result of the chunks; require that the fast path and full parsing agree."""
     told = []
     for lessons in (8, 0):
         assembly, found = CompletionAssembler(), list[object]()
@@ -277,18 +275,18 @@ def same_as_parsed(chunks: list[str]) -> list[object]:
 
 
 @given(st.lists(st.tuples(st.sampled_from((AROUND, AROUND, *ODD_AROUND)), st.sampled_from(WORDS)), max_size=12))
-def test_words_are_read_as_if_each_chunk_was_parsed(drawn: list[tuple[tuple[str, str], str]]) -> None:
+def test_fast_path_equals_full_parsing(drawn: list[tuple[tuple[str, str], str]]) -> None:
     same_as_parsed([f"{before}{words}{after}" for (before, after), words in drawn])
 
 
 @given(st.lists(st.text(alphabet='{}[]":,\\contea n', max_size=30), max_size=4))
-def test_what_is_no_chunk_is_none_behind_chunks(drawn: list[str]) -> None:
+def test_invalid_chunk_is_refused_by_the_fast_path(drawn: list[str]) -> None:
     before, after = AROUND
     same_as_parsed([f"{before}a{after}", *(f"{before}{words}{after}" for words in drawn), *drawn])
 
 
 @pytest.mark.parametrize("around", [AROUND, ODD_AROUND[1], ODD_AROUND[2]])
-def test_one_chunk_is_parsed_and_the_next_is_not(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_similar_chunk_uses_the_fast_path(around: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     assembly = CompletionAssembler()
     before, after = around
     assert list(assembly.feed(f"{before}one{after}")) == [TextDelta("one")]
@@ -304,7 +302,7 @@ def test_the_same_limits_count() -> None:
     assert sum(len(delta.text) for delta in told if isinstance(delta, TextDelta)) == MAX_TEXT
 
 
-def test_chunks_that_have_nothing_in_common_are_looked_at_a_few_times_only() -> None:
+def test_dissimilar_chunks_disable_the_fast_path() -> None:
     assembly = CompletionAssembler()
     for number in range(20):
         list(assembly.feed(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))

@@ -11,7 +11,7 @@ from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, 
 
 
 def said(world: AgentHarness, *lines: str, found: dict[str, object] | None = None) -> list[str]:
-    """What is answered to each line, with a model as without one."""
+    """Return the answer to each line, alternately without and with a model."""
     answers: list[str] = []
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
@@ -51,7 +51,7 @@ def test_the_list() -> None:
 
 
 @pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
-def test_other_lines_are_none(line: str) -> None:
+def test_other_lines_are_not_the_command(line: str) -> None:
     assert NONE not in said(AgentHarness(), line)
 
 

@@ -1,4 +1,4 @@
-"""`mcp_servers` as people write it: what is taken, and what is said of the rest."""
+"""`mcp_servers` as users write it: accepted values, and the report about the others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_which_tools(given: dict[str, Any], wanted: str) -> None:
     assert [name for name in "abc" if server.is_tool_enabled(name)] == list(wanted)
 
 
-def test_who_asks_nobody() -> None:
+def test_trusted_servers_and_automatic_tools() -> None:
     server = read(command="x", trust=True, auto=["a"])
     assert (server.trust, server.auto) == (True, ("a",))
     assert read(command="x", trust="yes").trust is False
@@ -90,11 +90,11 @@ def test_who_asks_nobody() -> None:
         ({"url": "http://a/", "headers": {"A": "x" * 8_193}}, "headers must hold names and values of printable ASCII"),
     ],
 )
-def test_what_cannot_be_used(given: dict[str, Any], why: str) -> None:
+def test_unusable_entries(given: dict[str, Any], why: str) -> None:
     assert problem(**given).startswith(why)
 
 
-def test_names_of_servers_do_not_meet() -> None:
+def test_server_slugs_are_unique() -> None:
     names = ["My Files", "my_files", "a_b", "a", "…", "x" * 100, "a\u202e\nb"]
     servers, _ = parse_mcp_servers({name: {"command": "x"} for name in names})
     slugs = [server.slug for server in servers]

@@ -1,4 +1,4 @@
-"""All servers: what a change of the configuration leaves alone, bounds over all, toolsets, and the report."""
+"""All MCP servers: unchanged entries of a new configuration, common limits, toolsets, and the report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_in(world: AgentHarness, plan: Callable[[McpServers, Engine], Flow[Any]])
     return world.run(both)
 
 
-def test_a_change_restarts_what_it_is_about() -> None:
+def test_change_restarts_the_changed_server_only() -> None:
     world = AgentHarness()
     ones, others = [install(world.agent_host, McpProgram, f"/bin/{name}") for name in "ab"]
 
@@ -80,7 +80,7 @@ def test_bounds_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(plan, Pair) == ([["mcp_a_x", "mcp_a_y"], []], 2)
 
 
-def test_the_last_byte_that_all_may_have() -> None:
+def test_size_limit_of_all_tools() -> None:
     def plan(servers: McpServers, engine: Engine) -> Flow[Any]:
         servers.configure({"a": A})
         yield from servers.ready()
@@ -139,7 +139,7 @@ def test_toolsets_of_the_api_and_the_operators_choice() -> None:
     assert ToolPolicy(only=("mcp",)).includes("mcp-a")
 
 
-def test_without_servers_there_is_nothing() -> None:
+def test_no_servers_load_nothing() -> None:
     def plan(parts: AgentParts, engine: Engine) -> Flow[Any]:
         parts.use_servers({})
         parts.stop()
@@ -149,7 +149,7 @@ def test_without_servers_there_is_nothing() -> None:
     assert AgentHarness().run(plan) == (None, None)
 
 
-def test_a_session_that_was_forgotten_is_begun_anew_and_the_call_made() -> None:
+def test_expired_session_is_reopened_and_the_call_repeated() -> None:
     class Forgetful(Server):
         calls = 0
         forgets: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Notes: what is added, replaced and removed, what is refused, and what is on disk."""
+"""Memory notes: additions, replacements, removals, refusals, and the files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_adding() -> None:
     assert with_memory(world, lambda memory: memory.entries("user")) == ()
 
 
-def test_an_entry_that_is_there_already() -> None:
+def test_existing_entry_is_not_added() -> None:
     world = world_with("Tea\n§\n§\nCoffee")
     change = with_memory(world, lambda memory: memory.add("memory", "Tea"))
     assert (change.status, change.note) == (200, None)
@@ -70,7 +70,7 @@ def test_replacing_and_removing() -> None:
     assert with_memory(world, lambda memory: memory.entries("memory")) == ()
 
 
-def test_replacing_by_what_is_there_leaves_one() -> None:
+def test_replacing_by_an_existing_entry_leaves_one() -> None:
     world = world_with("a\n§\nb")
     assert with_memory(world, lambda memory: memory.replace("memory", "a", "b")).body["entry_count"] == 1
 
@@ -117,7 +117,7 @@ def test_the_cap() -> None:
     assert len(over.body["current_entries"]) == 2
 
 
-def test_a_list_that_a_person_made_too_long_may_shrink() -> None:
+def test_overlong_list_may_shrink() -> None:
     world = world_with("x" * 3_000 + "\n§\n" + "y" * 500)
     assert with_memory(world, lambda memory: memory.replace("memory", "yyy", "y")).status == 200
     assert with_memory(world, lambda memory: memory.replace("memory", "y", "w")).status == 200
@@ -134,7 +134,7 @@ def test_two_at_once_lose_nothing() -> None:
     assert [change.body["entry_count"] for change in world.run(plan)] == list(range(1, 9))
 
 
-def test_a_store_that_cannot_be_read_or_written() -> None:
+def test_unreadable_or_unwritable_store() -> None:
     world = AgentHarness()
     world.disk.put(PATH, b"\xff")
     assert isinstance(with_memory(world, lambda memory: memory.entries("memory")), Failure)
@@ -153,12 +153,12 @@ def test_usage() -> None:
     assert usage_of("user", ()) == f"0% - 0/{MAX_CHARS['user']:,} chars"
 
 
-def test_what_has_become_of_the_notes() -> None:
-    """What there is to undo, and that it can be undone though one entry is a part of another."""
+def test_changes_are_reported_for_undo() -> None:
+    """Report each change so that it can be undone, even where one entry contains another."""
     world = world_with("Tea\n§\nTea and milk\n§\nHoney")
     change = with_memory(world, lambda memory: memory.replace("memory", "Honey", "Sugar"))
     assert change.note == MemoryChange(target="memory", count=3, added="Sugar", removed="Honey")
-    change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which is there already
+    change = with_memory(world, lambda memory: memory.replace("memory", "Sugar", "Tea"))  # which exists already
     assert change.note == MemoryChange(target="memory", count=2, removed="Sugar")
     change = with_memory(world, lambda memory: memory.replace("memory", "Tea", "Tea"))
     assert (change.status, change.note) == (200, None)

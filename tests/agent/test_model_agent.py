@@ -1,4 +1,4 @@
-"""The model's agent: answers, tools, rounds, limits, and being stopped."""
+"""The model's agent: answers, tools, rounds, limits, and cancellation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_plain_answer() -> None:
     assert world.model.keys == [b"Bearer " + KEY.encode()]
 
 
-def test_the_phone_is_there_when_it_is() -> None:
+def test_phone_tools_are_offered_with_a_phone() -> None:
     world = AgentHarness(model=[plain("Ok")], phone=True)
     world.answer("Hi")
     asked = world.model.seen[0]
@@ -63,7 +63,7 @@ def test_history_and_pictures_are_passed_on() -> None:
     assert world.model.keys == [None]
 
 
-def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
+def test_invalid_arguments_in_the_history_are_replaced() -> None:
     def row(*arguments: str) -> dict[str, object]:
         calls = [{"id": f"call_{n}", "function": {"name": "x", "arguments": each}} for n, each in enumerate(arguments)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -73,7 +73,7 @@ def test_a_history_with_arguments_that_no_server_takes_is_mended() -> None:
     world.answer("Hi", history=(row('{"a": 1}', "{", "[]"), odd))
     assert world.model.seen[0]["messages"][1:3] == [row('{"a": 1}', "{}", "{}"), odd]
     (finished,) = world.host.finished
-    assert finished.call.id != "call_0"  # which the conversation has already
+    assert finished.call.id != "call_0"  # the conversation has this id already
 
 
 def test_memory_and_skills_are_in_the_prompt() -> None:
@@ -88,7 +88,7 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
     assert "Your notes" not in system
 
 
-def test_a_memory_that_cannot_be_read_is_left_out() -> None:
+def test_unreadable_memory_is_omitted() -> None:
     world = AgentHarness(model=[plain("Ok")])
     world.disk.put(f"{HOME}/memories/USER.md", b"\xff\xfe")
     assert world.answer("Hi") == TurnOutcome()
@@ -157,7 +157,7 @@ def test_calls_of_a_client_s_tools_are_the_client_s() -> None:
     assert (asked["messages"], asked["max_tokens"], "tools" in asked) == (list(history), 9, False)
 
 
-def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -> None:
+def test_client_tools_are_not_dropped_for_a_server_without_tools() -> None:
     world = AgentHarness(model=[refusal(400, "this model does not support tools")])
     outcome = world.answer("2 + 2?", tools=(ADD,))
     assert (outcome.finish, outcome.code) == ("error", "upstream_error")
@@ -165,7 +165,7 @@ def test_a_server_that_takes_no_tools_is_not_asked_without_those_of_a_client() -
     assert "does not support tools" in outcome.error
 
 
-def test_no_blank_lines_where_only_one_round_speaks() -> None:
+def test_no_separator_for_a_single_text() -> None:
     world = AgentHarness(model=[calls(("skills_list", {})), plain("Nothing.")])
     world.answer("Skills?")
     assert world.host.text == "Nothing."
@@ -195,7 +195,7 @@ def test_parallel_tools_run_at_once_and_answer_in_order() -> None:
         ("", "{", "there is no tool ''"),
     ],
 )
-def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
+def test_invalid_calls(name: str, arguments: str, error: str) -> None:
     world = AgentHarness(model=[calls((name, arguments)), plain("Sorry")])
     assert world.answer("Go") == TurnOutcome()
     assert world.host.event_names[2:4] == [f"started {name}", f"failed {name}"]
@@ -204,7 +204,7 @@ def test_calls_that_cannot_run(name: str, arguments: str, error: str) -> None:
     assert finished.error.startswith(error)
     messages = world.model.seen[1]["messages"]
     assert messages[-1]["content"].startswith("error: " + error)
-    json.loads(messages[-2]["tool_calls"][0]["function"]["arguments"])  # whatever the model wrote
+    json.loads(messages[-2]["tool_calls"][0]["function"]["arguments"])  # valid JSON in any case
 
 
 def test_calls_without_ids_or_with_the_same_get_some() -> None:
@@ -231,7 +231,7 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
     assert len({finished.call.id for finished in same.host.finished}) == 2
 
 
-def test_an_answer_that_is_not_streamed() -> None:
+def test_answer_without_streaming() -> None:
     world = AgentHarness(model=[whole({"content": "All at once", "reasoning": "quick"})])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.event_names == ["asked", "reasoning", "text", "answered"]
@@ -246,7 +246,7 @@ def test_the_most_calls_of_a_model() -> None:
 
 
 @pytest.mark.parametrize(("most", "rounds"), [(47, 2), (48, 3), (71, 3)])  # 24 characters each
-def test_what_goes_back_to_the_model_has_a_bound(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_sent_to_the_model_is_limited(most: int, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_agent, "MAX_CONTEXT_BYTES", most)
     world = AgentHarness(model=[calls(("demo_wait", {"seconds": 1})) for _ in range(9)])
     assert world.answer("Loop") == TurnOutcome(finish="length")
@@ -276,15 +276,15 @@ def test_how_an_answer_may_end(finish: str, text: str, outcome: TurnOutcome) -> 
     assert AgentHarness(model=[plain(text, finish=finish)]).answer("Hi") == outcome
 
 
-def test_a_text_that_is_too_long_is_cut() -> None:
+def test_too_long_text_is_cut() -> None:
     world = AgentHarness(model=[huge(40, 50_000)])
     assert world.answer("Write") == TurnOutcome(finish="length")
     assert len(world.host.text) == MAX_TEXT
     world.sim.run_for(1.0)
-    assert world.model.channels[0].gone  # the rest is not waited for
+    assert world.model.channels[0].gone  # the agent does not wait for the rest
 
 
-def test_a_reader_that_is_behind_stops_the_model() -> None:
+def test_slow_reader_pauses_the_model() -> None:
     world = AgentHarness(model=[huge(100, 10_000)])
     world.host.always_behind = True
     assert world.answer("Write") == TurnOutcome()
@@ -295,7 +295,7 @@ def test_a_reader_that_is_behind_stops_the_model() -> None:
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[int]:
         task = engine.spawn(world.turn(parts, "Write"))
-        yield from sleep(engine, 0.9)  # one batch was told of, and is being read
+        yield from sleep(engine, 0.9)  # one batch was emitted and is being read
         task.cancel()
         return world.model.written
 
@@ -338,7 +338,7 @@ STREAM = (
 
 @settings(max_examples=25, deadline=None)
 @given(cuts=st.lists(st.integers(0, len(b"".join(STREAM))), max_size=12))
-def test_every_chunking_of_a_stream_tells_the_same(cuts: list[int]) -> None:
+def test_every_chunking_gives_the_same_events(cuts: list[int]) -> None:
     data = b"".join(STREAM)
     edges = [0, *sorted(set(cuts)), len(data)]
     pieces = tuple(data[left:right] for left, right in pairwise(edges) if left < right)

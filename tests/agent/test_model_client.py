@@ -1,4 +1,4 @@
-"""One call of a model: what goes wrong, what is tried again, and what nobody gets to see."""
+"""A single model call: errors, retries, and what is never shown."""
 
 from __future__ import annotations
 
@@ -74,26 +74,26 @@ def test_a_refusal(answer: ModelAnswer, error: str) -> None:
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_what_may_pass_is_tried_again(status: int) -> None:
+def test_temporary_errors_are_retried(status: int) -> None:
     world = AgentHarness(model=[refusal(status), refusal(status), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
     assert world.host.event_names == ["asked", "text", "answered"]
-    pauses = [fields["seconds"] for name, fields in world.logs if name == "model asked again"]
+    pauses = [fields["seconds"] for name, fields in world.logs if name == "model request retried"]
     assert isinstance(pauses[0], float)
     assert isinstance(pauses[1], float)
     assert 0.5 <= pauses[0] <= 1.0
     assert 1.0 <= pauses[1] <= 2.0
 
 
-def test_not_for_ever() -> None:
+def test_retries_are_limited() -> None:
     world, outcome = failing(*(refusal(503, "busy") for _ in range(9)))
     assert outcome.error == "the model's server failed: 503, busy"
     assert len(world.model.seen) == DEFAULT_MODEL_LIMITS.attempts
 
 
 @pytest.mark.parametrize("wanted", ["17", "60", "0000017"])
-def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
+def test_retry_after_is_respected(wanted: str) -> None:
     world = AgentHarness(model=[refusal(429, retry_after=wanted), HELLO])
     world.answer("Hi")
     first = next(place for place, event in enumerate(world.host.events) if getattr(event, "text", ""))
@@ -101,19 +101,19 @@ def test_it_waits_as_long_as_it_is_asked_to(wanted: str) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["61", "9999999", "9" * 400])
-def test_a_retry_after_that_is_too_long_ends_the_call(wanted: str) -> None:
+def test_too_long_retry_after_ends_the_call(wanted: str) -> None:
     world, outcome = failing(refusal(429, retry_after=wanted))
     assert outcome.error == "the model's server is asked too often, or its quota is used up: 429, no"
     assert len(world.model.seen) == 1
 
 
 @pytest.mark.parametrize("wanted", ["soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
-def test_a_time_that_makes_no_sense(wanted: str) -> None:
+def test_invalid_retry_after_is_ignored(wanted: str) -> None:
     world = AgentHarness(model=[refusal(429, retry_after=wanted), HELLO])
     assert world.answer("Hi") == TurnOutcome()
 
 
-def test_a_model_that_takes_no_tools_is_asked_without() -> None:
+def test_model_without_tools_is_called_without_them() -> None:
     world = AgentHarness(model=[refusal(400, "small does not support tools"), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert ["tools" in asked for asked in world.model.seen] == [True, False]
@@ -132,7 +132,7 @@ def test_a_model_that_takes_no_tools_is_asked_without() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str | None, status: int) -> None:
+def test_unsupported_member_is_omitted(said: str, gone: str, instead: str | None, status: int) -> None:
     world = AgentHarness(model=[refusal(status, said), HELLO])
     assert world.answer("Hi", max_tokens=9) == TurnOutcome()
     asked = world.model.seen[1]
@@ -150,12 +150,12 @@ def test_a_server_that_does_not_know_a_member(said: str, gone: str, instead: str
         ("https://model:9000/v1", "the model's server has no certificate that can be trusted"),
     ],
 )
-def test_nobody_there(url: str, error: str) -> None:
+def test_unreachable_server(url: str, error: str) -> None:
     _, outcome = failing(route=ModelEndpoint(base_url=url, model="m", api_key=KEY))
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
-def test_a_key_that_no_header_can_carry() -> None:
+def test_unprintable_key() -> None:
     world, outcome = failing(route=ModelEndpoint(base_url=ROUTE.base_url, model="m", api_key="a\r\nb: c"))
     assert outcome.error == "the model's API key has characters that no header can carry"
     assert world.model.seen == []
@@ -166,10 +166,10 @@ def test_no_head_in_time() -> None:
     assert outcome == TurnOutcome(
         finish="error", error="the model's server did not answer in time", code="upstream_timeout"
     )
-    assert [event for event, _ in world.logs if event == "model asked again"] == []  # it was given its time
+    assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
 
 
-def test_an_answer_that_is_too_large() -> None:
+def test_too_large_answer() -> None:
     _, outcome = failing(ModelAnswer(status=200, body=b"x" * 9_000_000))
     assert outcome.error == "the model's server sent too much"
 
@@ -186,21 +186,21 @@ def test_an_error_in_the_middle(member: object) -> None:
     assert outcome.error == "the model's server failed: boom with [redacted]"
     assert outcome.code == "upstream_error"
     assert world.host.text == "Hello"
-    assert len(world.model.seen) == 1  # what was told cannot be taken back
+    assert len(world.model.seen) == 1  # emitted text cannot be taken back
 
 
-def test_an_error_before_the_first_word_is_tried_again() -> None:
+def test_error_before_the_first_text_is_retried() -> None:
     world = AgentHarness(model=[ModelAnswer(events=(event({"error": {"type": "overloaded"}}),)), HELLO])
     assert world.answer("Hi") == TurnOutcome()
 
 
 @pytest.mark.parametrize("data", [b"data: hello\n\n", b'data: {"a": NaN}\n\n'])
-def test_an_event_that_is_no_json(data: bytes) -> None:
+def test_non_json_event(data: bytes) -> None:
     _, outcome = failing(ModelAnswer(events=(chunk({"content": "a"}), data)))
     assert outcome.error == "the model's server failed: it sent an event that is not JSON"
 
 
-def test_it_says_nothing_for_too_long() -> None:
+def test_silence_timeout() -> None:
     world, outcome = failing(HELLO.stuck(2))
     assert outcome == TurnOutcome(
         finish="error", error="the model's server was silent for 300 s", code="upstream_timeout"
@@ -209,24 +209,24 @@ def test_it_says_nothing_for_too_long() -> None:
 
 
 @pytest.mark.parametrize("after", [2, 3])
-def test_it_breaks_off(after: int) -> None:
+def test_answer_breaks_off(after: int) -> None:
     _, outcome = failing(HELLO.dropped(after))
     assert outcome.error == "the model's answer broke off: the connection ended"
 
 
-def test_silence_before_the_first_word_is_silence() -> None:
+def test_silence_before_the_first_text_is_not_retried() -> None:
     world, outcome = failing(HELLO.stuck(1), HELLO)
     assert outcome.code == "upstream_timeout"
     assert len(world.model.seen) == 1
 
 
-def test_it_breaks_off_before_the_first_word() -> None:
+def test_answer_breaking_off_before_the_first_text_is_retried() -> None:
     world = AgentHarness(model=[HELLO.dropped(1), HELLO.dropped(0), HELLO])
     assert world.answer("Hi") == TurnOutcome()
     assert world.host.text == "Hello there"
 
 
-def test_an_end_without_a_word_of_it() -> None:
+def test_end_without_a_finish_reason() -> None:
     _, outcome = failing(ModelAnswer(events=(chunk({"content": "Hello"}),)))
     assert outcome.error == "the model's answer broke off: the connection ended"
 
@@ -238,7 +238,7 @@ def test_the_end_of_an_answer_is_enough() -> None:
         assert world.host.at[-1] - world.host.at[0] < 10.0
 
 
-def test_done_is_the_end_whatever_follows() -> None:
+def test_done_event_ends_the_answer() -> None:
     events = (chunk({"content": "Hi"}), usage(1, 1), DONE + chunk({"content": "never"}))
     world = AgentHarness(model=[ModelAnswer(events=events)])
     assert world.answer("Hi") == TurnOutcome()
@@ -252,7 +252,7 @@ def test_comments_keep_a_slow_model_alive() -> None:
     assert world.host.text == "ab"
 
 
-def test_one_that_never_comes_to_an_end() -> None:
+def test_endless_answer_times_out() -> None:
     world, outcome = failing(
         ModelAnswer(events=(chunk({"content": "a"}), *(chunk() for _ in range(200))), pause=20.0),
         limits=ModelCallLimits(whole=100.0),
@@ -270,7 +270,7 @@ def test_the_second_round_fails() -> None:
     assert world.host.text == "Look."
 
 
-def test_a_problem_says_what_to_do() -> None:
+def test_defaults_of_a_failure() -> None:
     assert ModelCallFailure(text="no") == ModelCallFailure(
         text="no", code="upstream_error", retryable=False, pause=None, unwanted=None
     )

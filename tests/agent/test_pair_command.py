@@ -1,4 +1,4 @@
-"""`/svc-relay-pair`: a code for the operator, a word for everybody else."""
+"""`/svc-relay-pair`: a code for the operator, a refusal for other users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kept(world: AgentHarness) -> str:
 
 @pytest.mark.parametrize("model", [None, ROUTE])
 @pytest.mark.parametrize("line", ["/svc-relay-pair", " /Hermes-relay-pair\n"])
-def test_the_operator_gets_a_code_and_its_qr_and_neither_is_kept(line: str, model: object) -> None:
+def test_operator_gets_a_code_and_qr_that_are_not_stored(line: str, model: object) -> None:
     world = AgentHarness(relay=True)
     outcome = world.answer(line, model=model, operator=HERE)  # type: ignore[arg-type]  # a route or none
     assert outcome.finish == "stop"
@@ -45,7 +45,7 @@ def test_the_operator_gets_a_code_and_its_qr_and_neither_is_kept(line: str, mode
     assert world.model.seen == []
 
 
-def test_nobody_else_gets_one() -> None:
+def test_other_users_get_no_code() -> None:
     world = AgentHarness(relay=True)
     world.command("/svc-relay-pair")
     assert shown(world) == ""
@@ -55,7 +55,7 @@ def test_nobody_else_gets_one() -> None:
     assert shown(world) == ""
 
 
-def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
+def test_relay_requires_the_local_secret() -> None:
     world = AgentHarness()
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     world.sim.run_for(1.0)
@@ -77,7 +77,7 @@ def test_the_relay_asks_the_operator_for_the_local_secret() -> None:
         (None, "does not answer"),
     ],
 )
-def test_a_relay_that_makes_none(answer: Response | None, why: str) -> None:
+def test_relay_refuses_the_code(answer: Response | None, why: str) -> None:
     world = AgentHarness()
     if answer is not None:
         relay = ScriptedService([row("POST", "/pairing/mint", lambda request: answer)])

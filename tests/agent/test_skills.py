@@ -1,4 +1,4 @@
-"""Skills: what is found, what is read, and what is out of reach."""
+"""Skills: discovery, reading, and files out of reach."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_skill(world: AgentHarness) -> None:
     assert (notes["tags"], notes["related_skills"]) == ([], [])
 
 
-def test_one_that_is_not_there(world: AgentHarness) -> None:
+def test_unknown_skill(world: AgentHarness) -> None:
     assert read(world, "cooking") == {
         "success": False,
         "error": "there is no skill 'cooking'",
@@ -91,7 +91,7 @@ def test_one_that_is_not_there(world: AgentHarness) -> None:
         ("references/../LICENSE", {"content": "MIT", "file_type": ""}),
     ],
 )
-def test_its_files(world: AgentHarness, path: str, members: dict[str, object]) -> None:
+def test_files_of_a_skill(world: AgentHarness, path: str, members: dict[str, object]) -> None:
     assert read(world, "battery-care", path) == {"success": True, "name": "battery-care", "file": path, **members}
 
 
@@ -112,7 +112,7 @@ def test_its_files(world: AgentHarness, path: str, members: dict[str, object]) -
         "pipe",
     ],
 )
-def test_what_is_out_of_reach(world: AgentHarness, path: str) -> None:
+def test_files_out_of_reach(world: AgentHarness, path: str) -> None:
     world.disk.symlink(f"{ROOT}/phone/battery/link", f"{HOME}/config.yaml")
     world.disk.symlink(f"{ROOT}/phone/battery/links", HOME)
     world.disk.special(f"{ROOT}/phone/battery/pipe")
@@ -126,7 +126,7 @@ def test_another_skill_is_out_of_reach_by_a_link_too(world: AgentHarness) -> Non
     assert read(world, "battery-care", "../../shared/SKILL.md")["success"] is False
 
 
-def test_a_file_that_is_too_large(world: AgentHarness) -> None:
+def test_too_large_file(world: AgentHarness) -> None:
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * (MAX_FILE + 1))
     assert read(world, "battery-care", "big.txt")["error"] == "'big.txt' is too large"
     world.disk.put(f"{ROOT}/phone/battery/big.txt", b"x" * MAX_FILE)
@@ -151,7 +151,7 @@ def test_front_matter_of_every_kind(text: str, name: str, description: str) -> N
     assert (skill.name, skill.description, skill.tags) == (name, description, ())
 
 
-def test_of_two_with_one_name_the_first_counts() -> None:
+def test_first_skill_of_a_name_counts() -> None:
     world = AgentHarness()
     world.disk.put(f"{ROOT}/a/SKILL.md", b"---\nname: same\n---\nFirst")
     world.disk.put(f"{ROOT}/b/SKILL.md", b"---\nname: same\n---\nSecond")
@@ -166,7 +166,7 @@ def test_categories_in_categories_have_a_bound() -> None:
     assert [(skill.name, skill.category) for skill in listed(world)] == [("d", "a/b/c")]
 
 
-def test_so_many_and_no_more() -> None:
+def test_skills_and_folders_are_limited() -> None:
     world = AgentHarness()
     for number in range(MAX_SKILLS + 1):
         world.disk.put(f"{ROOT}/s{number:03}/SKILL.md", b"# S")
@@ -178,6 +178,6 @@ def test_so_many_and_no_more() -> None:
     assert listed(world) == []
 
 
-def test_a_folder_that_cannot_be_opened(world: AgentHarness) -> None:
+def test_unreadable_folder_is_skipped(world: AgentHarness) -> None:
     world.disk.denied.add(f"{ROOT}/notes")
     assert [skill.name for skill in listed(world)] == ["battery-care"]

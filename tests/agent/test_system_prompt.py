@@ -1,4 +1,4 @@
-"""What a model is told besides."""
+"""The system prompt of a model."""
 
 from __future__ import annotations
 

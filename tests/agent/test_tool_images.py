@@ -1,4 +1,4 @@
-"""Pictures that tools of MCP servers return: what a model's server is sent, and what is left when it refuses."""
+"""Images that tools of MCP servers return: requests to the model's server, and the fallback after a refusal."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ class Camera(McpProgram):
 
 
 def behind_results(request: Any) -> list[Any]:
-    """What the model is told behind the results of tools."""
+    """Return the messages to the model that follow the results of tools."""
     rows = request["messages"]
     return [row["content"] for place, row in enumerate(rows) if row["role"] == "user" and place > 1]
 
 
-def test_the_model_is_shown_what_a_server_returned() -> None:
+def test_image_results_are_sent_to_the_model() -> None:
     world = Kept(Camera, model=[calls(("mcp_shop_read", {}), ("mcp_shop_read", {"a": 1})), plain("A cat.")], **READING)
     assert world.once() == "A cat."
     row = [{"type": "text", "text": f"{ABOUT}\nmcp_shop_read:"}, {"type": "image_url", "image_url": {"url": URL}}]
     assert behind_results(world.model.seen[1]) == [row, row]
     assert [one["role"] for one in world.model.seen[1]["messages"][-4:]] == ["tool", "tool", "user", "user"]
-    assert PNG not in str(world.host.rows)  # what is stored names it
+    assert PNG not in str(world.host.rows)  # the stored row only names the image
 
 
 @pytest.mark.parametrize("status", [400, 415, 422])
-def test_a_model_that_takes_no_pictures_is_told_in_words(status: int) -> None:
+def test_model_without_images_gets_a_text(status: int) -> None:
     model = [calls(("mcp_shop_read", {})), refusal(status, "images are not supported"), plain("I cannot see it.")]
     world = Kept(Camera, model=model, **READING)
     assert world.once() == "I cannot see it."
     assert behind_results(world.model.seen[2]) == [NOT_TAKEN.format(name="mcp_shop_read")]
 
 
-def test_a_request_that_is_refused_with_words_too_has_failed() -> None:
+def test_request_refused_without_images_fails() -> None:
     model = [calls(("mcp_shop_read", {})), refusal(400, "no"), refusal(400, "no")]
     world = Kept(Camera, model=model, **READING)
     assert world.once() == ""
     assert len(world.model.seen) == 3
 
 
-def test_a_model_that_is_known_to_take_none_has_words_at_once() -> None:
+def test_known_model_without_images_gets_text_at_once() -> None:
     (row,) = ToolImages(takes=False).rows([("look", ToolResult("x", (ToolImage("image/png", PNG),)))])
     assert row["content"] == NOT_TAKEN.format(name="look")
 
 
-def test_older_pictures_make_room() -> None:
+def test_older_images_are_dropped() -> None:
     pictures, half = ToolImages(takes=True), ToolImage("image/png", "A" * (MAX_PICTURES // 2))
     first, other = pictures.rows([("one", ToolResult("", (half,))), ("two", ToolResult("", (half,)))])
     assert (first["content"], isinstance(other["content"], list)) == (TOO_OLD.format(name="one"), True)

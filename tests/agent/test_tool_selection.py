@@ -37,7 +37,7 @@ def bring(group: object) -> ToolCall:
     return ToolCall(id="c", name=MORE_TOOLS, args={"group": group})
 
 
-def test_a_large_context_has_all_of_them_in_full() -> None:
+def test_large_context_gets_all_tools() -> None:
     tools = all_tools()
     offer = ToolSelection(tools, few=False)
     assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
@@ -52,7 +52,7 @@ def test_a_large_context_has_all_of_them_in_full() -> None:
     }
 
 
-def test_a_small_context_has_a_few_in_short_words() -> None:
+def test_small_context_gets_few_short_tools() -> None:
     whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
     assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
     screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
@@ -62,13 +62,13 @@ def test_a_small_context_has_a_few_in_short_words() -> None:
         "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
     }
     size = len(strict_json.dumps(offer.rows))
-    assert size < 3_500  # characters: some 900 tokens
+    assert size < 3_500  # characters: about 900 tokens
     assert size * 4 < len(strict_json.dumps(whole.rows))
     more = cast("dict[str, Any]", offer.rows[-1]["function"])
     assert more["parameters"]["properties"]["group"]["enum"] == [group for group in GROUPS if group != "mcp"]
 
 
-def test_more_are_brought_by_group() -> None:
+def test_more_tools_are_loaded_by_group() -> None:
     offer = ToolSelection(all_tools(), few=True)
     few = len(offer.rows)
     offer.expand([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
@@ -79,7 +79,7 @@ def test_more_are_brought_by_group() -> None:
     assert len(set(names(offer.rows))) == 38
 
 
-def test_nothing_is_brought_where_there_is_nothing() -> None:
+def test_no_more_tools_without_other_groups() -> None:
     tools = {"memory": all_tools()["memory"]}
     assert names(ToolSelection(tools, few=True).rows) == ["memory"]
 
@@ -94,11 +94,11 @@ def test_nothing_is_brought_where_there_is_nothing() -> None:
         (ToolPolicy(few=False), 2_048, False),
     ],
 )
-def test_when_there_are_few(choice: ToolPolicy, context: int | None, few: bool) -> None:
+def test_few_tools_depend_on_the_context(choice: ToolPolicy, context: int | None, few: bool) -> None:
     assert choice.prefers_few(context) is few
 
 
-def test_a_turn_in_which_more_are_brought() -> None:
+def test_turn_that_loads_more_tools() -> None:
     world = AgentHarness(model=[calls((MORE_TOOLS, {"group": "skills"})), calls(("skills_list", {})), plain("None.")])
     route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
     world.answer("Skills?", model=route)
@@ -117,4 +117,4 @@ def test_an_operator_names_toolsets() -> None:
         world = AgentHarness(model=[plain("Ok")], tools=ToolPolicy(only=only))
         world.answer("Hi")
         assert names(world.model.seen[0].get("tools", [])) == told
-        assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # nobody wants one
+        assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # no tool needs a phone

@@ -1,4 +1,4 @@
-"""Running calls: order, events, limits, bugs."""
+"""Execution of tool calls: order, events, limits, bugs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
 def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
-    """Run calls of tools that take a second each; those that are True act in order."""
+    """Run calls of tools that take a second each; tools with True run in order."""
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
         world.host.engine = engine
@@ -57,7 +57,7 @@ def test_in_order() -> None:
     assert world.host.at[-1] - world.host.at[0] > 3.0
 
 
-def test_a_result_that_is_too_long_is_cut() -> None:
+def test_too_long_result_is_cut() -> None:
     world = AgentHarness()
     (result,) = run(world, {"a": False}, "a", text="x" * (MAX_OUTPUT + 1))
     assert len(result) == MAX_OUTPUT
@@ -66,7 +66,7 @@ def test_a_result_that_is_too_long_is_cut() -> None:
     assert result == "x" * MAX_OUTPUT
 
 
-def test_a_tool_with_a_bug_fails_its_call_alone() -> None:
+def test_tool_with_a_bug_fails_its_call_only() -> None:
     world = AgentHarness()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:

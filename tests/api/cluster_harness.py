@@ -1,7 +1,7 @@
-"""API servers as nodes of one service, in memory: one store, the simulator's Redis, and a puppet for their agent.
+"""API servers as nodes of one service, in memory: one store, the simulated Redis, and a scripted agent.
 
-book = NodesBook()
-book.at(1)                                    # from now on requests go to that one
+book = ApiClusterHarness()
+book.at(1)                                    # from now on requests go to that node
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.channel_ends import CableEnd
 from tests.support.core_harness import REFUSED, HarnessNode
 from tests.support.playbook import counting_entropy
 
-PORT = 8642  # of the first; the others have those behind it
+PORT = 8642  # of the first node; the next nodes have the next ports
 REDIS = 6379
 DATABASE = 1
 UNAVAILABLE = (503, "cluster_unavailable")
@@ -33,23 +33,23 @@ VIA = ((b"via", VIA_NAME),)
 
 
 def _entropy(number: int) -> Callable[[int], bytes]:
-    """Other bytes for each node."""
+    """Return entropy that differs between the nodes."""
     count = counting_entropy()
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
 
 
 class ApiClusterHarness(TurnHarness):
-    """See the module. `members` are the nodes, `api` is the service of the one that is spoken to."""
+    """Harness of several nodes; `members` are all nodes, `api` is the service of the selected one."""
 
     def __init__(self, count: int = 2, *, started: bool = True, under: str = "", **config: Any) -> None:
         self.town = RedisService()
-        self.apart: set[HarnessNode] = set()  # who does not reach it
+        self.apart: set[HarnessNode] = set()  # nodes that do not reach Redis
         base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example", db=DATABASE), **config)
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
         super().__init__(configs[0], started=False, entropy=_entropy(1))
         self.serve(REDIS, self.town)
         self.members: list[tuple[HarnessNode, Api]] = [(self.node, self.api)]
-        self._lives = 1  # of nodes so far
+        self._lives = 1  # number of nodes started so far
         self.servers[PORT] = self.node
         for each in configs[1:]:
             self.members.append(self._new(each.node_url))
@@ -69,23 +69,23 @@ class ApiClusterHarness(TurnHarness):
         return node, api
 
     def start_node(self, n: int) -> None:
-        """Start one again that was killed."""
+        """Start a killed node again."""
         self.members[n] = self._new(f"http://127.0.0.1:{PORT + n}")
         self.handle_on(self.members[n][0], Started())
 
     def at(self, n: int) -> ApiClusterHarness:
-        """Speak with that one from now on; what it orders and logs is what is looked at."""
+        """Select the node for requests; `commands` and `logs` are those of this node."""
         self.node, self.api = self.members[n]
         return self
 
     @property
     def ownership(self) -> ClusterSessionOwnership:
-        """That of the node that is spoken to."""
+        """Return the ownership of the selected node."""
         assert isinstance(self.api.ownership, ClusterSessionOwnership)
         return self.api.ownership
 
     def kill(self, n: int) -> None:
-        """It is gone from one instant to the next."""
+        """Kill a node: its connections are reset."""
         node, _ = self.members[n]
         node.alive = False
         del self.servers[PORT + n]
@@ -97,7 +97,7 @@ class ApiClusterHarness(TurnHarness):
         self.run_until_idle()
 
     def cut(self, n: int | None = None) -> None:
-        """One node does not reach Redis any more; or none does, and what it held is lost."""
+        """Cut one node off from Redis; without a number cut off all and clear Redis."""
         if n is None:
             self.town.keys.clear()
         self.apart |= {node for node, _ in (self.members if n is None else [self.members[n]])}
@@ -108,30 +108,30 @@ class ApiClusterHarness(TurnHarness):
         self.run_until_idle()
 
     def mend(self, n: int | None = None) -> None:
-        """All do again, or that one."""
+        """Reconnect one node, or all."""
         self.apart -= {node for node, _ in (self.members if n is None else [self.members[n]])}
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """Not to Redis for who is cut off from it."""
+        """Connect, but refuse connections to Redis from a node that is cut off."""
         return REFUSED if order.port == REDIS and node in self.apart else super().connect(node, order)
 
     def end(self, n: int) -> None:
-        """It is told to stop."""
+        """Send a node the signal to stop."""
         self.handle_on(self.members[n][0], Stopping(5.0))
 
 
 def code(call: ApiCall) -> tuple[int, str]:
-    """The status and code of a refusal."""
+    """Return status and code of a refusal."""
     answer = call.result
     return answer.status, answer.json["error"]["code"]
 
 
 def lease(book: ApiClusterHarness, session: str) -> str:
-    """Who has the turns of a session, as Redis says: empty is nobody."""
+    """Return the owner of a session's lease in Redis; an empty text means none."""
     value, _ = book.town.keys.get(redis_key(f"lease:{session}"), (b"", 0.0))
     return value.decode()
 
 
 def redis_key(name: str) -> tuple[int, bytes]:
-    """Return the database and the key under which the API servers store this."""
+    """Return the database and the key under which the API servers store this name."""
     return DATABASE, f"svc:{DATABASE}:api:{name}".encode()

@@ -1,12 +1,12 @@
-"""A started API server with clients at one end and scripted servers at the other, all in memory.
+"""A started API server in memory, between clients and scripted upstream servers.
 
-    book = ApiBook(ApiConfig(key="k"))
-    answer = book.request("GET", "/v1/models")               # with the key of the configuration, unless `key` says else
+    book = ApiHarness(ApiConfig(key="k"))
+    answer = book.request("GET", "/v1/models")               # with the configured key, unless `key` is given
     call = book.call("POST", "/api/sessions/…/chat/stream", {"message": "Hi"})
     book.after(1.0)
-    call.told()                                               # what a stream has said so far
+    call.named_events()                                       # events of the stream so far
 
-See `tests.support.core_harness` for what is around it.
+`tests.support.core_harness` has the base class.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ KEY = "sk-api-7f3a9c2e"
 
 
 class ApiCall(HttpCall):
-    """A request; its answer may be a stream that is still under way."""
+    """Request whose answer may be a stream in progress."""
 
     @property
     def text(self) -> str:
-        """The body so far."""
+        """Return the body so far."""
         return self.body.decode()
 
     def stream(self) -> list[ServerSentEvent]:
-        """The events of the stream so far."""
+        """Return the events of the stream so far."""
         return EventStreamDecoder().receive_data(self.text.encode())
 
     def named_events(self) -> list[tuple[str, dict[str, Any]]]:
-        """The named events of the stream so far, their data parsed."""
+        """Return the names and parsed data of the stream's events so far."""
         return [(event.event, json.loads(event.data)) for event in self.stream()]
 
 
 class ApiHarness(HttpHarness):
-    """An API server, its host, its clients and its upstreams."""
+    """Harness of an API server, its host, its clients and its upstream servers."""
 
     caller = ApiCall
     host_name = b"127.0.0.1:8642"
@@ -84,30 +84,30 @@ class ApiHarness(HttpHarness):
     # --- clients ---
 
     def call(self, method: str, path: str, body: object = None, *, key: str | None = None, **options: Any) -> ApiCall:
-        """As in `HttpHarness`; `key` None is the configured one, "" none at all."""
+        """Send a request as in `HttpHarness`; `key` None is the configured key, "" is none."""
         token = self.config.key if key is None else key
         return cast("ApiCall", super().call(method, path, body, token=token, **options))
 
     def session(self, **fields: object) -> str:
-        """A new session; its id."""
+        """Create a session and return its id."""
         answer = self.request("POST", "/api/sessions", fields)
         assert answer.status == 201, answer
         return cast("str", answer.json["id"])
 
     def messages(self, session_id: str) -> list[dict[str, Any]]:
-        """What is stored of a session."""
+        """Return the stored messages of a session."""
         answer = self.request("GET", f"/api/sessions/{session_id}/messages")
         assert answer.status == 200, answer
         return cast("list[dict[str, Any]]", answer.json["messages"])
 
-    # --- what was ordered ---
+    # --- commands ---
 
     def queries(self) -> list[object]:
-        """What the store was asked, oldest first."""
+        """Return the requests to the store, oldest first."""
         return [command.request for command in self.commands if isinstance(command, Query)]
 
     def leaks(self) -> list[str]:
-        """Where a secret shows: in log records, or in any answer."""
+        """Return the log records and answers that contain a secret."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers]
         places += [repr(bytes(peer.heard)) for peer in self.callers]

@@ -1,8 +1,8 @@
-"""OpenAI's `chat.completion.chunk` and `chat.completion` as a strict schema: each member known, of its type, and there.
+"""OpenAI's `chat.completion.chunk` and `chat.completion` as a strict schema with exact members and types.
 
-Written down from the API reference (Chat Completions, streaming). Two members are not OpenAI's: `reasoning_content` of
-a delta, which servers of reasoning models have and Open WebUI shows, and what tells of a turn that failed, as clients
-in use read it (wire api 5.3): `finish_reason` `error` with an `error` beside the choices.
+The source is the API reference (Chat Completions, streaming). Two members are additions, read by clients in use.
+`reasoning_content` of a delta is sent by servers of reasoning models and shown by Open WebUI. A failed turn has the
+`finish_reason` `error` with an `error` beside the choices (wire api 5.3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 
 
 def check_chunk(value: object, *, usage: bool = False) -> None:
-    """A line of a stream; with `usage`, of one that was asked for it."""
+    """Check one chunk of a stream; `usage` means that the client requested usage."""
     assert isinstance(value, dict)
     failed = "error" in value
     choice = of(index=whole, delta=DELTA, finish_reason=maybe(one_of("error") if failed else one_of(*FINISHES)))
@@ -37,7 +37,7 @@ def check_chunk(value: object, *, usage: bool = False) -> None:
 
 
 def check_completion(value: object) -> None:
-    """A whole answer."""
+    """Check a whole completion."""
     choice = of(index=whole, message=MESSAGE, finish_reason=one_of(*FINISHES))
     found = of(
         id=text, object=one_of("chat.completion"), created=whole, model=text, choices=lists(choice, 1, 1), usage=USAGE
@@ -66,7 +66,7 @@ def lists(check: Check, least: int = 0, most: int = 128) -> Check:
 
 
 def of(optional: dict[str, Check] | None = None, /, **required: Check) -> Check:
-    """An object of these members, and no other."""
+    """Return a check for an object with exactly these members."""
     known = {**required, **(optional or {})}
 
     def check(value: Any) -> bool:

@@ -1,10 +1,10 @@
-"""An agent on strings: each turn waits for what a test has it do.
+"""A scripted agent: each turn waits for the steps of a test.
 
-book = TurnBook()
+book = TurnHarness()
 session = book.session()
 call = book.call("POST", f"/api/sessions/{session}/chat/stream", {"message": "Hi"})
-hand = book.hand                          # of the turn that began last
-hand.tell(TextDelta("Hel"), TextDelta("lo"))
+hand = book.hand                          # the turn that began last
+hand.emit(TextDelta("Hel"), TextDelta("lo"))
 hand.finish()
 assert names(call)[-1] == "done"
 """
@@ -23,40 +23,40 @@ from svc_proto.facts import OperationId
 from tests.api.harness import KEY, ApiCall, ApiHarness
 from tests.support.core_harness import HarnessNode
 
-FOREVER = 1e9  # s
+FOREVER = 1e9  # seconds
 NOBODY = OperationId(0)
 
 
 def names(call: ApiCall) -> list[str]:
-    """The names of the events of a stream so far."""
+    """Return the names of the stream's events so far."""
     return [event.event for event in call.stream()]
 
 
 def streamed_text(call: ApiCall) -> str:
-    """The text that the deltas of a session's stream make."""
+    """Return the concatenated deltas of a session's stream."""
     return "".join(data["delta"] for name, data in call.named_events() if name == "assistant.delta")
 
 
 def call_of(name: str = "terminal", identity: str = "call_7", **args: object) -> ToolCall:
-    """A tool call."""
+    """Return a tool call."""
     return ToolCall(id=identity, name=name, args=args, arguments="{}", preview=f"{name} it")
 
 
 @define(eq=False)
 class ScriptedTurn:
-    """One turn of the puppet."""
+    """Turn of the scripted agent."""
 
-    node: HarnessNode  # whose agent has it
+    node: HarnessNode  # node of the agent
     turn: Turn
     host: AgentHost
     outcome: TurnOutcome | None = None
     cancelled: bool = False
-    answers: list[object] = field(factory=list)  # of the flows that it was made to run
+    answers: list[object] = field(factory=list)  # results of the flows that ran
     todo: list[Callable[[], Flow[Any]]] = field(factory=list)
     ticket: OperationId = NOBODY
 
     def emit(self, *events: TurnEvent) -> None:
-        """All in one go, as events of one read of an upstream are."""
+        """Emit events at once, like events from one read of an upstream."""
 
         def act() -> Flow[None]:
             for event in events:
@@ -66,11 +66,11 @@ class ScriptedTurn:
         self.do(act)
 
     def is_reader_behind(self) -> bool:
-        """Whether the agent is held."""
+        """Report whether backpressure holds the agent."""
         return self.host.reader_behind
 
     def do(self, act: Callable[[], Flow[Any]]) -> None:
-        """Run a flow of the host."""
+        """Run a flow with the host."""
         self.todo.append(act)
         self._go_on()
 
@@ -81,12 +81,12 @@ class ScriptedTurn:
         self.do(lambda: self.host.store_result(call, output))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
-        """The agent is done."""
+        """End the turn."""
         self.outcome = TurnOutcome(finish=finish, **members)
         self._go_on()
 
     def crash(self, error: Exception) -> None:
-        """The agent has a bug."""
+        """Raise an error, as from a bug of the agent."""
 
         def act() -> Flow[None]:
             yield from ()
@@ -100,7 +100,7 @@ class ScriptedTurn:
 
 
 class ScriptedAgent:
-    """The agent of a node."""
+    """Scripted agent of a node."""
 
     node: HarnessNode
 
@@ -124,7 +124,7 @@ class ScriptedAgent:
 
 
 class TurnHarness(ApiHarness):
-    """An API whose agent is a puppet."""
+    """API harness with a scripted agent."""
 
     def __init__(self, config: ApiConfig | None = None, **options: Any) -> None:
         self.puppet = ScriptedAgent()
@@ -133,22 +133,22 @@ class TurnHarness(ApiHarness):
 
     @property
     def hand(self) -> ScriptedTurn:
-        """The turn that began last."""
+        """Return the turn that began last."""
         return self.puppet.hands[-1]
 
     @property
     def turns(self) -> int:
-        """How many have begun."""
+        """Return the number of turns that have begun."""
         return len(self.puppet.hands)
 
     def chat(self, session: str | None = None, body: object = None, **options: Any) -> ApiCall:
-        """Post a message to a session's stream; without one to a new session."""
+        """Post a message to a session's stream; the default is a new session."""
         message = {"message": "Hi"} if body is None else body
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
 
 
 def chatting(**options: Any) -> tuple[TurnHarness, str, ApiCall]:
-    """A turn has begun: where, of which session, and its stream."""
+    """Start a turn; return the harness, the session and the stream."""
     book = TurnHarness(**options)
     session = book.session()
     return book, session, book.chat(session)

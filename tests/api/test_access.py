@@ -1,4 +1,4 @@
-"""The bearer, the session headers, and web pages (wire api 2.2, 2.4)."""
+"""Access: the bearer key, the session headers, and web pages (wire api 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def test_a_wrong_key(header: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("path", ["/health", "/v1/health"])
-def test_health_needs_none(path: str) -> None:
+def test_health_needs_no_key(path: str) -> None:
     assert ApiHarness().request("GET", path, key="").status == 200
 
 
-def test_the_right_key_and_blanks_behind_it() -> None:
+def test_right_key_with_trailing_blanks() -> None:
     book = ApiHarness()
     assert book.request("GET", "/v1/models").status == 200
     head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY} \t\r\n\r\n"
     assert book.raw(head.encode()).result.status == 200
 
 
-def test_without_a_key_everybody_may() -> None:
+def test_without_a_key_all_clients_have_access() -> None:
     book = ApiHarness(NO_KEY)
     assert book.request("GET", "/v1/models").status == 200
     assert book.request("GET", "/v1/models", key="anything", peer=REMOTE, host=b"192.0.2.5:8642").status == 200
@@ -87,7 +87,7 @@ def test_branded_headers_are_read_in_both_spellings() -> None:
     assert find_branded_header(Headers([]), SESSION_KEY) is None
 
 
-# --- names that point here ----------------------------------------------------------------------------------------
+# --- DNS rebinding ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_local_names_without_a_key(host: bytes) -> None:
 
 @pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8642", b"127.0.0.1.evil.example", b"evil.example."])
 def test_a_rebound_name_gets_nothing_without_a_key(host: bytes) -> None:
-    for peer in (PEER, REMOTE):  # a page may have made its name point to any address of this host
+    for peer in (PEER, REMOTE):  # rebinding can point to any address of this host
         answer = ApiHarness(NO_KEY).request("GET", "/api/sessions", host=host, peer=peer)
         assert answer.status == 403
         assert answer.json["error"]["code"] == "host_not_allowed"
         assert ApiHarness().request("GET", "/api/sessions", host=host, peer=peer).status == 200
 
 
-def test_a_name_of_this_host_is_no_rebound_one() -> None:
+def test_configured_name_is_not_rebound() -> None:
     book = ApiHarness(ApiConfig(names=("box.example",)))
     assert book.request("GET", "/v1/models", peer=REMOTE, host=b"Box.example:8642").status == 200
     assert book.request("GET", "/v1/models", peer=REMOTE, host=b"a.box.example:8642").status == 403
@@ -127,7 +127,7 @@ def test_http_1_0_has_no_host() -> None:
     assert call.result.status == 200
 
 
-# --- pages --------------------------------------------------------------------------------------------------------
+# --- web pages ----------------------------------------------------------------------------------------------------
 
 
 def origin(name: bytes) -> list[tuple[bytes, bytes]]:
@@ -139,7 +139,7 @@ def origin(name: bytes) -> list[tuple[bytes, bytes]]:
     [("GET", "/health"), ("GET", "/v1/models"), ("OPTIONS", "/v1/models"), ("POST", "/nowhere"), ("PUT", "/health")],
 )
 @pytest.mark.parametrize("allowed", [(), ("https://chat.example",)])
-def test_a_page_that_is_not_allowed_learns_nothing(method: str, path: str, allowed: tuple[str, ...]) -> None:
+def test_foreign_page_gets_an_empty_403(method: str, path: str, allowed: tuple[str, ...]) -> None:
     book = ApiHarness(ApiConfig(key=KEY, cors_origins=allowed))
     answer = book.request(method, path, headers=origin(b"https://evil.example"))
     assert (answer.status, answer.body) == (403, b"")
@@ -177,7 +177,7 @@ def test_every_page() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/nowhere", "*"])
-def test_the_question_before(path: str) -> None:
+def test_preflight_request(path: str) -> None:
     book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
     headers = [*origin(b"https://chat.example"), (b"access-control-request-method", b"PATCH")]
     answer = book.request("OPTIONS", path, key="", headers=headers)
@@ -196,7 +196,7 @@ def test_every_answer_has_the_security_headers(method: str, path: str) -> None:
     assert answer.headers.get(b"permissions-policy")
 
 
-def test_only_over_tls_a_client_is_told_to_stay_there() -> None:
+def test_hsts_is_sent_over_tls_only() -> None:
     book = ApiHarness()
     found = [book.request("GET", "/health", tls=tls).headers.get(b"strict-transport-security") for tls in (False, True)]
     assert found == [None, b"max-age=31536000"]
@@ -218,7 +218,7 @@ def test_policies_are_five() -> None:
     assert Cors(()).allows(Headers([]))
 
 
-def test_streams_have_them_too() -> None:
+def test_streams_have_the_security_headers() -> None:
     book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
     path = f"/api/sessions/{book.session()}/chat/stream"
     call = book.call("POST", path, {"message": "/count 2"}, headers=origin(b"https://chat.example"))
@@ -229,8 +229,8 @@ def test_streams_have_them_too() -> None:
     assert [event.event for event in call.stream()][-1] == "done"
 
 
-def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
-    """As wrong codes: five within a minute block an address for five minutes."""
+def test_wrong_keys_are_limited_and_the_right_one_is_not() -> None:
+    """Block an address for five minutes after five wrong keys within a minute, as for pairing codes."""
     book = ApiHarness()
 
     def ask(key: str, peer: Address = PEER) -> int:
@@ -243,9 +243,9 @@ def test_wrong_keys_are_limited_and_the_right_one_never() -> None:
     assert refused.json["error"]["type"] == "rate_limit_error"
     assert refused.json["error"]["code"] == "rate_limit_exceeded"
     assert refused.headers.get(b"retry-after") == b"300"
-    assert (ask(KEY), ask("wrong")) == (200, 429)  # it gets in, and the block stays
+    assert (ask(KEY), ask("wrong")) == (200, 429)  # the right key is accepted, and the block stays
     assert ask("wrong", REMOTE) == 401  # another address
-    assert ask("") == 401  # who shows none does not guess
+    assert ask("") == 401  # a request without a key is not a guess
     book.after(300.0)
     assert ask("wrong") == 401
 

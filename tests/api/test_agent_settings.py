@@ -1,4 +1,4 @@
-"""What the agent is configured to be: the environment over the file, and keys that go only where they belong."""
+"""Settings of the agent: environment over file, and keys that are sent only to their own server."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_context_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("alias", [{}, {"model": 1}, {"model": "a", "base_url": "nonsense"}, "a", None])
-def test_aliases_that_make_no_sense_are_left_out(alias: object) -> None:
+def test_invalid_aliases_are_omitted(alias: object) -> None:
     assert settings(routed(alias, base_url=OLLAMA)).aliases == {}
 
 
@@ -150,7 +150,7 @@ def test_max_tokens(given: object, tokens: int | None) -> None:
         (routed({"model": "a", "api_key": "k", "base_url": CLOUD}), {}, False),
     ],
 )
-def test_who_has_a_key_for_the_main_host(found: dict[str, object], config: dict[str, str], sends: bool) -> None:
+def test_keys_sent_to_the_main_host(found: dict[str, object], config: dict[str, str], sends: bool) -> None:
     assert sends_key_to_main_host(ApiConfig(**config), found) is sends  # type: ignore[arg-type]  # text fields only
 
 
@@ -232,7 +232,7 @@ def test_the_file_is_read_anew_each_time() -> None:
     assert book.events(Level.WARNING) == []
 
 
-def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
+def test_invalid_file_counts_as_empty_and_is_logged() -> None:
     book = ApiHarness(files={CONFIG: "model: ["})
     assert book.spawn(book.api.settings())[0].model == ""
     assert book.events(Level.WARNING) == ["configuration not read"]
@@ -248,7 +248,7 @@ def test_a_broken_file_counts_as_empty_and_is_told_of() -> None:
         ("model: {default: a, base_url: ''}", None),
     ],
 )
-def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | None) -> None:
+def test_invalid_model_setting_is_logged(text: str, problem: str | None) -> None:
     book = ApiHarness(files={CONFIG: text})
     assert book.spawn(book.api.settings())[0].model in ("", "a")
     told = [record.fields for record in book.logs if record.event == "configuration not used"]
@@ -261,11 +261,11 @@ def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | Non
         ("modle", {"modle": "model"}),
         ("Model", {"Model": "model"}),
         ("models", {"models": "model"}),
-        ("models model", {}),  # the one is there: the other is somebody else's
+        ("models model", {}),  # the unknown key belongs to another program
         ("gatway voice-output", {"gatway": "gateway", "voice-output": "voice_output"}),
         ("mcp_server", {"mcp_server": "mcp_servers"}),
         (" ".join(FILE_MEMBERS), {}),
-        # What agents of today keep in the same file.
+        # Sections of the same file that belong to other agents in use.
         ("approvals auxiliary browser checkpoints command_allowlist compression cron custom_providers dashboard", {}),
         ("delegation discord file_read_max_chars group_sessions_per_user honcho human_delay kanban logging", {}),
         ("memory network onboarding personalities prefill_messages_file privacy provider_routing providers", {}),
@@ -273,5 +273,5 @@ def test_a_model_that_is_not_understood_is_told_of(text: str, problem: str | Non
         ("terminal timezone tool_output toolsets updates voice web whatsapp x" + 40 * "model", {}),
     ],
 )
-def test_what_is_nearly_a_setting(names: str, meant: dict[str, str]) -> None:
+def test_misspelled_settings_are_found(names: str, meant: dict[str, str]) -> None:
     assert find_misspelled(dict.fromkeys(names.split(), 1)) == meant

@@ -1,4 +1,4 @@
-"""A key that was replaced in the files: the server takes it when it is told, and what the old one let in ends."""
+"""A replaced key in the files: a reload accepts the new key and ends what the old one had opened."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stream(there: ApiHarness, key: str = KEY) -> ApiCall:
 
 def test_the_old_key_is_refused_at_once() -> None:
     there = book(env=f"API_SERVER_KEY={NEW}\n", yaml=YAML)
-    assert (ask(there, KEY), ask(there, NEW)) == (200, 401)  # nothing is taken before somebody says so
+    assert (ask(there, KEY), ask(there, NEW)) == (200, 401)  # a new file has no effect before the reload
     assert reload(there) == (200, {"ok": True, "changed": True})
     assert (ask(there, KEY), ask(there, NEW)) == (401, 200)
     assert reload(there)[0] == 401
@@ -48,7 +48,7 @@ def test_the_old_key_is_refused_at_once() -> None:
     assert not there.leaks()
 
 
-def test_who_still_shows_the_old_key_is_told_apart_from_who_guesses() -> None:
+def test_old_key_is_logged_apart_from_guesses() -> None:
     there = book(env=f"API_SERVER_KEY={NEW}\n")
     reload(there)
     assert ask(there, KEY) == 401
@@ -58,13 +58,13 @@ def test_who_still_shows_the_old_key_is_told_apart_from_who_guesses() -> None:
     assert said == [(Level.INFO, "replaced API key refused"), (Level.WARNING, "wrong API key")]
 
 
-def test_the_configuration_file_where_env_holds_none() -> None:
+def test_key_from_the_configuration_file() -> None:
     there = book(env="A=1\n", yaml=YAML)
     assert reload(there) == (200, {"ok": True, "changed": True})
     assert ask(there, "sk-of-yaml-3c9d1e") == 200
 
 
-def test_what_the_old_key_let_in_ends() -> None:
+def test_requests_of_the_old_key_end() -> None:
     there = book(env=f"API_SERVER_KEY={NEW}\n")
     streamed = stream(there)
     waiting = there.call("POST", f"/api/sessions/{there.session()}/chat", {"message": "/count 500"}, key=KEY)
@@ -75,13 +75,13 @@ def test_what_the_old_key_let_in_ends() -> None:
     assert [event for event, _ in streamed.named_events()][-1] != "done"
     assert waiting.result.status == 401
     there.after(2.0)
-    assert there.api.runs.outcomes["cancelled"] == 2  # nor does the agent go on
+    assert there.api.runs.outcomes["cancelled"] == 2  # the agent stops, too
     after = stream(there, NEW)
     there.after(120.0)
     assert [event for event, _ in after.named_events()][-1] == "done"
 
 
-def test_a_body_that_took_its_time() -> None:
+def test_slow_request_of_the_old_key_is_refused() -> None:
     there = book(env=f"API_SERVER_KEY={NEW}\n")
     head = f"POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {KEY}\r\n"
     call = there.raw(f"{head}content-length: 2\r\n\r\n{{".encode())
@@ -90,7 +90,7 @@ def test_a_body_that_took_its_time() -> None:
     assert call.result.status == 401
 
 
-def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
+def test_pairing_key_stays_valid_and_cannot_reload() -> None:
     keys = PairingApiKeys()
     there = ApiHarness(files={ENV: f"API_SERVER_KEY={NEW}\n"}, keys=keys)
     device, key_hash = keys.new_key(counting_entropy())
@@ -101,10 +101,10 @@ def test_the_key_of_a_pairing_goes_on_and_opens_no_such_door() -> None:
     there.after(1.5)
     assert reload(there)[0] == 200
     assert (streamed.gone, mine.gone) == (False, True)
-    assert keys.replaced == 1  # which the relay beside it looks at
+    assert keys.replaced == 1  # read by the relay on the same host
     there.after(200.0)
     assert [event for event, _ in streamed.named_events()][-1] == "done"
-    assert there.engine.next_deadline() is None  # and nobody looks while there is nothing to end
+    assert there.engine.next_deadline() is None  # no timer while there is nothing to end
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_when_the_old_key_stays(config: ApiConfig, files: dict[str, str], code: 
     assert ask(there, NEW) == (200 if not config.key else 401)
 
 
-def test_an_env_file_that_cannot_be_read() -> None:
+def test_unreadable_env_file() -> None:
     there = book(yaml=YAML)
     there.disk.put(f"{ENV}/not-a-file", b"")
     status, found = reload(there)

@@ -1,4 +1,4 @@
-"""The whole route table against input that makes no sense: documented codes, nothing stored, and no secret told."""
+"""The whole route table with invalid input: documented codes, nothing stored, no secret in any answer or log."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MANAGEMENT = ("/api/config", "/api/memory", "/api/skills", "/api/available-model
 ELSEWHERE = ("/metrics", "/healthz", "/readyz", "/openapi.json", "/docs")  # see tests/engine
 ROUTES = [route for route in ApiHarness(started=False).api.router.routes if route.pattern not in ELSEWHERE]
 IDS = [f"{route.method} {route.pattern}" for route in ROUTES]
-BODILESS = ("/stop", "/reload")  # what they end with takes none, and looks at none
-OTHERS = "/mcp"  # whose messages are those of tests/mcp
+BODILESS = ("/stop", "/reload")  # their requests have no body, and none is read
+OTHERS = "/mcp"  # tests/mcp has its messages
 WITH_BODY = [
     route for route in ROUTES if route.method in ("POST", "PATCH") and not route.pattern.endswith((*BODILESS, OTHERS))
 ]
@@ -34,7 +34,7 @@ def path_of(route: Route) -> str:
 
 
 def problem(answer: Response, path: str) -> dict[str, Any]:
-    """The error of an answer, after a look at its form."""
+    """Return the error of an answer after a check of its form."""
     assert answer.headers.get(b"content-type") == b"application/json"
     body = json.loads(answer.body)
     if path.startswith(MANAGEMENT):
@@ -54,7 +54,7 @@ def unchanged(book: ApiHarness) -> bool:
 
 @pytest.fixture(scope="module")
 def book() -> ApiHarness:
-    """For requests that must not get far."""
+    """Return a harness for requests that are refused early."""
     return ApiHarness()
 
 
@@ -80,7 +80,7 @@ def test_nothing_of_a_body_is_read_before_the_key(book: ApiHarness, route: Route
     call.vanish()
 
 
-def test_what_takes_a_body_and_what_does_not() -> None:
+def test_routes_with_and_without_body() -> None:
     assert {route.method for route in ROUTES if route.body_limit == 0} == {"GET", "HEAD"}
     assert {route.body_limit for route in ROUTES if route.method not in ("GET", "HEAD")} == {BODY_LIMIT}
     book = ApiHarness()
@@ -94,7 +94,7 @@ def test_what_takes_a_body_and_what_does_not() -> None:
 @pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "BREW"])
 def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
-    """405 with `Allow`, before anybody looks for the session or reads a body."""
+    """Expect 405 with `Allow` before the session is looked up or a body is read."""
     allowed = {route.method for route in ROUTES if path_of(route) == path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     if method in allowed:
@@ -113,10 +113,10 @@ def test_wrong_methods(book: ApiHarness, path: str, method: str) -> None:
     ids=range(11),
 )
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_are_no_objects(book: ApiHarness, route: Route, body: bytes) -> None:
+def test_non_object_bodies_are_refused(book: ApiHarness, route: Route, body: bytes) -> None:
     path = path_of(route)
     answer = book.request(route.method, path, body)
-    if answer.status == 404:  # chat routes look for the session first, wire api 2.1
+    if answer.status == 404:  # chat routes look up the session first, wire api 2.1
         assert problem(answer, path)["code"] in ("session_not_found", "run_not_found")
     else:
         assert answer.status == 400
@@ -125,11 +125,11 @@ def test_bodies_that_are_no_objects(book: ApiHarness, route: Route, body: bytes)
 
 
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
-def test_bodies_that_would_take_too_long_to_read(route: Route) -> None:
+def test_bodies_too_slow_to_parse_are_refused(route: Route) -> None:
     book = ApiHarness()
     path = path_of(route)
     answer = book.request(route.method, path, b"[" + b"{}," * 100_000 + b"0]")
-    assert answer.status in (404, 413)  # chat routes look for the session first, wire api 2.1
+    assert answer.status in (404, 413)  # chat routes look up the session first, wire api 2.1
     assert problem(answer, path)["code"] in ("session_not_found", "run_not_found", "body_too_large", None)
     assert unchanged(book)
 
@@ -139,7 +139,7 @@ def test_bodies_that_would_take_too_long_to_read(route: Route) -> None:
 )
 @pytest.mark.parametrize("route", WITH_BODY, ids=[f"{route.method} {route.pattern}" for route in WITH_BODY])
 def test_members_of_every_type(route: Route, value: object) -> None:
-    """Whatever the type of a member, the answer is one that is documented."""
+    """Expect a documented answer for every type of a member."""
     names = (
         "message",
         "input",
@@ -181,18 +181,18 @@ def test_members_of_every_type(route: Route, value: object) -> None:
 @pytest.mark.parametrize(
     "route", [route for route in ROUTES if route.method != "HEAD"], ids=[each for each in IDS if "HEAD" not in each]
 )
-def test_bodies_that_are_too_large(book: ApiHarness, route: Route) -> None:
+def test_too_large_bodies_are_refused(book: ApiHarness, route: Route) -> None:
     path = path_of(route)
     limit = 65_536 if route.method == "GET" else 10_000_000
     head = f"{route.method} {path} {KEYED}Content-Length: {limit + 1}\r\n\r\n"
-    answer = book.raw(head.encode()).result  # before a byte of the body has come
+    answer = book.raw(head.encode()).result  # before the first byte of the body
     assert answer.status == 413
     assert problem(answer, path)["message"] == f"the body may have at most {limit} bytes"
     if not path.startswith(MANAGEMENT):
         assert answer.json["error"]["code"] == "body_too_large"
 
 
-def test_a_body_that_turns_out_too_large() -> None:
+def test_chunked_body_that_grows_too_large() -> None:
     book = ApiHarness()
     call = book.raw(f"POST /api/sessions {KEYED}Transfer-Encoding: chunked\r\n\r\n".encode())
     piece = b"x" * 1_000_000
@@ -205,7 +205,7 @@ def test_a_body_that_turns_out_too_large() -> None:
     assert unchanged(book)
 
 
-def test_a_body_of_the_largest_size() -> None:
+def test_largest_body() -> None:
     book = ApiHarness()
     body = b'{"title":"' + b" " * (BODY_LIMIT - 12) + b'"}'
     assert len(body) == BODY_LIMIT
@@ -214,12 +214,10 @@ def test_a_body_of_the_largest_size() -> None:
 
 @pytest.mark.parametrize("length", ["x", "-1", "1.5", "+1", "1e3"])
 @pytest.mark.parametrize("path", ["/api/sessions", "/api/memory"])
-def test_lengths_that_are_no_numbers(book: ApiHarness, path: str, length: str) -> None:
+def test_invalid_content_lengths_are_refused(book: ApiHarness, path: str, length: str) -> None:
     answer = book.raw(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()).result
     assert answer.status == 400
-    assert (
-        answer.json["error"]["code"] == "invalid_content_length"
-    )  # the path of a head that cannot be read is not read
+    assert answer.json["error"]["code"] == "invalid_content_length"  # the path of an unreadable head is not parsed
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/v1", "/api/sessions/", "/api/sessions/x/y", "/api/skills/x/y"])
@@ -230,7 +228,7 @@ def test_unknown_paths(book: ApiHarness, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/sessions/%zz", "/api/sessions/%ff", "/api/sessions/%00/messages"])
-def test_paths_that_cannot_be_read(book: ApiHarness, path: str) -> None:
+def test_unreadable_paths_are_refused(book: ApiHarness, path: str) -> None:
     answer = book.request("GET", path)
     assert answer.status == 400
     assert problem(answer, path)["type"] == "invalid_request_error"
@@ -248,14 +246,14 @@ display: {{skin: default, token: {SECRETS[3]}}}
 
 
 def parrot(asked: UpstreamRequest) -> Reply:
-    """An upstream that refuses everything, and says to whom; elsewhere is nobody."""
+    """Refuse with the bearer key of the request in the text; other upstreams are unreachable."""
     key = (asked.headers.get(b"authorization") or b"nobody").decode()
     return as_json({"error": {"message": f"who is {key}?", "code": key}}, 401) if ":9000/" in asked.url else REFUSED
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["upstream", "no upstream"])
-def test_no_secret_is_told_anywhere(there: bool) -> None:
-    """Every route, well and badly asked, with a model that repeats the key it was sent, and every log record kept."""
+def test_no_secret_is_leaked(there: bool) -> None:
+    """Call every route well and badly, with a model that repeats its key, and search all log records."""
     config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
     book = ApiHarness(config, files={CONFIG: SECRET_FILE})
     book.http = parrot if there else None
@@ -277,4 +275,4 @@ def test_no_secret_is_told_anywhere(there: bool) -> None:
     assert not book.leaks()
     assert (
         f"Bearer {SECRETS[3]}".encode() in [asked.headers.get(b"authorization") for asked in book.asked]
-    ) is there  # so there was something to tell
+    ) is there  # so that there was a secret to leak

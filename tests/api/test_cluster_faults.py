@@ -1,10 +1,10 @@
-"""Nodes that are killed, cut off and started again while people chat at all of them: what holds whatever happens.
+"""Nodes that are killed, cut off and restarted during chats at all of them, with these invariants.
 
-- A session is at one node at a time, as far as nodes can know it.
-- What a stream has told to be complete is stored, once, right behind what it answers.
-- Nothing is answered twice, and when all is whole again each session can be gone on with at each node.
-- No more turns run, and no more wait, than may at all nodes together, but for those whose node was away while they did.
-- Nobody shows more wrong keys than they may at all nodes together, while the nodes reach each other.
+- A session is at one node at a time, as far as the nodes can detect.
+- Text that a stream reported as complete is stored once, right behind the message that it answers.
+- No message is answered twice, and after recovery each session can continue at each node.
+- Running and waiting turns stay within the limits of all nodes together, except for turns of a node that was cut off.
+- Wrong keys stay within the limit of all nodes together while the nodes reach each other.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tests.support.scenario_plan import some
 
 SEEDS = range(20)
 STEPS = 60
-CAP = 2  # turns at a time
-LINE = 2  # that wait, if `crowded`
+CAP = 2  # simultaneous turns
+LINE = 2  # waiting turns, if `crowded`
 GUESSER = Address("203.0.113.9", 4711)
 
 
 class Storm:
-    """What happens, by a seed. A crowd has more sessions than there may be turns, and guesses at keys."""
+    """Random events by a seed; `crowded` adds more sessions than there are slots, and guesses of keys."""
 
     def __init__(self, seed: int, *, crowded: bool = False) -> None:
         self.rng = Random(seed)
@@ -46,10 +46,10 @@ class Storm:
         for number, (node, _) in enumerate(self.book.members):
             node.engine.entropy = Random(f"{seed} {number}").randbytes
         self.sessions = [self.book.session() for _ in range(5 if crowded else CAP)]
-        self.calls: list[tuple[str, str, ApiCall]] = []  # session, what was said, and its stream
+        self.calls: list[tuple[str, str, ApiCall]] = []  # session, message, and stream
         self.dead: set[int] = set()
-        self.strays: set[str] = set()  # turns whose node was away meanwhile
-        self.guesses: list[float] = []  # when one was let through, since the nodes reach each other
+        self.strays: set[str] = set()  # turns whose node was cut off meanwhile
+        self.guesses: list[float] = []  # times of accepted guesses since the nodes reach each other
 
     def run(self) -> None:
         troubles = [self.stop, self.kill, self.cut, self.flush, self.mend]
@@ -61,7 +61,7 @@ class Storm:
         self.heal()
         self.check_rows()
 
-    # --- deeds ---
+    # --- actions ---
 
     def _live(self) -> list[int]:
         return [n for n in range(3) if n not in self.dead]
@@ -91,7 +91,7 @@ class Storm:
             self.book.at(self.rng.choice(self._live())).call("POST", f"/v1/runs/{run}/stop")
 
     def kill(self) -> None:
-        self.guesses.clear()  # of which it has counted some
+        self.guesses.clear()  # the node had counted some of them
         if self.dead:
             self.book.start_node(self.dead.pop())
         else:
@@ -119,7 +119,7 @@ class Storm:
         nodes = [cast("ClusterSessionOwnership", self.book.members[n][1].ownership).node for n in self._live()]
         return len(nodes) == 3 and all(len(node.members) == 2 for node in nodes)
 
-    # --- what holds ---
+    # --- invariants ---
 
     def check_sums(self) -> None:
         now = self.book.clock.now
@@ -184,23 +184,23 @@ class Storm:
 
 
 def told_completed(call: ApiCall) -> bool:
-    """Whether a stream has said that all of its turn is there."""
+    """Report whether a stream has reported its turn as complete."""
     done: list[dict[str, Any]] = [data for name, data in call.named_events() if name == "run.completed"]
     return bool(done) and done[0]["completed"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens(seed: int) -> None:
+def test_storms_keep_the_invariants(seed: int) -> None:
     Storm(seed).run()
 
 
 @pytest.mark.parametrize("seed", some(range(30)))
-def test_in_a_crowd(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowded_storms_keep_the_invariants(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)
     Storm(seed, crowded=True).run()
 
 
-# --- bugs that are put in on purpose: a storm finds each ---
+# --- seeded bugs: a storm finds each ---
 
 
 def a_place_is_taken_unasked(patch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def wrong_keys_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None
     patch.setattr(ReplicatedAuthRateLimiter, "failure", AuthRateLimiter.failure)
 
 
-PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # the bug, a storm, what that says
+PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # bug, seed, failure
     (a_place_is_taken_unasked, 0, "turns run"),
     (places_are_not_kept, 0, "turns run"),
     (places_are_not_given_back, 0, None),
@@ -248,7 +248,7 @@ PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  
 
 
 @pytest.mark.parametrize(("plant", "seed", "said"), PLANTS, ids=[plant.__name__ for plant, _, _ in PLANTS])
-def test_a_storm_finds_it(
+def test_storm_finds_the_seeded_bug(
     plant: Callable[[pytest.MonkeyPatch], None], seed: int, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)

@@ -22,7 +22,7 @@ ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "descript
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
     ],
 )
-def test_what_is_passed_on_as_it_is(members: dict[str, object]) -> None:
+def test_options_passed_on_unchanged(members: dict[str, object]) -> None:
     assert parse_completion_options({"messages": [], **members}) == CompletionOptions(members=members)
 
 
@@ -33,7 +33,7 @@ def test_what_is_passed_on_as_it_is(members: dict[str, object]) -> None:
         {"n": 1, "logprobs": False, "user": "me", "tools": [], "tool_choice": "auto"},
     ],
 )
-def test_what_asks_for_nothing(members: dict[str, object]) -> None:
+def test_options_without_effect(members: dict[str, object]) -> None:
     assert parse_completion_options(members) == CompletionOptions()
 
 
@@ -94,7 +94,7 @@ def test_tools_of_a_client() -> None:
         ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),
     ],
 )
-def test_what_is_refused(body: dict[str, object], param: str) -> None:
+def test_refused_options(body: dict[str, object], param: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_completion_options(body)
     assert (caught.value.status, caught.value.extra["field"]) == (400, param)

@@ -78,12 +78,12 @@ def test_every_variable() -> None:
         ("none", ToolPolicy(only=())),
     ],
 )
-def test_which_tools_there_are(text: str, choice: ToolPolicy) -> None:
+def test_tool_choices(text: str, choice: ToolPolicy) -> None:
     assert parse_api_config({"SVC_TOOLS": text}).tools == choice
 
 
 @pytest.mark.parametrize("text", ["phones", "all few", "none phone", "few,none"])
-def test_tools_that_make_no_sense(text: str) -> None:
+def test_invalid_tool_choices(text: str) -> None:
     with pytest.raises(ConfigError, match="SVC_TOOLS must be auto, all or few"):
         parse_api_config({"SVC_TOOLS": text})
 
@@ -104,13 +104,13 @@ def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:
 
 
 @pytest.mark.parametrize("origin", ["a", "ftp://a", "https://a/path", "https://a?q"])
-def test_origins_that_are_none(origin: str) -> None:
+def test_invalid_origins(origin: str) -> None:
     with pytest.raises(ConfigError, match="API_SERVER_CORS_ORIGINS must hold origins"):
         parse_api_config({"API_SERVER_CORS_ORIGINS": f"https://ok.example,{origin}"})
 
 
 @pytest.mark.parametrize("key", ["a b", "\u00e9", "a\x01"])
-def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> None:
+def test_unprintable_key_is_refused_and_not_quoted(key: str) -> None:
     with pytest.raises(ConfigError, match="printable ASCII") as caught:
         parse_api_config({"API_SERVER_KEY": key})
     assert key not in str(caught.value)
@@ -122,7 +122,7 @@ def test_other_hosts_may_not_guess_at_a_short_key(host: str) -> None:
         parse_api_config({"API_SERVER_KEY": "fifteen-letters"}, {"host": host})
     assert "fifteen" not in str(caught.value)
     assert parse_api_config({"API_SERVER_KEY": "sixteen--letters"}, {"host": host}).key == "sixteen--letters"
-    assert parse_api_config({}, {"host": host}).key == ""  # whoever wants none has said so
+    assert parse_api_config({}, {"host": host}).key == ""  # an empty key is an explicit choice
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
@@ -130,7 +130,7 @@ def test_on_this_host_a_short_key_will_do(host: str) -> None:
     assert parse_api_config({"API_SERVER_KEY": "k"}, {"host": host}).key == "k"
 
 
-def test_a_node_is_who_knows_where_the_others_meet_and_where_they_find_it() -> None:
+def test_node_requires_redis_url_node_url_and_database() -> None:
     meeting = {"SVC_CLUSTER_URL": "redis://redis.lan/2"}
     address = {"API_SERVER_NODE_URL": "http://10.0.0.1:8642/api/"}
     store = {"SVC_DATABASE_URL": "postgresql://svc@db.lan/svc"}

@@ -95,7 +95,7 @@ def test_a_message(body: dict[str, object], content: object) -> None:
         ),
     ],
 )
-def test_a_message_that_is_none(body: dict[str, object], code: str, param: str) -> None:
+def test_invalid_messages(body: dict[str, object], code: str, param: str) -> None:
     assert refusal(parse_prompt, body) == (400, code, param)
 
 
@@ -136,7 +136,7 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "4"}
 ASKED = {"role": "user", "content": "2 + 2?"}
 
 
-def test_calls_and_results_of_a_client_are_kept_for_it() -> None:
+def test_client_tool_calls_and_results() -> None:
     told = {"role": "assistant", "content": "", "tool_calls": [CALL]}
     talk = parse_conversation([ASKED, CALLED, RESULT], "messages", whole=True)
     assert (talk.history, talk.prompt, talk.results) == ((ASKED, told, RESULT), "", (RESULT,))
@@ -163,7 +163,7 @@ def test_calls_and_results_of_a_client_are_kept_for_it() -> None:
         ([{"role": "function", "content": "4"}], "m[0].role"),
     ],
 )
-def test_calls_and_results_that_are_none(entries: list[object], param: str) -> None:
+def test_invalid_client_tool_calls(entries: list[object], param: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_conversation(entries, "m", whole=True)
     assert (caught.value.status, caught.value.extra["field"]) == (400, param)
@@ -178,7 +178,7 @@ def test_a_history_with_images() -> None:
     )
 
 
-def test_what_is_too_much_is_refused_not_cut() -> None:
+def test_too_many_entries_are_refused() -> None:
     entries: list[object] = [{"role": "user", "content": "x"}] * MAX_MESSAGES
     assert len(parse_conversation(entries, "messages").history) == MAX_MESSAGES - 1
     assert refusal(parse_conversation, [*entries, entries[0]], "messages") == (400, None, "messages")
@@ -201,11 +201,11 @@ def test_what_is_too_much_is_refused_not_cut() -> None:
         ([{"role": "user", "content": [{"type": "file"}]}], "unsupported_content_type", "messages[0].content[0].type"),
     ],
 )
-def test_a_conversation_that_is_none(value: object, code: str | None, param: str) -> None:
+def test_invalid_conversations(value: object, code: str | None, param: str) -> None:
     assert refusal(parse_conversation, value, "messages") == (400, code, param)
 
 
-def test_a_history_that_is_none() -> None:
+def test_invalid_histories() -> None:
     assert refusal(parse_history, "x", "h") == (400, None, "h")
     assert refusal(parse_history, [{"role": "tool", "content": "x"}], "h") == (400, None, "h[0].role")
     for lacking in ({"role": "user"}, {"role": "system", "content": None}):

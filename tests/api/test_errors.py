@@ -90,7 +90,7 @@ def test_the_short_form_of_the_management_routes(path: str) -> None:
     assert body(invalid_request("x must be a y", code="invalid_title"), path) == {"error": "x must be a y"}
 
 
-def test_draining_says_so_first_and_when_to_come_back() -> None:
+def test_draining_answer_has_a_retry_after() -> None:
     answer = error_response(shutting_down(), "/api/sessions/x/chat/stream")
     assert answer.status == 503
     assert answer.headers.get(b"retry-after") == b"1"

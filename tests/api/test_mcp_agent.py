@@ -1,4 +1,4 @@
-"""`/mcp` of the API: a turn by `ask`, its words as progress, chats as resources, and who may."""
+"""The API's `/mcp`: a turn by the tool `ask`, deltas as progress, chats as resources, and access."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def texts(result: Any) -> list[str]:
     return [block["text"] for block in result["content"]]
 
 
-def test_what_it_offers() -> None:
+def test_offered_features() -> None:
     client = McpHttpSession(ApiHarness())
     assert client.about["serverInfo"]["name"] == "svc-agent"
     assert sorted(client.about["capabilities"]) == ["resources", "tools"]
@@ -32,7 +32,7 @@ def test_what_it_offers() -> None:
     assert listed["uriTemplate"] == "chat://sessions/{id}"
 
 
-def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
+def test_chats_with_a_failing_store_are_refused() -> None:
     book = ApiHarness()
     client = McpHttpSession(book)
     book.refuse = (ListChats, ListMessages)
@@ -42,7 +42,7 @@ def test_chats_of_a_store_that_fails_are_refused_and_no_bug() -> None:
     assert "bug" not in book.events()
 
 
-def test_a_turn_and_the_next_one_in_its_chat() -> None:
+def test_turn_and_next_turn_of_a_chat() -> None:
     book = ApiHarness()
     client = McpHttpSession(book)
     first = client.tool("ask", message="/echo Hello there")
@@ -66,7 +66,7 @@ def test_a_turn_and_the_next_one_in_its_chat() -> None:
     assert chat["last_active"] == shown["messages"][-1]["at"]
 
 
-def test_its_words_come_as_progress() -> None:
+def test_deltas_are_sent_as_progress() -> None:
     book = ApiHarness()
     client = McpHttpSession(book)
     call = client.tool("ask", token="t", message="/count 100")
@@ -90,7 +90,7 @@ def test_the_tool_by_itself() -> None:
     assert told == ["Hi"]
 
 
-def test_whoever_cancels_stops_the_turn() -> None:
+def test_cancellation_stops_the_turn() -> None:
     book = TurnHarness()
     client = McpHttpSession(book)
     client.tool("ask", 7, message="x")
@@ -101,7 +101,7 @@ def test_whoever_cancels_stops_the_turn() -> None:
     assert len(book.api.runs) == 0
 
 
-def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
+def test_cancelled_turn_sends_no_progress() -> None:
     book = TurnHarness()
     client = McpHttpSession(book)
     client.tool("ask", 7, token="t", message="x")
@@ -120,12 +120,12 @@ def test_a_turn_that_was_cancelled_tells_nobody_of_its_words() -> None:
         ({"message": "x", "session": "none"}, "there is no such session"),
     ],
 )
-def test_what_cannot_be_asked(arguments: dict[str, object], why: str) -> None:
+def test_invalid_ask_arguments(arguments: dict[str, object], why: str) -> None:
     result = McpHttpSession(ApiHarness()).request("tools/call", name="ask", arguments=arguments)
     assert (result["isError"], texts(result)) == (True, [why])
 
 
-def test_a_turn_that_fails_and_one_that_is_stopped() -> None:
+def test_failed_and_stopped_turns() -> None:
     book = ApiHarness(ApiConfig(key=KEY, model_base_url="http://127.0.0.1:1/v1"))
     client = McpHttpSession(book)
     call = client.tool("ask", message="x")
@@ -141,7 +141,7 @@ def test_a_turn_that_fails_and_one_that_is_stopped() -> None:
     assert b"the turn was stopped" in call.body
 
 
-def test_a_server_at_its_end_and_a_chat_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draining_server_and_unknown_chat(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise Refused(503, "gateway_draining", "the server is shutting down")
 
@@ -156,7 +156,7 @@ def test_a_server_at_its_end_and_a_chat_that_is_none(monkeypatch: pytest.MonkeyP
     assert texts(call.result.json["result"]) == ["the server is shutting down"]
 
 
-def test_it_needs_the_key_and_ends_with_it() -> None:
+def test_mcp_requires_the_key_and_ends_with_it() -> None:
     book = ApiHarness()
     refused = book.call("POST", "/mcp", {}, key="", headers=fields()).result
     assert refused.status == 401

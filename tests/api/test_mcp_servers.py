@@ -1,4 +1,4 @@
-"""`mcp_servers` of the configuration file, through the API: what is read, shown, begun anew, and ended."""
+"""`mcp_servers` of the configuration file through the API: parsed, shown, restarted, and ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_without_servers_nothing_is_loaded() -> None:
     assert book.api.parts.servers is None
 
 
-def test_the_file_says_which_there_are() -> None:
+def test_servers_are_read_from_the_file() -> None:
     book = ApiHarness(files={CONFIG: SERVERS})
     rows = book.request("GET", "/api/mcp-servers").json["servers"]
     assert [(row["name"], row["state"]) for row in rows] == [("shop", "not started"), ("spare", "off")]
@@ -47,7 +47,7 @@ def test_the_file_says_which_there_are() -> None:
     assert "s3cr3t" not in repr(book.logs) + repr(book.answers)
 
 
-def test_they_end_with_the_api() -> None:
+def test_servers_end_with_the_api() -> None:
     book = ApiHarness(files={CONFIG: SERVERS})
     book.request("GET", "/api/mcp-servers")
     reloading = book.call("POST", "/api/mcp-servers/reload")

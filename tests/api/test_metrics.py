@@ -1,4 +1,4 @@
-"""What the API shows a monitor of its turns."""
+"""Metrics of the API's turns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_metrics_token_is_the_only_credential() -> None:
     assert book.request("GET", "/v1/models", key="monitor-5e01").status == 401
 
 
-def test_the_route_and_its_door() -> None:
+def test_access_to_the_metrics_route() -> None:
     book = TurnHarness()
     answer = book.request("GET", "/metrics", key=None)
     assert (answer.status, b"svc_turns_total" in answer.body) == (200, True)

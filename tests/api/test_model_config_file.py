@@ -1,4 +1,4 @@
-"""Changing the configuration file (wire api 8.1): what may be changed, what stays, and what fails."""
+"""Changes of the configuration file (wire api 8.1): allowed changes, preserved text, and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_comments_and_order_stay(before: str | None, change: dict[str, str], aft
     assert book.disk.get(CONFIG).decode() == after
 
 
-def test_what_is_in_force_is_answered() -> None:
+def test_answer_has_the_effective_values() -> None:
     book = ApiHarness()
     body = {"model": "m", "provider": "custom", "base_url": LOCAL}
     assert patch(book, **body) == (200, {"ok": True, **body})
@@ -88,10 +88,10 @@ def test_what_is_in_force_is_answered() -> None:
     assert patch(over, **body) == (200, {"ok": True, "model": "of-env", "provider": "custom", "base_url": CLOUD})
 
 
-# --- keys stay where they belong ----------------------------------------------------------------------------------
+# --- keys stay with their server ----------------------------------------------------------------------------------
 
 
-def test_an_endpoint_with_a_key_stays_on_its_host() -> None:
+def test_endpoint_with_a_key_keeps_its_host() -> None:
     before = f"model: {{base_url: '{CLOUD}', api_key: sesame}}\n"
     book = ApiHarness(files={CONFIG: before})
     book.secrets.add("sesame")
@@ -114,7 +114,7 @@ def test_the_key_of_the_environment_stays_too() -> None:
     assert not book.leaks()
 
 
-# --- one at a time, and what goes wrong ---------------------------------------------------------------------------
+# --- concurrent changes and errors --------------------------------------------------------------------------------
 
 
 def test_two_changes_at_once_are_both_kept() -> None:
@@ -128,7 +128,7 @@ def test_two_changes_at_once_are_both_kept() -> None:
     assert book.disk.get(CONFIG).decode() == "model:\n  default: m\n  provider: p\n"
 
 
-def test_whoever_goes_away_lets_the_next_one_in() -> None:
+def test_disconnected_client_does_not_block_the_next_change() -> None:
     book = ApiHarness()
     book.hold = (OpenFile,)
     first = book.call("PATCH", "/api/config", {"model": "m"})
@@ -142,7 +142,7 @@ def test_whoever_goes_away_lets_the_next_one_in() -> None:
 @pytest.mark.parametrize(
     "content", [b"model: [", b"- 1\n", b"a: 1\na: 2\n", b"\xff\xfe\n", b"model: x\n" * 200_000], ids=range(5)
 )
-def test_a_file_that_cannot_be_edited(content: bytes) -> None:
+def test_uneditable_file_is_kept(content: bytes) -> None:
     book = ApiHarness(files={CONFIG: content})
     status, body = patch(book, model="m")
     assert status == 500

@@ -13,7 +13,7 @@ ROUTE = ModelEndpoint(base_url="http://127.0.0.1:9000/v1", model="m", api_key="s
 
 
 def beside(answer: tuple[int, bytes]) -> ApiHarness:
-    """An API whose upstream says this."""
+    """Return an API whose upstream gives this answer."""
     book = ApiHarness()
     book.http = lambda asked: answer
     return book
@@ -53,7 +53,7 @@ def test_the_longest_name_and_the_longest_list() -> None:
         (401, b'{"data": []}'),
     ],
 )
-def test_an_upstream_that_does_not_say(answer: tuple[int, bytes]) -> None:
+def test_upstream_without_a_list(answer: tuple[int, bytes]) -> None:
     book = beside(answer)
     assert listed(book) is None
     assert listed(book) is None
@@ -64,12 +64,12 @@ def test_an_upstream_that_does_not_say(answer: tuple[int, bytes]) -> None:
     assert len(book.asked) == 2
 
 
-def test_nobody_is_there() -> None:
+def test_unreachable_upstream() -> None:
     book = ApiHarness()
     assert listed(book) is None
 
 
-def test_an_upstream_that_never_answers() -> None:
+def test_silent_upstream() -> None:
     book = ApiHarness()
     book.hold = (Connect,)
     first, second = (

@@ -1,4 +1,4 @@
-"""A member more of an event is a line in one file: added there, whoever writes, reads or documents the event has it."""
+"""A new member of an event is one line in one file: every writer, reader and document of the event then has it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ print("carried")
 """
 
 
-def test_a_member_more_of_an_event_is_a_line_in_one_file() -> None:
+def test_new_event_member_is_one_line() -> None:
     run = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.stdout, run.stderr) == ("carried\n", "")

@@ -1,4 +1,4 @@
-"""The key of one pairing at the API: as good as the main key, and what it let in ends with it."""
+"""The API key of one pairing: valid like the main key, and its end ends what it had opened."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAM = {"message": "/count 500"}
 
 
 class Beside:
-    """An API, and what the relay beside it does to its keys."""
+    """API beside a relay that changes its pairing keys."""
 
     def __init__(self) -> None:
         self.keys = PairingApiKeys()
@@ -46,11 +46,11 @@ def beside() -> Beside:
     return Beside()
 
 
-def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
+def test_pairing_key_is_accepted_like_the_main_key(beside: Beside) -> None:
     assert (beside.ask(), beside.ask(KEY), beside.ask("sk-wrong"), beside.ask(beside.key_hash)) == (200, 200, 401, 401)
     for path in ("/v1/models", "/api/memory", "/api/config", "/api/skills"):
         assert beside.book.request("GET", path, key=beside.key).status == 200
-    named = [(b"x-svc-session-id", b"s-1")]  # what only callers with a key may say
+    named = [(b"x-svc-session-id", b"s-1")]  # a header that requires a key
     assert beside.book.request("GET", "/api/sessions", key=beside.key, headers=named).status == 200
     session = beside.pair()
     assert beside.ask() == 200
@@ -59,7 +59,7 @@ def test_it_is_taken_as_the_main_key_is(beside: Beside) -> None:
     assert not beside.book.leaks()
 
 
-def test_it_is_never_the_operators() -> None:
+def test_pairing_key_is_never_the_operator() -> None:
     keys = PairingApiKeys()
     book = TurnHarness(keys=keys)
     key, key_hash = keys.new_key(counting_entropy())
@@ -72,35 +72,35 @@ def test_it_is_never_the_operators() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["bearer {}", "Bearer  {}", "Basic {}", "{}"])
-def test_in_a_header_like_that_of_the_main_key(beside: Beside, scheme: str) -> None:
+def test_pairing_key_requires_the_bearer_scheme(beside: Beside, scheme: str) -> None:
     fields = [(b"authorization", scheme.format(beside.key).encode())]
     assert beside.book.request("GET", "/api/sessions", key="", headers=fields).status == 401
 
 
-def test_an_api_that_nobody_shares_keys_with() -> None:
+def test_api_without_shared_keys_refuses_pairing_keys() -> None:
     book = ApiHarness()
     assert book.request("GET", "/api/sessions", key=PairingApiKeys().new_key(counting_entropy())[0]).status == 401
 
 
-def test_without_a_main_key_nobody_needs_one() -> None:
+def test_without_a_main_key_no_key_is_required() -> None:
     book = ApiHarness(ApiConfig(), keys=PairingApiKeys())
     assert book.request("GET", "/api/sessions", key="").status == 200
 
 
-def test_it_counts_as_the_right_key(beside: Beside) -> None:
+def test_pairing_key_clears_the_count_of_wrong_keys(beside: Beside) -> None:
     for _ in range(3):
         assert [beside.ask("sk-wrong") for _ in range(4)] == [401] * 4
         assert beside.ask() == 200  # and clears the count
     assert [beside.ask("sk-wrong") for _ in range(6)] == [401] * 5 + [429]
     assert beside.ask() == 200
     beside.keys.codes.consume(CODE, beside.book.now)
-    assert beside.ask() == 429  # now it is a wrong one
+    assert beside.ask() == 429  # now it counts as wrong
 
 
 # --- the end --------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> None:
+def test_stream_ends_with_its_session_only(beside: Beside) -> None:
     session = beside.pair()
     mine, others = beside.stream(), beside.stream(KEY)
     beside.book.after(1.5)
@@ -111,13 +111,13 @@ def test_a_stream_ends_with_the_session_and_the_others_go_on(beside: Beside) -> 
     assert not others.gone
     assert [event for event, _ in mine.named_events()][
         -1
-    ] != "done"  # cut, which no end in good order could be taken for
+    ] != "done"  # cut off, so that no client takes it for an orderly end
     beside.book.after(120.0)
     assert [event for event, _ in others.named_events()][-1] == "done"
 
 
 @pytest.mark.parametrize("path", ["/v1/runs", "/api/sessions/{}/chat/stream"])
-def test_so_does_the_run_behind_it_though_nobody_reads_it(beside: Beside, path: str) -> None:
+def test_unread_run_ends_with_its_session(beside: Beside, path: str) -> None:
     session, book = beside.pair(), beside.book
     chats = [book.session() for _ in range(2)]
     for chat, key in zip(chats, (beside.key, KEY), strict=True):
@@ -134,7 +134,7 @@ def test_so_does_the_run_behind_it_though_nobody_reads_it(beside: Beside, path: 
     assert len(book.engine.revocables) == 0
 
 
-def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
+def test_stream_ends_when_the_session_expires(beside: Beside) -> None:
     beside.pair(ttl=5.0)
     call = beside.stream()
     beside.book.after(4.9)
@@ -143,7 +143,7 @@ def test_a_stream_ends_when_the_session_has_expired(beside: Beside) -> None:
     assert call.gone
 
 
-def test_a_busy_phone_does_not_put_off_the_end_of_another(beside: Beside) -> None:
+def test_busy_phone_does_not_delay_the_end_of_another(beside: Beside) -> None:
     session, mine = beside.pair(), beside.key
     call = beside.stream()
     beside.key, other_hash = beside.keys.new_key(lambda n: b"x" * n)
@@ -156,7 +156,7 @@ def test_a_busy_phone_does_not_put_off_the_end_of_another(beside: Beside) -> Non
     assert call.gone
 
 
-def test_a_stream_that_began_before_the_pairing_goes_on(beside: Beside) -> None:
+def test_stream_begun_before_the_pairing_continues(beside: Beside) -> None:
     call = beside.stream()
     beside.book.after(1.5)
     beside.pair()
@@ -173,7 +173,7 @@ def test_a_stream_ends_with_the_code(beside: Beside) -> None:
     assert call.gone
 
 
-def test_a_request_that_waits_is_refused(beside: Beside) -> None:
+def test_waiting_request_of_a_revoked_key_is_refused(beside: Beside) -> None:
     session = beside.pair()
     path = f"/api/sessions/{beside.book.session()}/chat"
     call = beside.book.call("POST", path, STREAM, key=beside.key)
@@ -185,7 +185,7 @@ def test_a_request_that_waits_is_refused(beside: Beside) -> None:
     assert call.result.json["error"]["code"] == "invalid_api_key"
 
 
-def test_a_body_that_took_its_time_is_judged_again(beside: Beside) -> None:
+def test_key_is_checked_again_after_a_slow_body(beside: Beside) -> None:
     session = beside.pair()
     head = f"POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {beside.key}\r\n"
     call = beside.book.raw(f"{head}content-length: 2\r\n\r\n{{".encode())
@@ -195,8 +195,8 @@ def test_a_body_that_took_its_time_is_judged_again(beside: Beside) -> None:
     assert call.result.status == 401
 
 
-def test_nobody_looks_while_there_is_nothing_to_end(beside: Beside) -> None:
-    """Where the main key alone is used, or nothing is under way, the API sleeps."""
+def test_no_timer_without_anything_to_end(beside: Beside) -> None:
+    """Check that no timer runs while only the main key is used or nothing is in progress."""
 
     def sleeps(key: str) -> bool:
         beside.ask(key)

@@ -1,4 +1,4 @@
-"""The life of the API server: start, connections, the store, stop."""
+"""Life of the API server: start, connections, store, stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_start() -> None:
         assert secret not in repr(book.config)
 
 
-def test_one_connection_too_many() -> None:
+def test_connection_limit() -> None:
     book = ApiHarness(limits=evolve(DEFAULT_LIMITS, max_connections=1))
     first = book.connect_http1(book.caller, PEER)
     second = book.connect_http1(book.caller, PEER)
@@ -36,7 +36,7 @@ def test_one_connection_too_many() -> None:
     assert "too many connections" in book.events(Level.WARNING)
 
 
-def test_a_store_that_does_not_answer() -> None:
+def test_silent_store_gives_503() -> None:
     book = ApiHarness()
     book.hold = (ListChats,)
     call = book.call("GET", "/api/sessions")
@@ -49,7 +49,7 @@ def test_a_store_that_does_not_answer() -> None:
 
 
 def test_the_stop() -> None:
-    """What is under way is answered, and then it is over."""
+    """Stop: requests in progress are answered first."""
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
@@ -65,7 +65,7 @@ def test_the_stop() -> None:
     assert [each.code for each in book.exits] == [0]
 
 
-def test_a_turn_that_comes_too_late() -> None:
+def test_turn_during_the_stop_is_refused() -> None:
     book = ApiHarness()
     identity = book.session()
     late = book.raw(b"")
@@ -83,8 +83,8 @@ def test_a_turn_that_comes_too_late() -> None:
     assert [each.code for each in book.exits] == [0]
 
 
-def test_what_changes_nothing_takes_no_body() -> None:
-    """Nor does what anybody may call; everything else asks who it is before a byte of a body is read."""
+def test_read_only_routes_accept_no_body() -> None:
+    """Give bodies only to routes that change something and that check access before they read."""
     routes = ApiHarness().api.router.routes
     assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
     assert {route.body_limit for route in routes if route.access is ApiAccess.PUBLIC} == {0}

@@ -1,4 +1,4 @@
-"""Every protocol reports the same turn, and the same rows are stored, whatever the model says."""
+"""Every protocol reports the same turn and stores the same rows, whatever the model sends."""
 
 from __future__ import annotations
 

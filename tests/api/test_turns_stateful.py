@@ -1,4 +1,4 @@
-"""Whatever clients, agents and operators do to turns: each stream ends once, rows and streams agree, nobody starves."""
+"""Turns under random clients, agents and operators: each stream ends once, rows match streams, no turn starves."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Turns(RuleBasedStateMachine):
     def check(self, call: ApiCall) -> None:
         told = names(call)
         if call.gone and (not told or told[-1] != "done"):
-            return  # it went before the end
+            return  # disconnected before the end
         assert told.count("done") == 1
         assert told[-1] == "done"
         assert [data["seq"] for _, data in call.named_events()] == list(range(1, len(told) + 1))

@@ -31,7 +31,7 @@ def data_of(call: ApiCall, name: str) -> dict[str, Any]:
     return next(data for told, data in call.named_events() if told == name)
 
 
-def test_a_turn_with_tools_and_the_turn_after_it() -> None:
+def test_turn_with_tools_and_the_next_turn() -> None:
     memory = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
     book, model = connected(
         calls(memory, ("nonsense", "{"), text="I note it."),
@@ -63,7 +63,7 @@ def test_a_turn_with_tools_and_the_turn_after_it() -> None:
     assert not book.leaks()
 
 
-def test_a_server_of_a_model_that_refuses() -> None:
+def test_model_server_refuses() -> None:
     book, _ = connected(refusal(401, f"bad key {MODEL_KEY}"), plain("Now it works."))
     session = book.session()
     call = chat(book, session, "Hi")
@@ -76,7 +76,7 @@ def test_a_server_of_a_model_that_refuses() -> None:
     assert not book.leaks()
 
 
-def test_a_server_of_a_model_that_breaks_off() -> None:
+def test_model_server_breaks_off() -> None:
     book, _ = connected(plain("one two three").dropped(3))
     session = book.session()
     call = chat(book, session, "Hi")
@@ -99,7 +99,7 @@ def test_a_stop_drops_the_connection_to_the_model() -> None:
     assert book.messages(session)[-1]["content"] == "one two "
 
 
-def test_a_client_that_drops_polls_for_its_answer() -> None:
+def test_disconnected_client_polls_for_its_answer() -> None:
     book, _ = connected(plain("one two three").slow(1.0))
     session = book.session()
     call = chat(book, session, "Hi")

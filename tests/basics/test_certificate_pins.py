@@ -60,7 +60,7 @@ def test_no_certificate(data: bytes) -> None:
 
 @given(st.integers(0, len(CERTIFICATE) - 1), st.integers(0, 255))
 @settings(max_examples=50)
-def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
+def test_invalid_certificates_raise_value_error_only(at: int, byte: int) -> None:
     damaged = bytearray(CERTIFICATE)
     damaged[at] = byte
     with suppress(ValueError):
@@ -70,11 +70,11 @@ def test_a_bad_one_is_never_more_than_a_value_error(at: int, byte: int) -> None:
 @pytest.mark.parametrize(
     ("value", "good"),
     [
-        pytest.param(pin_of(CERTIFICATE), True, id="a pin"),  # of a fresh key: no name for a test
+        pytest.param(pin_of(CERTIFICATE), True, id="a pin"),  # of a new key: no name for a test
         ("sha256/x", False),
         ("", False),
         ("x" * 51, False),
     ],
 )
-def test_what_a_pin_looks_like(value: str, good: bool) -> None:
+def test_is_pin(value: str, good: bool) -> None:
     assert is_pin(value) is good

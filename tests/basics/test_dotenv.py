@@ -48,7 +48,7 @@ def test_a_value_is_set(before: str, after: str) -> None:
     assert parse_dotenv(after)["A"] == "new"
 
 
-def test_what_is_ours() -> None:
+def test_read_own_variables() -> None:
     text = """
 # API_SERVER_PORT=1
 export API_SERVER_KEY="a b"
@@ -71,6 +71,6 @@ OPENAI_API_KEY=x
     }
 
 
-def test_the_environment_goes_before_the_file() -> None:
+def test_the_environment_overrides_the_file() -> None:
     found = merge_env_file({"RELAY_PORT": "2", "RELAY_HOST": " ", "PATH": "/bin"}, "RELAY_PORT=1\nRELAY_HOST=::1\n")
     assert found == {"RELAY_PORT": "2", "RELAY_HOST": "::1", "PATH": "/bin"}

@@ -25,7 +25,7 @@ def test_a_uuid_is_random_and_of_version_4() -> None:
     assert new_uuid(Random(2).randbytes) != text
 
 
-def test_uuids_are_random_and_asked_for_by_the_dozen() -> None:
+def test_uuids_take_entropy_in_batches() -> None:
     asked: list[int] = []
     random = Random(1).randbytes
 
@@ -45,7 +45,7 @@ def test_a_code_has_six_of_36_symbols() -> None:
     assert max(counts.values()) < 1.3 * min(counts.values())
 
 
-def test_bytes_that_would_favour_some_letters_are_passed_over() -> None:
+def test_biased_bytes_are_skipped() -> None:
     batches = [bytes([252, 255, 253, 254, 0, 35]), bytes([36, 37, 71, 251, 252, 1])]
     assert new_code(lambda n: batches.pop(0)) == "A9AB99"
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from svc_proto.basics.errors import LocalProtocolError, ProtocolError, Refused, RemoteProtocolError
 
 
-def test_two_blames_and_a_refusal() -> None:
+def test_error_classes() -> None:
     assert issubclass(LocalProtocolError, ProtocolError)
     assert issubclass(RemoteProtocolError, ProtocolError)
     assert not issubclass(Refused, ProtocolError)
 
 
-def test_their_fault_carries_the_reply() -> None:
+def test_a_remote_error_has_status_and_close_code() -> None:
     error = RemoteProtocolError("bad length")
     assert (str(error), error.status, error.close_code) == ("bad length", 400, 1002)
     error = RemoteProtocolError("too long", status=413, close_code=1009)

@@ -54,7 +54,7 @@ def test_at_the_cap_the_entry_put_longest_ago_is_dropped() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(2)
     entries.put("a", 1, 9.0)
     entries.put("b", 2, 5.0)
-    assert entries.put("a", 3, 1.0) is None  # anew: now `b` is the oldest
+    assert entries.put("a", 3, 1.0) is None  # put again: now `b` is the oldest
     assert entries.put("c", 4, None) == ("b", 2)
     assert entries.values() == [3, 4]
 
@@ -67,14 +67,14 @@ def test_clearing() -> None:
 
 
 def test_clearing_of_stale_deadlines_keeps_the_order_of_the_others() -> None:
-    for stale in range(60, 80):  # one of them is as many as are tolerated
+    for stale in range(60, 80):  # one of them reaches the limit
         kept: ExpiringMap[str, int] = ExpiringMap(10)
         for key, deadline in (("last", 100.0), ("then", 50.0), *[("first", 10.0)] * stale):
             kept.put(key, 0, deadline)
         assert [key for key, _ in kept.purge(100.0)] == ["first", "then", "last"]
 
 
-def test_stale_deadlines_do_not_pile_up() -> None:
+def test_stale_deadlines_are_removed() -> None:
     entries: ExpiringMap[str, int] = ExpiringMap(10)
     entries.put("n", 0, None)
     for number in range(1_000):

@@ -1,4 +1,4 @@
-"""Values: compared and hashed by what they hold; whoever changes one is told, in tests at run time too."""
+"""Frozen values: compared and hashed by their fields; tests enforce immutability at run time too."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Named:
     y: int
 
 
-def test_values_are_what_they_hold() -> None:
+def test_values_compare_by_their_fields() -> None:
     assert Place(1) == Place(1, "")
     assert Place(1) != Place(2)
     assert len({Place(1), Place(1), Place(1, "a")}) == 2
@@ -69,7 +69,7 @@ def test_values_may_be_made_by_name_alone() -> None:
         Named(y=2).x = 1  # type: ignore[misc]  # and that
 
 
-def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
+def test_excluded_fields_are_neither_compared_nor_shown() -> None:
     assert Answer(200, "a") == Answer(200, "b")
     assert hash(Answer(200, "a")) == hash(Answer(200, "b"))
     assert repr(Answer(200, "a")) == "Answer(status=200)"
@@ -79,7 +79,7 @@ def test_what_does_not_count_is_neither_compared_nor_shown() -> None:
 
 
 def test_a_value_cannot_be_changed() -> None:
-    enforce_immutability()  # twice is fine
+    enforce_immutability()  # a second call is harmless
     place = Place(1)
     with pytest.raises(FrozenInstanceError):
         place.name = "b"  # type: ignore[misc]  # that is what is tested
@@ -88,6 +88,6 @@ def test_a_value_cannot_be_changed() -> None:
     assert place == Place(1)
 
 
-def test_a_program_pays_nothing_for_it() -> None:
+def test_without_enforcement_values_have_no_overhead() -> None:
     done = subprocess.run([sys.executable, "-c", CHEAP], capture_output=True, text=True, check=True)
     assert done.stdout == "refused\n"

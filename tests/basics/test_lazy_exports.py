@@ -1,4 +1,4 @@
-"""Names that are loaded when they are asked for."""
+"""Names that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from svc_proto.basics.moment import Moment
 TABLE = {"svc_proto.basics.moment": "Moment", "svc_proto.basics.errors": "Refused ProtocolError"}
 
 
-def test_names_lead_to_what_they_name() -> None:
+def test_lazy_names_are_loaded() -> None:
     names, find, listed = lazy_exports("somewhere", TABLE)
     assert names == ["Moment", "Refused", "ProtocolError"]
     assert listed() == ["Moment", "ProtocolError", "Refused"]
     assert find("Moment") is Moment
 
 
-def test_another_name_is_told_as_python_tells_it() -> None:
+def test_unknown_names_raise_attribute_error() -> None:
     _, find, _ = lazy_exports("somewhere", TABLE)
     with pytest.raises(AttributeError, match=r"^module 'somewhere' has no attribute 'Timers'$"):
         find("Timers")

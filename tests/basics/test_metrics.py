@@ -1,4 +1,4 @@
-"""What is counted, and how it is shown."""
+"""Counters and histograms, and their display."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown(counts: EngineMetrics, name: str) -> MetricFamily:
 
 
 @pytest.mark.parametrize(("seconds", "place"), [(0.0, 0), (0.001, 0), (0.0011, 1), (0.05, 4), (30.0, 12), (31.0, 13)])
-def test_a_time_belongs_to_the_first_bound_that_it_does_not_pass(seconds: float, place: int) -> None:
+def test_histogram_buckets(seconds: float, place: int) -> None:
     histogram = Histogram()
     histogram.observe(seconds)
     assert histogram.snapshot() == HistogramSnapshot(
@@ -36,7 +36,7 @@ def test_bounds_rise() -> None:
     assert (HISTOGRAM_BOUNDS[0], HISTOGRAM_BOUNDS[-1]) == (0.001, 30.0)
 
 
-def test_an_answer_that_waited_for_nobody_took_no_time() -> None:
+def test_responses_without_a_wait_count_as_zero_seconds() -> None:
     counts = EngineMetrics()
     counts.answers["GET /ping"][200] += 2
     counts.answers["GET /ping"][504] += 1

@@ -1,4 +1,4 @@
-"""Sound: levels, other rates, WAV heads."""
+"""PCM sound: levels, other rates, WAV heads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_wav_file() -> None:
     assert len(wav_head(1 << 40, 8000)) == 44
 
 
-def test_a_host_with_its_bytes_the_other_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_big_endian_host(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = pcm(1, 3), levels(pcm(256))
     monkeypatch.setattr("svc_proto.basics.pcm._SWAPPED", True)
     assert resample(pcm(1, 2, 3, 4), 24_000, 12_000) == expected[0]

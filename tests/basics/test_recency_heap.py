@@ -1,4 +1,4 @@
-"""The latest of many, beside the plainest way to find it, and what it costs."""
+"""Most-recent lookup, compared with the simplest implementation, and its cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), ma
 
 
 @given(STEPS)
-def test_it_is_the_latest_whatever_comes_and_goes(steps: list[tuple[int, int | None]]) -> None:
+def test_latest_equals_a_plain_search(steps: list[tuple[int, int | None]]) -> None:
     kept, plain = RecencyHeap[int](), dict[int, tuple[float, int]]()
     for place, (key, since) in enumerate(steps):
         if since is None:
@@ -27,12 +27,12 @@ def test_it_is_the_latest_whatever_comes_and_goes(steps: list[tuple[int, int | N
         assert all(kept.since(key) == since for key, (since, _) in plain.items())
 
 
-def test_what_is_not_there_came_at_no_time() -> None:
+def test_since_of_a_missing_key_raises_key_error() -> None:
     with pytest.raises(KeyError):
         RecencyHeap[str]().since("a")
 
 
-def test_what_counts_no_more_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outdated_entries_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recency_heap, "_SLACK", 2)
     kept = RecencyHeap[int]()
     for at in range(1_000):
@@ -41,7 +41,7 @@ def test_what_counts_no_more_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -
     assert kept.last == 999 % 3
 
 
-def test_to_forget_the_latest_costs_the_same_among_many() -> None:
+def test_discarding_the_latest_is_cheap_among_many() -> None:
     kept = RecencyHeap[int]()
     for at in range(10_000):
         kept.put(at, float(at))
@@ -49,4 +49,4 @@ def test_to_forget_the_latest_costs_the_same_among_many() -> None:
         assert kept.last == at
         kept.discard(at)
     assert kept.last == 9_899
-    assert len(kept._heap) == 9_900  # what was forgotten was looked at, and nothing else
+    assert len(kept._heap) == 9_900  # only the removed entries were visited

@@ -1,4 +1,4 @@
-"""Another rate, piece by piece."""
+"""Conversion of sample rates, piece by piece."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pcm(*samples: int) -> bytes:
     return array("h", samples).tobytes()
 
 
-def test_between_two_samples_lies_a_line() -> None:
+def test_interpolation_is_linear() -> None:
     assert whole(pcm(0, 100, 200), 24_000, 48_000) == pcm(0, 50, 100, 150)
     assert whole(pcm(0, 100, 200, 300, 400), 48_000, 24_000) == pcm(0, 200)
     assert whole(pcm(-32_768, 32_767), 16_000, 48_000) == pcm(-32_768, -10_923, 10_922)
@@ -45,7 +45,7 @@ def test_a_host_of_the_other_byte_order(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @given(st.lists(st.integers(-32_768, 32_767), max_size=200), st.lists(st.integers(0, 400), max_size=8), RATES, RATES)
-def test_how_it_is_cut_does_not_matter(samples: list[int], cuts: list[int], source: int, target: int) -> None:
+def test_the_result_does_not_depend_on_cuts(samples: list[int], cuts: list[int], source: int, target: int) -> None:
     sound = pcm(*samples)
     stream = Resampler(source, target)
     edges = sorted({0, len(sound), *(min(cut, len(sound)) for cut in cuts)})
@@ -55,6 +55,6 @@ def test_how_it_is_cut_does_not_matter(samples: list[int], cuts: list[int], sour
 
 
 @given(st.integers(2, 400), RATES, RATES)
-def test_it_lasts_as_long_as_before(count: int, source: int, target: int) -> None:
+def test_the_duration_is_kept(count: int, source: int, target: int) -> None:
     made = len(whole(bytes(2 * count), source, target)) // 2
     assert abs(made / target - count / source) <= 1 / source + 1 / target

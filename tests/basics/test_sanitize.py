@@ -10,7 +10,7 @@ def test_the_letters_of_a_token() -> None:
 
 
 @pytest.mark.parametrize(("text", "visible"), [("", True), ("svc_0-Z", True), ("svc 0", False), ("svc\ud800", False)])
-def test_each_letter_counts(text: str, visible: bool) -> None:
+def test_every_letter_of_a_token_must_be_visible(text: str, visible: bool) -> None:
     assert is_printable_ascii(text) is visible
 
 

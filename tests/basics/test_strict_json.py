@@ -1,4 +1,4 @@
-"""JSON: what is taken, what is refused, and that every refusal is a `JsonError` that quotes nothing."""
+"""Strict JSON: accepted texts, refused texts, and every refusal is a `JsonError` that quotes nothing."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ MANY = 8 * 1024 * 1024  # bytes of a text
         ('"\\n' + "\\n" * 100 + '",', "escapes"),
     ],
 )
-def test_what_would_take_seconds_is_refused_before_it_is_parsed(item: str, problem: str) -> None:
+def test_costly_texts_are_refused_before_parsing(item: str, problem: str) -> None:
     text = "[" + item * (MANY // len(item)) + "0]"
     for data in (text, text.encode()):
         with pytest.raises(JsonTooLarge, match=problem):
@@ -186,12 +186,12 @@ NODE = {
         [0.1234567890123] * 30_000,
     ],
 )
-def test_what_people_and_phones_send_is_taken(value: object) -> None:
+def test_usual_values_are_accepted(value: object) -> None:
     assert loads(dumps_bytes(value)) == value
     assert loads(dumps(value)) == value
 
 
-def test_our_own_files_may_take_long() -> None:
+def test_trusted_files_have_no_cost_limit() -> None:
     text = "[" + '{"a\\n":[]},' * 300_000 + "0]"
     with pytest.raises(JsonTooLarge):
         loads(text)
@@ -225,7 +225,7 @@ def test_surrogates_come_in_pairs(text: str, good: bool, tail: str) -> None:
 
 
 @given(VALUE, st.booleans())
-def test_the_look_before_parsing_sees_what_is_between_strings(value: object, ascii_only: bool) -> None:
+def test_the_scan_before_parsing_ignores_strings(value: object, ascii_only: bool) -> None:
     text = json.dumps([value, "\\", '"', "]" * 70, "[" * 70], ensure_ascii=ascii_only)
     assert loads(text + " " * UNCHECKED_SIZE) == loads(text)
 
@@ -253,12 +253,12 @@ def test_written_forms() -> None:
     assert canonical(value) == '{"a":1.5,"b":["\\u00e9",null]}'
 
 
-def test_what_utf8_cannot_carry_is_written_as_an_escape() -> None:
+def test_lone_surrogates_are_written_as_escapes() -> None:
     assert dumps("a\ud800") == '"a\\ud800"'
     assert dumps_bytes("\udc80") == b'"\\udc80"'
 
 
-def test_canonical_is_what_signatures_are_made_over() -> None:
+def test_canonical_form_for_signatures() -> None:
     """The test vector of wire core 3.4."""
     payload = {
         "svc": 2,
@@ -278,13 +278,13 @@ def test_canonical_is_what_signatures_are_made_over() -> None:
         ("1", 250, True),  # four bytes between the strings, brackets and a comma
         ("1", 249, False),
         ("1", 120, False),
-        ("true", 340, True),  # whose `e` is that of no number
+        ("true", 340, True),  # whose `e` belongs to no number
         ("false", 370, True),
         ("1e1", 710, True),
         ("1e1", 709, False),
     ],
 )
-def test_so_much_work_and_no_more(what: str, most: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_parsing_work(what: str, most: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strict_json, "MAX_WORK", most)
     text = f'["{"x" * strict_json.UNCHECKED_SIZE}", {what}]'
     if fits:
@@ -299,25 +299,25 @@ def test_so_much_work_and_no_more(what: str, most: int, fits: bool, monkeypatch:
 @example('"' * MIN_CHECKED_LENGTH)
 @example("é" * MIN_CHECKED_LENGTH)
 @example('a\\b\\\\"\r\n\t\x1b[0m\\n' + "".join(map(chr, range(0x80))) + "é€😀\u2028")
-def test_a_text_is_quoted_as_it_is_written_otherwise(text: str) -> None:
+def test_quoted_equals_dumps(text: str) -> None:
     assert strict_json.quoted(text) == dumps(text)
     raw = text.encode("utf-8", "replace")
     assert b'"%s"' % strict_json.escaped(raw) == dumps_bytes(raw.decode())
 
 
 @pytest.mark.parametrize("text", [" 1", "1 ", "\t[1]\n", "[1] ", " {}"])
-def test_blanks_around_a_value_are_nothing(text: str) -> None:
+def test_blanks_around_a_value_are_ignored(text: str) -> None:
     assert strict_json.loads(text) == json.loads(text)
 
 
 @pytest.mark.parametrize("text", ["", " ", "1 2", "[1]]", "nul"])
-def test_what_is_behind_a_value_is_an_error(text: str) -> None:
+def test_trailing_data_is_an_error(text: str) -> None:
     with pytest.raises(strict_json.JsonError, match="at line 1"):
         strict_json.loads(text)
 
 
-def test_a_value_of_many_pieces_is_one_text() -> None:
-    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders give at once
+def test_large_values_are_written_as_one_text() -> None:
+    made, value = json.JSONEncoder(separators=(",", ":")), [*range(120_000)]  # more than many encoders return at once
     text = strict_json.encoder(made)(value)
     assert text == strict_json.dumps(value) == strict_json.dumps_bytes(value).decode() == made.encode(value)
 
@@ -329,6 +329,6 @@ def test_a_python_without_an_encoder_in_c_writes_the_same(monkeypatch: pytest.Mo
     assert strict_json.encoder(made)(value) == fast(value) == json.dumps(value, separators=(",", ":"))
 
 
-def test_what_is_ours_is_read_without_a_look() -> None:
+def test_loads_trusted_skips_the_checks() -> None:
     assert strict_json.loads_trusted(b'[{"a":1,"a":NaN,"b":"\\ud800"}]')[0]["b"] == "\ud800"
     assert strict_json.loads_trusted(strict_json.dumps({"a": "\u00e9"})) == {"a": "\u00e9"}

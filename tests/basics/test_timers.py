@@ -9,7 +9,7 @@ from svc_proto.basics.timers import Timer, Timers
 
 
 def nothing() -> None:
-    """What a timer may do."""
+    """Do nothing when the timer fires."""
 
 
 class Owner:
@@ -37,7 +37,7 @@ def test_a_timer_is_due_and_fires_once() -> None:
     assert timers.next() == 7.0
 
 
-def test_moving_later_is_found_out_when_it_comes_up() -> None:
+def test_a_postponed_timer_is_moved_when_due() -> None:
     timers = Timers()
     timer = timers.timer(nothing)
     timer.set(5.0)
@@ -47,7 +47,7 @@ def test_moving_later_is_found_out_when_it_comes_up() -> None:
     assert timers.pop_due(8.0) is None
 
 
-def test_moving_earlier_takes_place_at_once() -> None:
+def test_an_advanced_timer_is_moved_at_once() -> None:
     timers = Timers()
     timer = timers.timer(nothing)
     timer.set(5.0)
@@ -87,7 +87,7 @@ def test_equal_deadlines_fire_in_order_of_filing() -> None:
     assert fired == ["a", "b", "c"]
 
 
-def test_whom_a_timer_calls() -> None:
+def test_owner_of_a_timer() -> None:
     timers, fired = Timers(), list[str]()
     assert timers.timer(fired.clear).owner is fired
     assert timers.timer(nothing).owner is None
@@ -99,7 +99,7 @@ def test_whom_a_timer_calls() -> None:
     assert plain.fired == 1
 
 
-def test_a_retired_timer_lets_go_of_its_owner() -> None:
+def test_a_retired_timer_releases_its_owner() -> None:
     timers, owner = Timers(), Owner()
     timer = timers.timer(owner.fire)
     timer.set(5.0)
@@ -109,7 +109,7 @@ def test_a_retired_timer_lets_go_of_its_owner() -> None:
     timer.retire()
     assert gone() is None  # although an entry of the heap still holds the timer
     assert (timer.owner, timers.next()) == (None, None)
-    timer.set(7.0)  # too late for anything
+    timer.set(7.0)  # too late for any effect
     due = timers.pop_due(7.0)
     assert due is timer
     due.fire()
@@ -126,7 +126,7 @@ def test_against_a_plain_list(script: list[tuple[int, int | None]]) -> None:
     for number, when in script:
         if when is None:
             mine[number].cancel()
-        elif number == 3:  # the fourth stands for time that passes
+        elif number == 3:  # the fourth stands for the passage of time
             while (due := timers.pop_due(float(when))) is not None:
                 assert due.when is not None
                 assert due.when <= when

@@ -6,7 +6,7 @@ from svc_proto.basics.timers import SWEEP_FROM, Timers
 
 
 def nothing() -> None:
-    """What a timer may do."""
+    """Do nothing when the timer fires."""
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
@@ -21,7 +21,7 @@ def test_cancelled_timers_do_not_pile_up() -> None:
     assert timers.next() == 1000.0
 
 
-def test_a_sweep_keeps_what_is_set() -> None:
+def test_a_sweep_keeps_set_timers() -> None:
     timers = Timers()
     many = [timers.timer(nothing) for _ in range(2 * SWEEP_FROM)]
     for number, timer in enumerate(many):
@@ -40,7 +40,7 @@ def test_a_sweep_keeps_what_is_set() -> None:
     assert fired == sorted([*rest, 5000.0, 7.0])
 
 
-def test_waking_early_is_found_out_by_looking() -> None:
+def test_an_early_call_fires_no_timer() -> None:
     timers = Timers()
     assert timers.first == inf
     timer = timers.timer(nothing)

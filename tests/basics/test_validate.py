@@ -118,11 +118,11 @@ def test_bad_values_name_the_field(parse: Parser, value: object, message: str) -
     assert refused.extra == {"field": "x"}
 
 
-def test_a_refusal_of_ones_own() -> None:
+def test_a_parser_may_raise_its_own_refusal() -> None:
     assert invalid("code", "present").message == "code must be present"
 
 
-def test_what_may_be_missing() -> None:
+def test_optional_members() -> None:
     assert optional({"x": 5}, "x", integer) == 5
     assert optional({"x": None}, "x", integer) is optional({}, "x", integer) is None
     with pytest.raises(Refused, match="x must be a whole number"):

@@ -1,1 +1,1 @@
-"""Tests of the benchmarks: that they run and give figures, not what the figures are."""
+"""Tests of the benchmarks: they run and give figures; the values are not tested."""

@@ -47,7 +47,7 @@ def test_percentiles_are_nearest_rank() -> None:
     assert percentile([7.0], 0.99) == 7.0
 
 
-def test_rotation_keeps_everybody() -> None:
+def test_rotation_keeps_all_entries() -> None:
     assert [rotated(["a", "b", "c"], turn)[0] for turn in range(4)] == ["a", "b", "c", "a"]
     assert rotated([], 1) == []
 

@@ -1,4 +1,4 @@
-"""What is made of the rounds of a server."""
+"""Evaluation of a server's rounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_bytes_become_rates_and_ratios_within_a_round() -> None:
     assert (one.values["waited_percent"], two.values["waited_percent"]) == pytest.approx((0.0, 15.0))
 
 
-def test_notes_name_the_disturbed_and_the_limited() -> None:
+def test_notes_list_disturbed_and_limited_rounds() -> None:
     runs = {"calm": rounds(Stretch(1, 1.0, 0.1)), "shoved": rounds(Stretch(1, 1.0, 0.95), waited=0.07)}
     ratio, limited, disturbed = notes_on(runs, "bytes")
     assert ratio.startswith("ratio: bytes per second against 'calm'")

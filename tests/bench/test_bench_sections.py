@@ -1,4 +1,4 @@
-"""Every section once, with next to nothing to do: the figures are plausible, whatever this machine is."""
+"""Every section once, with minimal load: the figures are plausible on every machine."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_sockets() -> None:
 
 
 @pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed")
-def test_a_bridge_beside_a_bare_one() -> None:
+def test_a_bridge_compared_with_a_bare_one() -> None:
     _, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(), bridges=BRIDGES[:1])
     for table in bridge:
         check(table, 2)
@@ -171,7 +171,7 @@ def test_websocket_beside_others(peer: Contestant) -> None:
 
 
 def test_a_server_that_does_not_echo_is_an_error() -> None:
-    relay = RELAYS[0]  # it takes the socket, and wants to know who it is
+    relay = RELAYS[0]  # it opens the socket and requires authentication
     with pytest.raises(BenchError, match=r"^relay, asyncio did not echo: "):
         websocket_section(TINY, SILENT, echoes=(relay,), peers=())
 
@@ -197,7 +197,7 @@ def test_media_without_nginx() -> None:
     assert "left out, not installed: nginx" in table.notes
 
 
-@pytest.mark.full  # of what each other section does: it starts eleven servers
+@pytest.mark.full  # like the other sections, but it starts eleven servers
 def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
     monkeypatch.setattr(api, "PROBES", 3)
@@ -214,7 +214,7 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.values["idle_p50_ms"] > 0 for row in first.rows)
 
 
-@pytest.mark.full  # of what each other section does: programs that start
+@pytest.mark.full  # like the other sections, but it starts programs
 def test_starts() -> None:
     (table,) = starts_section(TINY, SILENT, relays=RELAYS[:1], others=(), peers=(ABSENT,))
     check(table, 7)
@@ -260,7 +260,7 @@ def test_help_has_examples() -> None:
     assert "Examples:" in done.output
 
 
-@pytest.mark.full  # of what tests/fuzz does
+@pytest.mark.full  # like tests/fuzz
 def test_simulation() -> None:
     (table,) = simulation_section(TINY, SILENT)
     check(table, len(table.rows))
@@ -278,7 +278,7 @@ def test_voice() -> None:
 
 
 @needs_engines
-def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_error_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "VOICES", [CLEAR_VOICE])
     (table,) = words_section(TINY, SILENT)
     assert {row.name.partition(":")[0] for row in table.rows} <= {"Whisper", "pocketsphinx"}
@@ -287,7 +287,7 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table.rows
 
 
-def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_error_rates_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "find_speech_programs", lambda: {"listen": []})
     (table,) = words_section(TINY, SILENT)
     assert "missing" in table.notes[0]
@@ -304,5 +304,5 @@ def test_words_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
         ("it's ten o'clock", "It's ten: o'clock!", 0),
     ],
 )
-def test_mistakes(said: str, heard: str, wrong: int) -> None:
+def test_counting_wrong_words(said: str, heard: str, wrong: int) -> None:
     assert mistakes(said, heard) == (wrong, 3)

@@ -1,4 +1,4 @@
-"""The reader of a stream, and the model's server that it is compared with."""
+"""The reader of a stream, and the model server for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes that the load generator makes and reads."""
+"""Bytes that the load generator writes and reads."""
 
 from __future__ import annotations
 

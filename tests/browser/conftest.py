@@ -1,7 +1,7 @@
-"""A real browser on the real page. It needs Chromium; where there is none these tests are left out, and say so.
+"""Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
 
 `site` is a world with a dashboard (relay, API server and phones are started by the test), `visit` opens its page. A
-page may ask no other host, log nothing on its console and throw nothing: that is checked at the end of every test.
+page may request no other host, log nothing on its console and throw nothing; the end of every test checks this.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
 PROGRAMS = (
-    "chromium-headless-shell",  # costs half of what the others do, whose window nobody sees
+    "chromium-headless-shell",  # half the cost of the others, whose window is not needed
     *("chromium", "chromium-browser", "google-chrome"),
 )
 CHROMIUM = next(filter(None, map(which, PROGRAMS)), None)
 MISSING = "Chromium" if CHROMIUM is None else "playwright" if find_spec("playwright") is None else None
 FLAGS = (
     "--no-sandbox",  # the tests may run as root
-    "--host-resolver-rules=MAP evil.example 127.0.0.1",  # a foreign site, of which no request leaves this host
+    "--host-resolver-rules=MAP evil.example 127.0.0.1",  # a foreign site, whose requests do not leave this host
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -39,7 +39,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE = 30_000  # ms, for anything that should happen at once; a busy machine takes its time
+PATIENCE = 30_000  # ms, for anything that should happen at once, also on a busy machine
 
 if MISSING is not None:
     collect_ignore_glob = ["test_*.py"]
@@ -52,7 +52,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One for all of them; each test has a profile of its own."""
+    """Start one browser for all tests; each test has a profile of its own."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
@@ -70,9 +70,9 @@ class Site:
         self.board: DashboardServer
 
     def open(self, **config: Any) -> DashboardServer:
-        """Start the dashboard with the page that is packaged, beside what runs already.
+        """Start the dashboard with the packaged page, beside the programs that run already.
 
-        It waits longer than it usually would: a busy machine is no fault of what it asks.
+        Its timeouts are longer than usual, so that a busy machine does not fail a test.
         """
         config.setdefault("patience", PATIENCE / 1000)
         self.board = DashboardServer(self.world, files=page_files(), **config)
@@ -97,18 +97,20 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 class PageOpener:
-    """Opens pages. `tolerated` are beginnings of console messages that this test causes on purpose."""
+    """Opens pages. `tolerated` has beginnings of console messages that the test causes on purpose."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._contexts: list[BrowserContext] = []
         self.faults: list[str] = []
-        self.asked: list[str] = []  # every address that was asked
+        self.asked: list[str] = []  # every requested address
         self.tolerated: tuple[str, ...] = ()
 
     def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
-        """A page in a fresh profile; its clock is the test's to move on (`static_files.clock`), and says `clock`, epoch
-        s."""
+        """Open a page in a new profile, whose clock only the test advances.
+
+        The clock starts at `clock`, epoch s, or at the present (`static_files.clock`).
+        """
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
         self._contexts.append(context)

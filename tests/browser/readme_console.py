@@ -1,8 +1,8 @@
-"""What a walk needs: a fresh clone that can be started, the lines of README's console blocks, and terminals to type in.
+"""Tools of a walk: a new clone that can be started, the lines of README's console blocks, and terminals for them.
 
-What is not committed yet lies on top of the clone. Its venv takes its packages from the one that runs the tests, and
-the product from the clone itself; with `SVC_WALK=fresh` there is none, and `make up` has to make it
-from the lock file, which takes a minute.
+Uncommitted changes are copied onto the clone. Its venv takes its packages from the venv that runs the tests, and the
+product from the clone itself. With `SVC_WALK=fresh` there is no venv, and `make up` has to create it from the lock
+file, which takes a minute.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from attrs import frozen
 from tests.servers.program_process import FOREIGN, ROOT
 
 FRESH = os.environ.get("SVC_WALK") == "fresh"
-TIMEOUT = 600.0 if FRESH else 60.0  # s for anything a person waits for; an installation takes its time
-SIZE = (24, 80)  # the terminal that everybody has
+TIMEOUT = 600.0 if FRESH else 60.0  # s for anything that a user waits for; an installation takes its time
+SIZE = (24, 80)  # the usual terminal
 PROMPT = re.compile(r"@(\d+)@ ")
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
-# What our own interpreter and make were told is nobody else's concern.
+# Variables of our own interpreter and make must not reach the clone.
 OURS = (
     *FOREIGN,
     "PYTHON",
@@ -47,14 +47,14 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @frozen
 class Line:
-    """What a block has somebody type, and how the lines begin that it shows after it."""
+    """A typed line of a block, and the first words of the lines that it prints."""
 
     typed: str
     shows: list[str]
 
 
 def lines_of(page: str) -> list[Line]:
-    """All console blocks: `$ ` is what is typed, `> ` goes on with it, anything else is what it prints."""
+    """Return the lines of all console blocks: `$ ` starts a typed line, `> ` continues it, any other line is output."""
     lines = list[Line]()
     for block in _BLOCK.findall(page):
         typed, shows = "", list[str]()
@@ -70,7 +70,7 @@ def lines_of(page: str) -> list[Line]:
 
 
 def fresh_clone(into: Path, env: dict[str, str]) -> None:
-    """The checkout as somebody else gets it, with what is new in the working tree."""
+    """Clone the repository and copy the changes of the working tree onto the clone."""
     (Path(env["HOME"]) / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(into)], env=env, check=True)
     for file in _files(env, "--modified", "--others", "--exclude-standard"):
@@ -85,7 +85,7 @@ def fresh_clone(into: Path, env: dict[str, str]) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Of somebody who has just logged in, with where packages come from as it is here."""
+    """Return the environment after a login, with the package sources of this one."""
     home.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     path = ":".join(place for place in kept["PATH"].split(":") if place != f"{sys.prefix}/bin")
@@ -112,32 +112,32 @@ class ShellTerminal:
         self.tty.expect(PROMPT)
 
     def type(self, text: str) -> None:
-        """One line, which may go on for long."""
+        """Type one line, which may run for long."""
         self.tty.sendline(text)
 
     def until(self, pattern: str) -> re.Match[str]:
-        """The next that is shown and fits."""
+        """Wait for output that matches the pattern and return the match."""
         self.tty.expect(pattern)
         found = self.tty.match
         assert isinstance(found, re.Match)
         return found
 
     def end(self) -> tuple[int, str]:
-        """What is shown until there is a prompt again, and how it ended."""
+        """Return exit code and output of the running command."""
         code = int(self.until(PROMPT.pattern)[1])
         shown = str(self.tty.before).replace("\r\n", "\n")
         assert "Traceback" not in shown, shown
         return code, shown
 
     def run(self, text: str) -> str:
-        """One line to its end, which has to be a good one."""
+        """Run one line to its end; its exit code must be 0."""
         self.type(text)
         code, shown = self.end()
         assert code == 0, f"{text}: {code}\n{shown}"
         return shown
 
     def interrupt(self) -> int:
-        """Ctrl-C, and how what runs has ended."""
+        """Send Ctrl-C and return the exit code of the running command."""
         self.tty.sendintr()
         return self.end()[0]
 
@@ -156,17 +156,17 @@ def _files(env: dict[str, str], *which: str) -> list[str]:
 
 
 def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
-    """The same source has the same bytecode: compiling it anew costs more than all the rest."""
+    """Copy the bytecode of unchanged sources: compiling would cost more than all the rest."""
     for file in _files(env, "--cached", "--others", "--exclude-standard"):
         if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
-            shutil.copystat(ROOT / file, into / file)  # that it is up to date is told by the time
+            shutil.copystat(ROOT / file, into / file)  # the modification time decides whether bytecode is up to date
     for package in PACKAGES:
         for cache in (ROOT / package).rglob("__pycache__"):
             shutil.copytree(cache, into / cache.relative_to(ROOT), ignore=shutil.ignore_patterns("*.pyc.*"))
 
 
 def _borrow_packages(into: Path) -> None:
-    """A venv with the packages of ours, and the programs of the clone; to make it is up to date."""
+    """Create a venv with our packages and the programs of the clone, which make takes for up to date."""
     folder = into / ".venv"
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")

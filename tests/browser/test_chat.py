@@ -1,4 +1,4 @@
-"""The chat: words as they come, tools that move the phone, a question, a stop, and what is there afterwards."""
+"""The chat: streamed words, tools that move the phone, an approval, a stop, and the stored result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None
     say(page, "/phone open_app com.chase.sig.android")
     expect(card.last).to_have_attribute("data-state", "failed")
 
-    page.reload()  # what is stored shows the same
+    page.reload()  # the stored chat shows the same
     page.get_by_role("button", name="/phone open_app com.example.mail", exact=False).first.click()
     expect(page.locator(".said.user")).to_have_count(3)
     expect(card).to_have_count(3)
@@ -57,7 +57,7 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None
     expect(page.locator("tr.command")).to_have_count(3)
 
 
-def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
+def test_an_answer_is_streamed_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/count 10000")
     expect(page.locator(".prose")).to_contain_text("1 2 3 4 5")
@@ -71,12 +71,12 @@ def test_words_come_one_by_one_and_can_be_stopped(site: Site, visit: PageOpener)
     expect(page.get_by_text("Thought of.")).to_be_visible()
 
 
-def test_a_call_that_asks(site: Site, visit: PageOpener) -> None:
+def test_a_tool_call_with_approval(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
     with page.expect_request("**/approval") as sent:
-        page.get_by_role("button", name="Allow once").click()  # at once: the answer says what it is for
+        page.get_by_role("button", name="Allow once").click()  # at once: the answer names its question
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")
     assert list(sent.value.post_data_json or ()) == ["choice", "call_id"]
     expect(page.locator(".ask")).to_be_hidden()
@@ -134,7 +134,7 @@ def test_pictures_and_files_are_sent_along(site: Site, visit: PageOpener) -> Non
     bubble = page.locator(".bubble")
     for again in (False, True):
         if again:
-            page.reload()  # what is stored shows the same
+            page.reload()  # the stored chat shows the same
         expect(bubble.get_by_role("img", name="Attached picture")).to_have_attribute("width", "108")
         expect(bubble).to_contain_text("remember the milk")
         expect(page.locator(".prose")).not_to_have_text("")
@@ -160,7 +160,7 @@ def test_chats_are_renamed_and_found(site: Site, visit: PageOpener) -> None:
     search = page.get_by_label("Search chats")
     search.fill("break")  # in a title
     expect(chats).to_have_count(1)
-    search.fill("waffles")  # in what was said
+    search.fill("waffles")  # in a message
     expect(chats).to_have_text(re.compile("Breakfast"))
     search.fill("porridge")
     expect(page.get_by_text("Nothing found")).to_be_visible()
@@ -181,7 +181,7 @@ def test_a_reload_in_the_middle(site: Site, visit: PageOpener) -> None:
 
     say(page, "/wait 10")
     expect(page.locator(".tool").last).to_have_attribute("data-state", "running")
-    page.get_by_role("button", name="New chat").click()  # one may go elsewhere in the page as well
+    page.get_by_role("button", name="New chat").click()  # another chat may be opened in the page as well
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     page.locator(".chat-title").click()
@@ -203,8 +203,8 @@ def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
-def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Words that follow a file are drawn many times; a picture of the host is handed out to whoever asks to see it."""
+def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file is loaded once, however often the words after it are drawn; a host's picture is loaded only on demand."""
     site.world.start_relay()
     page = start(site, visit)
     say(page, "/echo MEDIA:svc-relay://none-of-ours\n" + "word " * 60)
@@ -212,9 +212,9 @@ def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factor
     page.locator(".media-card").evaluate("each => { each.dataset.marked = 'yes' }")
     expect(page.locator(".prose p")).to_have_text("word " * 60)
     expect(page.locator(".media-card")).to_have_attribute("data-marked", "yes")
-    expect(page.locator(".media-card")).to_contain_text("Its time is over")
+    expect(page.locator(".media-card")).to_contain_text("Expired")
     assert sum(url.endswith("/media") for url in visit.asked) == 1
-    shot = tmp_path_factory.mktemp("pictures") / "a shot.png"  # not in the service home, which is no phone's
+    shot = tmp_path_factory.mktemp("pictures") / "a shot.png"  # outside the service home, whose files phones cannot get
     shot.write_bytes(draw((), screen_on=False))
     say(page, f"/echo MEDIA:{shot}")
     page.get_by_role("button", name="Show").click()
@@ -223,7 +223,7 @@ def test_a_file_is_asked_for_once(site: Site, visit: PageOpener, tmp_path_factor
     assert picture.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
 
 
-def test_an_answer_takes_no_focus_away(site: Site, visit: PageOpener) -> None:
+def test_an_answer_does_not_take_the_focus(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo first")
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
@@ -234,7 +234,7 @@ def test_an_answer_takes_no_focus_away(site: Site, visit: PageOpener) -> None:
     expect(switch).to_be_focused()
 
 
-def test_a_chat_that_is_gone(site: Site, visit: PageOpener) -> None:
+def test_a_deleted_chat(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)
@@ -252,7 +252,7 @@ def test_without_an_api_server(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_role("alert")).to_contain_text("without an API server")
 
 
-def test_an_api_server_that_comes_later(site: Site, visit: PageOpener) -> None:
+def test_an_api_server_that_starts_later(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     api = site.world.api(key=KEY)
     site.open(api=api, api_key=KEY)

@@ -1,4 +1,4 @@
-"""An agent elsewhere is let in: the page that waits in one window, the dashboard's in another, both without scripts."""
+"""Consent for a remote agent: the waiting page in one window, the dashboard's in another, both without scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERY = {
 }
 
 
-def test_the_owner_lets_an_agent_in(site: Site, visit: PageOpener, browser: Browser) -> None:
+def test_the_owner_consents_to_a_remote_agent(site: Site, visit: PageOpener, browser: Browser) -> None:
     site.world.start_relay()
     site.open()
     wish = json.dumps({"client_name": NAME, "redirect_uris": [BACK]}).encode()
@@ -43,7 +43,7 @@ def test_the_owner_lets_an_agent_in(site: Site, visit: PageOpener, browser: Brow
     page.get_by_role("button", name="Look").click()
     expect(page.locator("strong")).to_have_text(NAME)
     page.get_by_label("Only look").check()
-    with waiting.expect_request(re.compile(f"^{BACK}")) as led:  # where nobody listens
+    with waiting.expect_request(re.compile(f"^{BACK}")) as led:  # an address without a listener
         page.get_by_role("button", name="Allow").click()
         expect(page.get_by_role("status")).to_contain_text("listed among the devices")
     assert re.fullmatch(rf"{BACK}\?code=[\w-]{{43}}&state=x&iss=http%3A%2F%2F127\.0\.0\.1%3A\d+", led.value.url)

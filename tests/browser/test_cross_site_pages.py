@@ -1,4 +1,4 @@
-"""What a page that has nothing to do with the relay can do to it from a browser on the same host: nothing."""
+"""A foreign page in a browser on the relay's host gets no access to the relay."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ATTACK = """async (relay) => {
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it has there
-        """Standard error is the tests'."""
+        """Discard the log: standard error is the tests'."""
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[int]:
-    """The port of another server on this host, such as somebody's development server."""
+    """Start another server on this host, such as a development server, and yield its port."""
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "index.html").write_text(PAGE)
@@ -61,7 +61,7 @@ def elsewhere(tmp_path: Path) -> Iterator[int]:
     ],
 )
 @pytest.mark.parametrize("relay", ["127.0.0.1", "localhost"])
-def test_it_registers_no_code_and_opens_no_socket(
+def test_a_foreign_page_registers_no_code_and_opens_no_socket(
     browser: Browser, site: Site, elsewhere: int, tmp_path: Path, place: str, relay: str
 ) -> None:
     world = site.world
@@ -73,4 +73,4 @@ def test_it_registers_no_code_and_opens_no_socket(
     context.close()
     assert told == ["sent", *["refused"] * 6]
     assert world.websocket().sign_in(pairing_code="EVIL66")["type"] == "auth.fail"
-    world.pair()  # and nobody was locked out
+    world.pair()  # and the rate limiter has blocked no address

@@ -1,4 +1,4 @@
-"""One person's evening: pair a phone, let it be driven, look at what became of it, send it away. The real programs."""
+"""A user's scenario with the real programs: pair a phone, drive it, read its activity, revoke it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
         remote = ("--remote", f"ws://127.0.0.1:{ports['relay']}", "--code", code, "--name", NAME, "--print-token")
         with running(tmp_path, "clients.phone", *remote, "--master", "on") as phone:
             token = phone.line(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22})")[1]
-            page.clock.fast_forward(10_000)  # Management looks every 10 s
+            page.clock.fast_forward(10_000)  # Management refreshes every 10 s
             expect(dialog.get_by_text(f"{NAME} is paired")).to_be_visible()
             dialog.get_by_role("button", name="Done").click()
             device = page.get_by_role("row", name=NAME)
@@ -48,7 +48,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
             expect(device).to_contain_text("Android")
             expect(device).to_contain_text("Online")
             expect(device).to_contain_text("bridge")
-            expect(device).to_contain_text("7 days")  # what a phone asks for over plain ws
+            expect(device).to_contain_text("7 days")  # the time to live that a phone requests over plain ws
 
             assert call(ports["relay"], "GET", "/ping", token=token).status == 200
             mail = {"package": "com.example.mail"}

@@ -1,4 +1,4 @@
-"""Whatever devices, files, commands and agents are called, it is shown as text."""
+"""Names of devices, files, commands and agents are shown as text, also with markup in them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_commands(page: Page) -> None:
 def test_files(page: Page) -> None:
     page.get_by_role("link", name="Media").click()
     name = page.get_by_role("table", name="Files").locator("tbody .name")
-    expect(name).to_have_text(EVIL.rpartition("/")[2])  # what stands behind the last slash
+    expect(name).to_have_text(EVIL.rpartition("/")[2])  # the part after the last slash
     nothing_of_it_is_markup(page)
 
 

@@ -1,4 +1,4 @@
-"""How it looks where a picture would not tell: narrow screens, long names, forced colours, clocks that differ."""
+"""Layout that pictures do not check: narrow screens, long names, forced colours, wrong clocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDED = {"run_id": "r", "role": "assistant"}
 
 
 class Scripted(ScriptedService):
-    """A relay and an API server that answer what they are told to, and count what they are asked for."""
+    """A relay and an API server that give scripted answers and count the requests."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
@@ -82,8 +82,8 @@ def test_a_long_type_leaves_room_for_the_name(site: Site, visit: PageOpener) -> 
     assert lines_of(page.locator("tbody td.number .cell")) == 1
 
 
-def test_forced_colours_still_say_which(site: Site, visit: PageOpener) -> None:
-    plainly = {"forced_colors": "active", "reduced_motion": "reduce"}  # no colour on its way to another
+def test_the_current_tab_is_visible_with_forced_colours(site: Site, visit: PageOpener) -> None:
+    plainly = {"forced_colors": "active", "reduced_motion": "reduce"}  # no colour transition
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(1)]}), **plainly)
     tabs = page.locator(".tabs a")
     expect(tabs.nth(1)).to_have_attribute("aria-current", "page")
@@ -102,7 +102,7 @@ def test_forced_colours_still_say_which(site: Site, visit: PageOpener) -> None:
 
 
 def record(ago: float, **members: Any) -> dict[str, Any]:
-    """A command of so many seconds ago."""
+    """Return the record of a command of `ago` seconds ago."""
     told = {"request_id": f"r{ago}", "sent_at": int((time.time() - ago) * 1000), "method": "GET", "path": "/ping"}
     return {**told, "decision": "executed", "response_status": 200, "params": {}, "error": None, **members}
 
@@ -118,7 +118,7 @@ AXES: tuple[tuple[int, float, list[str]], ...] = (
 )
 
 
-def test_the_axis_is_divided_into_round_parts(site: Site, visit: PageOpener) -> None:
+def test_the_axis_has_round_steps(site: Site, visit: PageOpener) -> None:
     script = Scripted()
     page = start(site, visit, "#activity", script)
     for width, oldest, axis in AXES:
@@ -126,19 +126,19 @@ def test_the_axis_is_divided_into_round_parts(site: Site, visit: PageOpener) -> 
         page.set_viewport_size({"width": width, "height": 800})
         page.reload()
         expect(page.locator(".timeline .axis")).to_have_text(axis)
-        # At once, since they are drawn anew while time passes.
+        # At once, since they are redrawn as time passes.
         boxes = page.locator(".timeline .axis").evaluate_all("all => all.map(each => each.getBoundingClientRect())")
         assert len(boxes) == len(axis)
         for left, right in pairwise(boxes):
             assert left["x"] + left["width"] < right["x"]
 
 
-def test_a_relay_that_tells_more_than_it_was_asked_for(site: Site, visit: PageOpener) -> None:
+def test_surplus_records_of_a_relay_are_dropped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#activity", Scripted(activity={"activity": [record(n) for n in range(150)]}))
     expect(page.locator("tr.command")).to_have_count(100)
 
 
-def test_a_name_cannot_turn_a_question_around(site: Site, visit: PageOpener) -> None:
+def test_a_name_cannot_reverse_the_text_of_a_question(site: Site, visit: PageOpener) -> None:
     names = {"a": "Pixel\n\nIt is safe to agree \u202e)dlo(\u2069", "b": LONG, "c": "\u200b \u2066"}
     sessions = [{"token_prefix": prefix, "device_name": name} for prefix, name in names.items()]
     page = start(site, visit, "", Scripted(sessions={"sessions": sessions}))
@@ -177,7 +177,7 @@ See https://a.example/x. and [there](https://b.example/y)
 """
 
 
-def test_what_models_write(site: Site, visit: PageOpener) -> None:
+def test_markdown_of_a_model(site: Site, visit: PageOpener) -> None:
     rows = [{"role": "user", "content": LONG}, {**ENDED, "content": MARKDOWN}]
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": LONG}]})
     page = start(site, visit, "#chat/c", script, viewport={"width": 360, "height": 740})
@@ -205,7 +205,7 @@ def test_what_models_write(site: Site, visit: PageOpener) -> None:
     assert title["x"] - row["x"] < 20  # at the left, and not in the middle
 
 
-def test_a_turn_that_goes_on_elsewhere(site: Site, visit: PageOpener) -> None:
+def test_a_turn_that_runs_elsewhere(site: Site, visit: PageOpener) -> None:
     question = {"role": "user", "content": "How long?", "run_id": "run-7"}
     called = {**ENDED, "content": "", "tool_calls": [{"id": "t", "function": {"name": "look", "arguments": "{}"}}]}
     script = Scripted(messages={"messages": [question, called]}, run={"run_id": "r", "status": "running"})
@@ -244,7 +244,7 @@ def test_the_address_names_the_chat(site: Site, visit: PageOpener) -> None:
     expect(page.locator(".prose")).to_have_text("Ho")
     page.get_by_role("link", name="Media").click()
     expect(page.locator(".empty")).to_be_visible()
-    page.get_by_role("link", name="Chat").click()  # where one was
+    page.get_by_role("link", name="Chat").click()  # back to the previous chat
     expect(page).to_have_url(re.compile("#chat/two$"))
     page.get_by_role("button", name="New chat").click()
     expect(page).to_have_url(re.compile("#chat$"))
@@ -299,7 +299,7 @@ def test_a_device_whose_clock_is_wrong(site: Site, visit: PageOpener, hours: int
     expect(page.locator(".left")).to_have_text(re.compile(r"Works for (10:0\d|9:\d\d)"))
     page.clock.fast_forward(10_000)
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
-    expect(page.locator(".code")).to_be_visible()  # the phone that was there before is not the one that is awaited
+    expect(page.locator(".code")).to_be_visible()  # the earlier phone is not the awaited one
     fresh = {**session, "token_prefix": "b", "device_name": "Fresh", "created_at": time.time() + 10}
     script.answers["sessions"] = {"sessions": [fresh, session]}
     page.clock.fast_forward(10_000)
@@ -316,5 +316,5 @@ def test_the_end_of_a_chat_stays_in_sight(site: Site, visit: PageOpener) -> None
     expect(last).to_be_in_viewport()
     page.locator(".log").evaluate("each => { each.scrollTop = 0 }")
     expect(first).to_be_in_viewport()
-    page.set_viewport_size({"width": 390, "height": 600})  # who reads further up stays there
+    page.set_viewport_size({"width": 390, "height": 600})  # a user that has scrolled up keeps the position
     expect(first).to_be_in_viewport()

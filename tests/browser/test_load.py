@@ -1,4 +1,4 @@
-"""The tab that shows how the servers fare: alive, an hour of it, and without anything."""
+"""The tab with the state of the servers: live, with an hour of history, and without data."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.browser.test_pictures import WIDE, Album
 
 NOW = 1_700_003_600.0
 DASH = "\u2013"
-AWAY = range(100, 120)  # looks that were not made: the host slept
+AWAY = range(100, 120)  # samples that are missing: the host slept
 
 
 def look(number: int) -> list[float | None]:
-    """One of an hour's, from 0 to 239."""
+    """Return one sample of the hour, from 0 to 239."""
     wave = round(1 + math.sin(number / 20), 3)
     known: dict[str, float | None] = dict.fromkeys(NAMES, wave)
     known |= {"at": NOW - 3600 + 15 * number, "phones": 2 + number // 120, "sessions": 5, "sockets": round(3 * wave)}
@@ -35,7 +35,7 @@ def hour(*, rows: int = 240, api: bool = True) -> dict[str, Any]:
 
 
 def opened(site: Site, visit: PageOpener, answer: dict[str, Any]) -> Page:
-    """The tab, with an hour that nobody had to wait for."""
+    """Open the tab with an hour of simulated history."""
     site.open()
     page = visit(f"{site.url}#media", viewport=WIDE, reduced_motion="reduce", clock=NOW)
     page.route("**/api/vitals", lambda route: route.fulfill(json=answer))
@@ -43,7 +43,7 @@ def opened(site: Site, visit: PageOpener, answer: dict[str, Any]) -> Page:
     return page
 
 
-def test_what_runs_is_shown_at_once(site: Site, visit: PageOpener) -> None:
+def test_running_servers_are_shown_at_once(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.world.phone(name="Pixel")
     site.open(api=site.world.api())
@@ -53,7 +53,7 @@ def test_what_runs_is_shown_at_once(site: Site, visit: PageOpener) -> None:
     expect(phones.locator(".hint")).to_have_text("1 paired")
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text(DASH)
     expect(page.locator("figure").filter(has_text="Memory").locator(".value")).to_have_text(re.compile(r"^\d+\.\d MB$"))
-    expect(page.get_by_text("The pictures fill with time: there is a look every 15 seconds.")).to_be_visible()
+    expect(page.get_by_text("The charts fill over time: one sample every 15 seconds.")).to_be_visible()
     page.clock.fast_forward(5_000)
     expect(page.locator("figure").filter(has_text="Requests").locator(".value")).to_have_text("0 a second")
 
@@ -84,7 +84,7 @@ def test_an_hour(site: Site, visit: PageOpener) -> None:
     assert page.locator("main").evaluate(STICKS_OUT) == []
 
 
-def test_a_server_that_does_not_tell(site: Site, visit: PageOpener) -> None:
+def test_a_server_without_metrics(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour(rows=5, api=False))
     expect(page.get_by_text("No numbers from the API server at the moment.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The reference phone as one sees it: what the agent does appears, a tap is a tap, and its questions are asked here."""
+"""The reference phone on its page: it shows the agent's actions, takes taps, and asks its user for confirmation."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
 
 
-def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: PageOpener) -> None:
-    visit.tolerated = ("Failed to load resource",)  # while there is none
+def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)  # while there is no phone
     world = site.world
     world.start_relay()
     site.open(api_url="http://127.0.0.1:9")
     page = visit(f"{site.url}#phone")
     expect(page.get_by_text("No reference phone is here")).to_be_visible()
     seen = PhoneScreen(world, name="Pixel 9")
-    page.clock.fast_forward(2_000)  # it looks again every 2 s
+    page.clock.fast_forward(2_000)  # the page refreshes every 2 s
     glass = page.get_by_role("group", name="Screen of the phone")
     expect(glass.get_by_role("button", name="Mail")).to_be_visible()
 
     headers = bearer(seen.token)
     world.http("POST", "/open_app", headers=headers, body=b'{"package": "com.example.mail"}')
-    expect(glass).to_contain_text("Inbox")  # the agent moved it, and nobody had to ask
+    expect(glass).to_contain_text("Inbox")  # the agent moved it, and the page needs no reload
     glass.get_by_role("button", name="Compose").click()
     expect(glass.get_by_role("button", name="To", exact=True)).to_be_visible()
     assert seen.handset.gestures[-1].kind == "tap"
     subject = glass.get_by_role("button", name="Subject").element_handle()
-    glass.get_by_role("button", name="To", exact=True).press("Enter")  # the keyboard is a finger as well
+    glass.get_by_role("button", name="To", exact=True).press("Enter")  # the keyboard works like a finger
     page.get_by_label("Text for the phone").fill("ada@example.com")
     page.get_by_role("button", name="Type").click()
     expect(glass).to_contain_text("ada@example.com")
-    assert subject.evaluate("button => button.isConnected")  # who is about to press it has it in hand
+    # a refresh does not replace a button that is about to be pressed
+    assert subject.evaluate("button => button.isConnected")
     page.get_by_role("button", name="Home").click()
     expect(glass.get_by_role("button", name="Mail")).to_be_visible()
     page.evaluate("scrollTo(0, 0)")
@@ -48,7 +49,7 @@ def test_a_phone_that_is_seen_moved_touched_and_asked(site: Site, visit: PageOpe
     world.eventually(lambda: seen.handset.gestures[-1].kind == "swipe")
     expect(glass).to_contain_text("No notifications")
     page.get_by_role("button", name="Back").click()
-    expect(glass).not_to_contain_text("No notifications")  # the key has arrived: what is opened now stays open
+    expect(glass).not_to_contain_text("No notifications")  # the key has arrived: a screen opened now stays open
     world.http("POST", "/open_app", headers=headers, body=b'{"package": "com.android.settings"}')
     glass.get_by_role("button", name="Network").click()
     expect(glass.get_by_role("switch", name="Wi-Fi")).to_be_checked()

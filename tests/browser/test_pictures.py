@@ -1,7 +1,6 @@
-"""How it looks: each tab in both themes, at all widths, without a fault of accessibility.
+"""Pictures of each tab in both themes, at all widths, without accessibility faults.
 
-Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the
-project.
+Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the project.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from tests.loops.phone_screen import PhoneScreen
 Theme = Literal["light", "dark"]
 WIDE = {"width": 1280, "height": 860}
 THEMES: tuple[Theme, ...] = ("light", "dark")
-LOOKED_AT = (320, 768, 1024, 1600)  # px, by axe
-WIDTHS = (500, *LOOKED_AT)  # between them are the breaks of the style sheets
+LOOKED_AT = (320, 768, 1024, 1600)  # px, checked by axe
+WIDTHS = (500, *LOOKED_AT)  # the breakpoints of the style sheets are between them
 NARROW = 390
 COLOURS = ("color-contrast",)  # the rules of axe that a theme can break
-PLACES = ("target-size", "scrollable-region-focusable")  # those that a width can
+PLACES = ("target-size", "scrollable-region-focusable")  # the rules that a width can break
 SERIOUS = ("serious", "critical")
 KEY = "sk-pictures-7a"
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
@@ -58,12 +57,12 @@ COMMANDS: list[tuple[str, str, dict[str, Any] | None]] = [
 
 
 def faults(page: Page, *rules: str, but: tuple[str, ...] = ()) -> list[str]:
-    """What axe finds wrong, the serious things only; by these rules, or by all `but` some."""
+    """Return the serious faults that axe finds, by these rules, or by all except `but`."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     options = {
         "resultTypes": ["violations"],
-        "preload": False,  # of style sheets elsewhere: there are none
+        "preload": False,  # of style sheets of other hosts: there are none
         "rules": {rule: {"enabled": False} for rule in but},
         **({"runOnly": rules} if rules else {}),
     }
@@ -77,14 +76,14 @@ def faults(page: Page, *rules: str, but: tuple[str, ...] = ()) -> list[str]:
 
 
 class Album:
-    """Looks at a page with axe, in both themes, and takes pictures if they are wanted."""
+    """Checks a page with axe in both themes, and takes pictures if they are requested."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self._folder = os.environ.get("SVC_PICTURES")
 
     def check(self, name: str) -> None:
-        """Nothing sticks out, and axe finds nothing serious in either theme."""
+        """Check that the page does not overflow, and that axe finds nothing serious in either theme."""
         self.fits(name)
         for theme in THEMES:
             self.page.emulate_media(color_scheme=theme)
@@ -92,9 +91,9 @@ class Album:
             assert faults(self.page, *chosen) == [], (name, theme)
 
     def check_everywhere(self, name: str) -> None:
-        """The same at all widths: by all rules at the first and the last, since what is hidden at one may lack a name.
+        """Check all widths: by all rules at the first and the last, since hidden elements of one width may lack a name.
 
-        What has a colour is to be seen at the last, if not before, so colours are looked at there.
+        Every coloured element is visible at the last width at least, so colours are checked there.
         """
         before = self.page.viewport_size
         for width in WIDTHS:
@@ -110,12 +109,12 @@ class Album:
         self.page.set_viewport_size(before)
 
     def fits(self, name: str) -> None:
-        """Nothing sticks out."""
+        """Check that the page is not wider than the screen."""
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{name} is wider than the screen"
 
     def shoot(self, name: str, *themes: Theme) -> None:
-        """Take the picture, if it is wanted."""
+        """Take the pictures, if they are requested."""
         for theme in themes or THEMES:
             if self._folder:
                 self.page.emulate_media(color_scheme=theme)
@@ -128,7 +127,7 @@ class Album:
 
 
 def furnish(site: Site) -> PhoneScreen:
-    """A phone that one can see and a desktop are paired, and there were a few commands."""
+    """Pair a phone with a screen and a desktop, and send a few commands."""
     world = site.world
     world.start_relay(media_ttl_seconds=900)
     desk = world.pair("Workbench", ttl_seconds=86_400)
@@ -199,7 +198,7 @@ def test_every_tab(site: Site, visit: PageOpener) -> None:
     page.set_viewport_size({"width": NARROW, "height": 844})
     for tab in ("Activity", "Phone", "Chat"):
         album.open(tab, dict(TABS)[tab])
-        album.shoot(f"narrow-{tab.lower()}", "light")  # it has no colours of its own
+        album.shoot(f"narrow-{tab.lower()}", "light")  # the theme changes nothing here
     for tab, selector in TABS:
         album.open(tab, selector)
         album.check_everywhere(tab)
@@ -209,7 +208,7 @@ def test_empty_and_broken(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     site.world.start_relay()
     site.open()
-    page = visit(site.url, reduced_motion="reduce")  # no colour on its way to another
+    page = visit(site.url, reduced_motion="reduce")  # no colour transition
     album = Album(page)
     for tab in ("Management", "Activity", "Media", "Phone"):
         album.open(tab, ".empty")

@@ -45,7 +45,7 @@ DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9
 
 
 class Walk:
-    """Somebody, their clone, and what they have been shown so far."""
+    """A new user, the clone, and the output so far."""
 
     def __init__(self, folder: Path, model: str) -> None:
         self.home, self.clone = folder / "home", folder / "clone"
@@ -87,7 +87,7 @@ class Walk:
         return shown_in(self.shell.run(line.typed), line)
 
     def start(self, *, first: bool) -> str:
-        """Start the servers in the first terminal and return the screen; the first start asks for the app."""
+        """Start the servers in the first terminal and return the screen; the first one prompts for the app."""
         self.servers.type(self.next(UP).typed)
         if first:
             self.servers.until(r"Which app is to scan the QR\?")
@@ -115,7 +115,7 @@ def model(site: Site) -> ScriptedModel:
 
 @pytest.fixture
 def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
-    """With a model at hand, for the line that names one."""
+    """Yield a walk with a model for the line that names one."""
     walk = Walk(tmp_path / "walk", site.world.peer(model))
     yield walk
     for terminal in walk.terminals:
@@ -174,7 +174,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     walk.device.until("hermes-relay://pair")
     walk.device.until("It is for the Hermes-Relay app for Android")
     (grants,) = re.findall(r"^  Grants    .*", walk.run("svc-relay pair"), re.MULTILINE)
-    assert grants in TEXT  # what the code of the block before gives
+    assert grants in TEXT  # granted by the code of the block before
     walk.device.until("My desk is paired")
     assert walk.device.end()[0] == 0
     assert walk.run("svc-relay shell") == "Linux\nstatus 3\n"
@@ -194,7 +194,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     text = quote(str(drawn.value.post_data))
     walk.device.type(re.sub(r"--remote \S+ --code \w+", lambda _: f"--allow-plain --pair-qr {text}", phone))
     walk.device.until("paired: session ")
-    page.clock.fast_forward(10_000)  # Management looks every 10 s
+    page.clock.fast_forward(10_000)  # Management refreshes every 10 s
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("Reference phone is paired")).to_be_visible()
     dialog.get_by_role("button", name="Done").click()

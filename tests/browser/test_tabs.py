@@ -1,4 +1,4 @@
-"""What the tabs do when things change under them: time runs out, the relay goes, nobody looks."""
+"""The tabs while the state changes: expiry, a relay that is lost, a page in the background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import PageOpener, Site
 
-FAILED_LOADS = ("Failed to load resource",)  # what the browser itself logs of a 502
+FAILED_LOADS = ("Failed to load resource",)  # messages of the browser itself for a 502
 
 
 def put_file(site: Site, path: Path) -> None:
@@ -21,7 +21,7 @@ def put_file(site: Site, path: Path) -> None:
 
 
 def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) -> None:
-    files = tmp_path / "files"  # the folder around it is the service home, which is no phone's
+    files = tmp_path / "files"  # the folder around it is the service home, whose files phones cannot get
     files.mkdir()
     site.world.start_relay(media_ttl_seconds=6, media_allowed_roots=(str(files),))
     site.open()
@@ -33,13 +33,13 @@ def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) 
     expect(row).to_contain_text("2.0 KB")
     expect(row.locator(".ttl")).to_have_text("expired")
     site.world.eventually(lambda: site.board.relay("GET", "/media").json["media"] == [])
-    page.clock.fast_forward(15_000)  # Media looks every 15 s
+    page.clock.fast_forward(15_000)  # Media refreshes every 15 s
     expect(page.get_by_text("No file is waiting")).to_be_visible()
     page.get_by_role("switch", name="Include expired").click()
     expect(row.locator(".ttl")).to_have_text("expired")
 
 
-def test_a_relay_that_goes_and_comes_back(site: Site, visit: PageOpener) -> None:
+def test_a_relay_that_stops_and_restarts(site: Site, visit: PageOpener) -> None:
     visit.tolerated = FAILED_LOADS
     relay = site.world.start_relay()
     site.open()
@@ -50,10 +50,10 @@ def test_a_relay_that_goes_and_comes_back(site: Site, visit: PageOpener) -> None
     problem = page.get_by_role("alert")
     expect(problem).to_contain_text(f"relay unreachable at 127.0.0.1:{relay.port}: ")
     expect(problem).to_contain_text("What you see below is older")
-    page.get_by_role("link", name="Activity").click()  # this one has nothing older to show
+    page.get_by_role("link", name="Activity").click()  # this tab has no earlier data to show
     expect(page.get_by_role("alert")).to_contain_text("relay unreachable")
     stop_clock(page)  # else the tab might find the relay before the button is pressed
-    expect(page.locator("[aria-busy=true]")).to_have_count(0)  # so might a question that the last second brought
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)  # or by a request of the last second
     relay.restart()
     page.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("No command yet")).to_be_visible()
@@ -69,7 +69,7 @@ def calls(visit: PageOpener) -> int:
 
 
 @pytest.mark.parametrize(("tab", "every"), [("management", 10), ("activity", 5), ("media", 15)])
-def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: PageOpener, tab: str, every: int) -> None:
+def test_only_the_visible_tab_sends_requests(site: Site, visit: PageOpener, tab: str, every: int) -> None:
     site.world.start_relay()
     site.open()
     page = visit(f"{site.url}#{tab}")
@@ -78,7 +78,7 @@ def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Pag
     stop_clock(page)
 
     def pass_time(seconds: float) -> int:
-        """How many calls are made, and answered, while time passes. The last is our own, so that none is overlooked."""
+        """Let time pass and count the finished calls. The last call is the test's own, so that none is missed."""
         before = calls(visit)
         page.clock.fast_forward(int(seconds * 1000))
         with page.expect_response("**/page/icon.svg"):
@@ -92,7 +92,7 @@ def test_only_the_open_tab_asks_and_only_while_it_is_seen(site: Site, visit: Pag
     hide(page, hidden=True)
     assert pass_time(4 * every) == 0
     hide(page, hidden=False)
-    assert pass_time(0.01) == each  # what is overdue is asked at once
+    assert pass_time(0.01) == each  # overdue refreshes are requested at once
 
 
 def hide(page: Page, *, hidden: bool) -> None:
@@ -105,7 +105,7 @@ def hide(page: Page, *, hidden: bool) -> None:
     )
 
 
-def test_auto_refresh_is_a_choice_that_is_remembered(site: Site, visit: PageOpener) -> None:
+def test_the_auto_refresh_setting_is_stored(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open()
     page = visit(site.url)
@@ -157,7 +157,7 @@ def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
 
 
 def press(page: Page, name: str) -> None:
-    """Go on with Tab to what is called so."""
+    """Press Tab up to the element with this text."""
     for _ in range(40):
         page.keyboard.press("Tab")
         if name in page.evaluate("document.activeElement.textContent"):
@@ -166,7 +166,7 @@ def press(page: Page, name: str) -> None:
 
 
 def inviting(site: Site, visit: PageOpener) -> Locator:
-    """The dialog for a new device."""
+    """Open the dialog for a new device."""
     visit.tolerated = FAILED_LOADS
     site.world.start_relay()
     site.open()
@@ -175,20 +175,20 @@ def inviting(site: Site, visit: PageOpener) -> Locator:
     return page.get_by_role("dialog")
 
 
-def test_a_mesh_that_is_not_there(site: Site, visit: PageOpener) -> None:
+def test_a_missing_mesh_vpn(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     dialog.get_by_role("combobox", name="Routes").select_option("mesh")
     expect(dialog.get_by_role("alert")).to_have_text("no mesh VPN was found on this host")
 
 
-def test_wishes_for_an_invite(site: Site, visit: PageOpener) -> None:
+def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
     first = dialog.locator(".code").inner_text()
     note = dialog.get_by_text("SVC_DASHBOARD_PASSWORD")
     expect(note).to_be_hidden()
     dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
-    dialog.get_by_role("combobox", name="Routes").select_option("public")  # from then on the relay wants its secret
+    dialog.get_by_role("combobox", name="Routes").select_option("public")  # from then on the relay requires its secret
     expect(dialog.locator(".code")).not_to_have_text(first)
     expect(dialog.locator(".endpoints li")).to_have_text(["Public address relay.example:443"], use_inner_text=False)
     expect(note).to_be_visible()
@@ -197,12 +197,12 @@ def test_wishes_for_an_invite(site: Site, visit: PageOpener) -> None:
     page.clock.fast_forward(60_000)
     expect(dialog.locator(".left")).to_have_text("Expired: make a new one")
     dialog.get_by_role("button", name="Done").click()
-    page.get_by_role("button", name="Pair new device").click()  # remembered
+    page.get_by_role("button", name="Pair new device").click()  # the choice was stored
     expect(page.get_by_role("textbox", name="Public address")).to_have_value("https://relay.example")
     assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
 
 
-def test_what_a_device_may_do_is_chosen_where_it_is_paired(site: Site, visit: PageOpener) -> None:
+def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     first = dialog.locator(".code").inner_text()
     with dialog.page.expect_response("**/pairing"):
@@ -239,7 +239,7 @@ def test_theme(site: Site, visit: PageOpener) -> None:
 def test_under_a_path_of_a_proxy(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open(root_path="/board")
-    page = visit(f"{site.url}board")  # what is asked outside of it is a fault
+    page = visit(f"{site.url}board")  # a request outside of it is a fault
     expect(page.get_by_text("No device is paired")).to_be_visible()
     page.get_by_role("button", name="Pair new device").click()
     expect(page.get_by_role("img", name="QR code of the invite")).to_be_visible()

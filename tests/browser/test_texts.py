@@ -1,4 +1,4 @@
-"""What the page says: deeds as sentences, grants in a line, phone and model by name, what a revocation leaves."""
+"""Texts of the page: commands as sentences, grants in a line, names of phone and model, effects of a revocation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def unisolated(words: str) -> str:
     return words.replace("\u2068", "").replace("\u2069", "")
 
 
-def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: PageOpener) -> None:
+def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpener) -> None:
     known = [record(9, path=path, params=params, device_name="Pixel 8", asked_by=AGENT) for path, params, _ in DEEDS]
     mail = {
         "path": "/open_app",
@@ -56,7 +56,8 @@ def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: Pag
     said = list(map(unisolated, said))
     assert said[: len(known)] == [words for _, _, words in DEEDS]
     assert said[len(known) : len(known) + len(ends)] == list(ENDS.values())
-    assert [words for words in said[len(known) + len(ends) :] if words.startswith("Did ")] == []  # none is forgotten
+    # every command has a sentence
+    assert [words for words in said[len(known) + len(ends) :] if words.startswith("Did ")] == []
     row = page.locator("tr.command")
     expect(row.locator(".deed")).to_contain_text("Opened")
     expect(page.locator("tr.details")).to_be_hidden()
@@ -65,7 +66,7 @@ def test_deeds_are_sentences_and_the_rest_is_a_click_away(site: Site, visit: Pag
         expect(page.locator("tr.details")).to_contain_text(words)
 
 
-def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: PageOpener) -> None:
+def test_phone_state_first_and_grants_in_a_line(site: Site, visit: PageOpener) -> None:
     now = time.time()
     month, week = now + 28 * DAY + 60, now + 6 * DAY + 60
     every: dict[str, float | None] = dict.fromkeys(CHANNELS, month)
@@ -103,7 +104,7 @@ def test_the_phones_state_comes_first_and_grants_are_a_line(site: Site, visit: P
     page.locator(".grants summary").nth(1).click()
     expect(chips).to_have_count(len(CHANNELS))
     expect(chips.first).to_be_visible()
-    expect(page.locator("button.danger")).to_have_count(4)  # the agent's own session is not one of a lost phone
+    expect(page.locator("button.danger")).to_have_count(4)  # the agent's own session does not belong to a lost phone
     script.answers["phones"] = {"devices": []}
     script.answers["config"] = {"model": None}
     page.reload()
@@ -129,4 +130,4 @@ def test_a_revoked_phone_that_had_the_main_key(site: Site, visit: PageOpener) ->
     with page.expect_response("**/sessions/1c2d3e4f"):
         said.get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("button", name="Revoke Pixel 8")).to_be_enabled()
-    expect(said).to_have_count(0)  # nothing more is to be done
+    expect(said).to_have_count(0)  # no further action is needed

@@ -1,1 +1,1 @@
-"""Tests of what the command-line clients decide."""
+"""Tests of the cores of the command-line programs."""

@@ -1,4 +1,4 @@
-"""A world for one chore: a scripted server behind every connection, files, host work, a clock that jumps."""
+"""Harness for a one-shot service: scripted servers behind every connection, files, host work, a simulated clock."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ NO_PROGRAM = Failure(FailureKind.NOT_FOUND)
 
 
 class OneShotHarness(HttpHarness, Generic[T]):
-    """Make one with a chore, or its plan, and what that needs; `run` it."""
+    """Harness for a one-shot service or its flow, with its servers and host."""
 
-    terminal: PassiveEnd  # standard output, from the moment when somebody sits down
+    terminal: PassiveEnd  # standard output, from `open_terminal` on
 
     def __init__(
         self,
         plan: Callable[[Engine], Flow[T]] | OneShotService[T],
         *,
-        http: Callable[[UpstreamRequest], Reply] | Reply = REFUSED,  # that of a function, or always the same
+        http: Callable[[UpstreamRequest], Reply] | Reply = REFUSED,  # a function's answer, or always the same
         dial: Callable[[str, int], Failure | None] | None = None,
         socket: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None] | None = None,
         compute: Mapping[str, Callable[..., object]] | None = None,
         files: Mapping[str, bytes | str] | None = None,
-        programs: Mapping[str, bytes | Failure] | None = None,  # what a command line prints
-        lasting: Collection[str] = (),  # those that do not end by themselves
+        programs: Mapping[str, bytes | Failure] | None = None,  # the output for each command line
+        lasting: Collection[str] = (),  # programs that do not exit by themselves
         stdio: bool = False,
-        script: Iterable[tuple[float, Callable[[OneShotHarness[T]], None]]] = (),  # s from the start on, what happens
+        script: Iterable[tuple[float, Callable[[OneShotHarness[T]], None]]] = (),  # actions by seconds since the start
     ) -> None:
         self.chore = plan if isinstance(plan, OneShotService) else OneShotService(plan)
         super().__init__(self.chore, files=files, log_level=Level.INFO)
@@ -69,17 +69,17 @@ class OneShotHarness(HttpHarness, Generic[T]):
         self.told: list[Notify] = []
         self.children: list[HarnessChild] = []
         self.exit: Exit | None = None
-        self.silent: dict[str, OperationId] = {}  # work whose answer is still to come
+        self.silent: dict[str, OperationId] = {}  # work whose answer is still pending
         self.node.operations.handlers[Ready] = self._ready
 
     def run(self, *, until: float = 1000.0) -> T:
-        """What the plan returned; AssertionError with the exit when it ended otherwise."""
+        """Return the result of the flow; AssertionError with the exit when it ended otherwise."""
         chore = self.advance(until=until)
         assert self.exit == Exit(0), self.exit
         return chore.result
 
     def fails(self) -> Exit:
-        """How a plan ended that must not succeed."""
+        """Return the exit of a flow that must fail."""
         self.advance()
         assert self.exit is not None
         assert self.exit.code
@@ -107,58 +107,58 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     @property
     def screen(self) -> str:
-        """What went to standard output."""
+        """Return the text on standard output."""
         return self.terminal.heard.decode()
 
     @property
     def stalled(self) -> bool:
-        """Whether the connections are not read."""
+        """Report whether the connections are not read."""
         return any(upstream.held for upstream in self.upstreams)
 
     def open_terminal(self) -> None:
-        """Somebody has a terminal."""
+        """Connect a terminal."""
         self.terminal = self.plug_in(self.node, PassiveEnd)
         self.node.post(accepted(STDIO, TERMINAL))
 
     def keys(self, data: bytes | None) -> None:
-        """Somebody types, or standard input ends."""
+        """Type these bytes; None ends standard input."""
         self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
 
     def push(self, message: Mapping[str, Any]) -> None:
-        """The relay says something over the last WebSocket."""
+        """Send a message of the relay over the last WebSocket."""
         upstream = next(upstream for upstream in reversed(self.upstreams) if upstream.upgraded and not upstream.gone)
         upstream.conn.send(TextMessage(FIRST, json.dumps(message)))
         upstream.flush()
 
     def unfinished(self, body: bytes, *, end: bool = False) -> None:
-        """More of the first answer that was left open."""
+        """Continue the first unfinished answer."""
         upstream = next(upstream for upstream in self.upstreams if upstream.open and not upstream.gone)
         upstream.go_on(body, end=end)
         upstream.flush()
 
     def break_connections(self, why: str = "reset") -> None:
-        """Every connection breaks."""
+        """Break every connection."""
         for upstream in self.upstreams:
             upstream.finish(why)
 
     def answer(self, name: str, result: object) -> None:
-        """Host work that was `SILENT` is done at last."""
+        """Complete host work that was `SILENT`."""
         self._answer(self.silent[name], result)
 
     # --- the runtime ---
 
     @property
     def written_configs(self) -> dict[str, str]:
-        """What was to be kept in the service home, by name."""
+        """Return the files that were written to the service home, by name."""
         return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """See `CoreHarness`."""
+        """Implement `CoreHarness.execute`."""
         match operation:
             case Spawn():
                 self._spawn(operation)
             case Compute(op=op, name=name, args=args):
-                self.silent[name] = op  # should it be answered later
+                self.silent[name] = op  # for an answer at a later time
                 try:
                     self._answer(op, self.host.work(name, args))
                 except HostError as error:
@@ -171,7 +171,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
             self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """See `CoreHarness`."""
+        """Implement `CoreHarness.connect`."""
         problem = None if self.dial is None else self.dial(order.host, order.port)
         return problem or super().connect(node, order)
 

@@ -14,7 +14,7 @@ ALL = ["once", "session", "always", "deny"]
 
 
 class Bench:
-    """Questions, what was shown of them, and what was answered."""
+    """Approval prompts with the notifications and answers that they cause."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -58,17 +58,17 @@ class Bench:
         (LineTooLong(), "deny"),
     ],
 )
-def test_a_line_is_the_answer(typed: VoiceChatEvent | str, choice: str) -> None:
+def test_line_answers_the_prompt(typed: VoiceChatEvent | str, choice: str) -> None:
     bench = Bench()
     (shown,) = bench.ask("a", description="Costs\x1b[2Jmoney.")
     assert shown == {"text": "Costs [2Jmoney.\ndo a", "choices": ["once", "session", "always", "deny"]}
     assert bench.type(typed) == []
     assert bench.answers == [("a", choice)]
-    assert bench.type("y") == []  # nothing is asked
+    assert bench.type("y") == []  # no prompt is open
     assert len(bench.answers) == 1
 
 
-def test_what_is_not_offered_is_a_no() -> None:
+def test_unoffered_choice_denies() -> None:
     bench = Bench()
     (shown,) = bench.ask("a", choices=["once", "deny"])
     assert shown["choices"] == ["once", "deny"]
@@ -79,18 +79,18 @@ def test_what_is_not_offered_is_a_no() -> None:
     assert bench.answers == [("a", "deny"), ("b", "once")]
 
 
-def test_what_was_typed_before_the_question_is_no_answer() -> None:
+def test_earlier_input_does_not_answer() -> None:
     bench = Bench()
     bench.type("y")
     bench.ask("a")
     assert bench.answers == []
 
 
-def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
+def test_late_line_does_not_answer_the_next_prompt() -> None:
     bench = Bench()
     assert len(bench.ask("a")) == 1
     assert bench.ask("b") == []
-    bench.questions.resolve("a")  # it lapsed
+    bench.questions.resolve("a")  # expired
     assert [shown["text"] for shown in bench.shown()] == ["do b"]
     bench.after(1.9)
     assert [shown["text"] for shown in bench.type("y")] == ["do b"]
@@ -102,7 +102,7 @@ def test_one_at_a_time_and_a_line_that_was_meant_for_the_one_before() -> None:
     assert bench.shown() == []
 
 
-def test_a_question_behind_another_is_settled_silently() -> None:
+def test_queued_prompt_is_resolved_silently() -> None:
     bench = Bench()
     bench.ask("a")
     bench.ask("b")
@@ -112,7 +112,7 @@ def test_a_question_behind_another_is_settled_silently() -> None:
     assert bench.answers == [("a", "once")]
 
 
-def test_nobody_types_any_more() -> None:
+def test_end_of_input_denies() -> None:
     bench = Bench()
     bench.ask("a")
     bench.ask("b")
@@ -122,7 +122,7 @@ def test_nobody_types_any_more() -> None:
     assert bench.answers[-1] == ("c", "deny")
 
 
-def test_odd_questions() -> None:
+def test_invalid_prompts() -> None:
     bench = Bench()
     assert bench.ask(7) == []
     (shown,) = bench.ask("a", command="x" * (MAX_TEXT + 1))

@@ -29,7 +29,7 @@ def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
 
 
 def begun(*events: tuple[str, Any]) -> Response:
-    """The same, whose end is still to come."""
+    """Return an unfinished stream of these events."""
     return HarnessResponse(200, Headers(), stream(*events)[1], open=True)
 
 
@@ -83,7 +83,7 @@ def test_a_turn() -> None:
         ("http://192.0.2.7:8642", (None, None)),
     ],
 )
-def test_on_this_host_it_speaks_for_the_operator(url: str, shown: object) -> None:
+def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
     def there(engine: Engine) -> Flow[Any]:
         yield from sleep(engine, 0.0)
         return ApiClient("the API server", url, token="k3y", remedy="start it")
@@ -107,7 +107,7 @@ def test_raw() -> None:
     assert {tell.event for tell in there.told[1:]} == {"event"}
 
 
-def test_an_answer_that_comes_at_once() -> None:
+def test_answer_without_deltas() -> None:
     there = world(
         stream(("assistant.completed", {"content": "All"}), ("run.completed", {"completed": False, "usage": {}}))
     )
@@ -115,7 +115,7 @@ def test_an_answer_that_comes_at_once() -> None:
     assert there.told[-1] == Notify("text", {"text": "All"})
 
 
-def test_what_is_not_understood_is_passed_over() -> None:
+def test_unknown_events_are_skipped() -> None:
     body = b"data: [DONE]\n\nevent: run.completed\ndata: {}\n\nevent: tool.started\ndata: {}\n\n"
     there = world((200, body))
     assert there.run() == ChatResult("s1", True)
@@ -158,7 +158,7 @@ def test_problems(created: Reply, answer: Reply, says: str) -> None:
     assert end.reason.startswith(says)
 
 
-def test_an_answer_that_breaks_off() -> None:
+def test_broken_answer() -> None:
     there = world(HarnessResponse(200, Headers([(b"content-length", b"9999")]), TURN[1], open=True))
     there.script.append((0.5, lambda w: w.break_connections()))
     assert there.fails() == Exit(1, "the answer broke off: reset")
@@ -176,7 +176,7 @@ def test_an_answer_that_breaks_off() -> None:
         (RelayConfig(api_host="h", api_port=1), "http://x", "", ApiClient("the API server", "http://x", "")),
     ],
 )
-def test_where_it_is(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
+def test_api_address_and_key(config: RelayConfig, url: str | None, key: str | None, target: ApiClient) -> None:
     found = OneShotHarness(lambda engine: find_api_client(engine, config, url, key)).run()
     assert (found.url, found.token) == (target.url, target.token)
 
@@ -189,7 +189,7 @@ STARTED = ("run.started", {"run_id": "run 1"})
 def interrupted(
     begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED
 ) -> OneShotHarness[ChatResult]:
-    """A turn that has begun and does not end; somebody presses Ctrl-C after a second."""
+    """Start a turn that does not end; the user presses Ctrl-C after a second."""
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
@@ -218,15 +218,15 @@ def test_ctrl_c_stops_the_run(answer: Reply, done: bool) -> None:
     assert stopped(there) is done
 
 
-def test_ctrl_c_before_the_run_is_known() -> None:
+def test_ctrl_c_before_the_run_id() -> None:
     there = interrupted(begun(("session.created", {})), as_json({}), then=1.5)
     assert there.fails() == Exit(INTERRUPTED)
     assert there.asked[-1].path == "/v1/runs/run%201/stop"
-    assert [tell.event for tell in there.told] == ["doing"]  # nothing of what came after it is shown
+    assert [tell.event for tell in there.told] == ["doing"]  # later events are not shown
     assert stopped(there) is True
 
 
-def test_ctrl_c_and_the_run_is_never_known() -> None:
+def test_ctrl_c_without_a_run_id() -> None:
     there = interrupted(SILENT, as_json({}))
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is False
@@ -238,7 +238,7 @@ def test_ctrl_c_and_the_server_does_not_answer() -> None:
     assert stopped(there) is False
 
 
-def test_ctrl_c_before_anything_was_asked() -> None:
+def test_ctrl_c_before_the_first_answer() -> None:
     there = interrupted(SILENT, SILENT, created=SILENT)
     assert there.fails() == Exit(INTERRUPTED)
     assert stopped(there) is None
@@ -252,7 +252,7 @@ def test_the_turn_ends_after_ctrl_c(ending: bytes | None) -> None:
     assert stopped(there) is (ending is not None)
 
 
-# --- questions ------------------------------------------------------------------------------------------------------
+# --- approvals ------------------------------------------------------------------------------------------------------
 
 QUESTION = (
     "approval.request",
@@ -262,7 +262,7 @@ GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
 def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
-    """A turn that asks after a second; somebody types y a second later."""
+    """Start a turn that requests approval after a second; the user types y a second later."""
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
@@ -279,7 +279,7 @@ def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
     return OneShotHarness(ChatService(found, order), http=http, script=script, stdio=True)
 
 
-def test_a_question_is_shown_and_answered() -> None:
+def test_approval_is_shown_and_answered() -> None:
     there = asking(as_json({"resolved": 1}))
     assert there.run().completed
     assert there.asked[1].json == {"message": "hello", "approvals": True}
@@ -291,7 +291,7 @@ def test_a_question_is_shown_and_answered() -> None:
     ]
 
 
-def test_an_answer_that_comes_too_late() -> None:
+def test_late_approval_answer() -> None:
     there = asking(as_json({"error": {"message": "no approval is pending"}}, 409))
     assert there.run().completed
     assert there.told[2].fields["line"] == (
@@ -308,7 +308,7 @@ def test_a_bug_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert there.told[2].fields["line"] == "✗ the answer was not taken: internal error, reference bug-1"
 
 
-def test_keys_before_there_is_a_turn() -> None:
+def test_keys_before_the_turn() -> None:
     there = OneShotHarness(
         ChatService(found, ChatRequest(message="x", asks=True)),
         http=SILENT,

@@ -1,4 +1,4 @@
-"""The nodes of a service, read from what one of them counts, for people and for programs."""
+"""The nodes of a service, read from the metrics of one node, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ svc_cluster_node_runs{node="http://c"} 1.0
 """
 
 
-def test_they_are_read() -> None:
+def test_nodes_are_parsed() -> None:
     service = parse_nodes(MetricSamples(RELAY))
     nodes = [
         ServiceNode(url="http://a", since=999_990.0, load=12),
         ServiceNode(url="http://b", since=996_400.0, load=1),
     ]
     assert service == ServiceNodes(redis=True, load="phones", nodes=nodes)
-    assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # alone
+    assert parse_nodes(MetricSamples("svc_phones 3.0\n# EOF\n")) is None  # not a cluster
     assert parse_nodes(MetricSamples("svc_cluster_up 1.0\n# EOF\n")) == ServiceNodes(
         redis=True, load="phones", nodes=[]
     )
 
 
-def test_people_see_since_when_each_is_there_and_what_it_has() -> None:
+def test_text_output() -> None:
     relay, api = (parse_nodes(MetricSamples(text)) for text in (RELAY, API))
     assert relay is not None
     assert api is not None
@@ -48,7 +48,7 @@ def test_people_see_since_when_each_is_there_and_what_it_has() -> None:
     ]
 
 
-def test_programs_do_too() -> None:
+def test_json_output() -> None:
     service = parse_nodes(MetricSamples(API))
     assert service is not None
     assert service.members() == {"redis": False, "nodes": [{"url": "http://c", "since": 999_940.0, "runs": 1}]}

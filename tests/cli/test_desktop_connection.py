@@ -1,4 +1,4 @@
-"""What a desktop says of itself, and what people are told when a relay does not let it in."""
+"""A desktop's registration, and the messages to the user when a relay refuses it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_ANSWER = "ws://h:8767 does not answer: no reply to sign-in in 15 s"
 
 
 def signing_in(answer: object = (), credentials: Mapping[str, object] = CODE, **more: Any) -> OneShotHarness[Any]:
-    """With a relay that says this to `system/auth`; None: it hangs up."""
+    """Authenticate with a relay that gives this answer to `system/auth`; None disconnects."""
     said = answer if answer is None else [{"channel": "system", "id": "1", **each} for each in answer]  # type: ignore[attr-defined]
     opening = lambda engine: connect_desktop(engine, "ws://h:8767", credentials, ME)  # noqa: E731
     return OneShotHarness(opening, **{"socket": lambda message: said, **more})
@@ -38,7 +38,7 @@ def refused(reason: object) -> object:
     return [{"type": "auth.fail", "payload": {"reason": reason}}]
 
 
-def test_who_it_is() -> None:
+def test_registration_payload() -> None:
     there = signing_in([{"type": "auth.ok", "payload": {"session_token": "t0ken"}}])
     assert there.run()[1].token == "t0ken"
     (said,) = there.said
@@ -64,7 +64,9 @@ def test_who_it_is() -> None:
         ((), CODE, RelayUnreachableError, NO_ANSWER),
     ],
 )
-def test_not_let_in(answer: object, credentials: Mapping[str, object], kind: type[CliError], says: str) -> None:
+def test_refused_authentication(
+    answer: object, credentials: Mapping[str, object], kind: type[CliError], says: str
+) -> None:
     problem = signing_in(answer, credentials).advance().error
     assert (type(problem), str(problem)) == (kind, says)
 
@@ -82,7 +84,7 @@ def test_not_let_in(answer: object, credentials: Mapping[str, object], kind: typ
         (Failure(FailureKind.TLS, PIN_CHANGED), CliError, "shows another certificate"),
     ],
 )
-def test_not_reached(failure: Failure, kind: type[CliError], says: str) -> None:
+def test_unreachable_relay(failure: Failure, kind: type[CliError], says: str) -> None:
     problem = signing_in(dial=lambda host, port: failure).advance().error
     assert type(problem) is kind
     assert says in str(problem)
@@ -109,7 +111,7 @@ def test_no_websocket(status: int, kind: type[CliError], says: str) -> None:
 @pytest.mark.parametrize(
     ("after", "pause"), [(b"287", "287 s"), (b"999999", "999999 s"), (b"1000000", "5 minutes"), (b"soon", "5 minutes")]
 )
-def test_how_long_a_block_lasts(after: bytes, pause: str) -> None:
+def test_remaining_block_time(after: bytes, pause: str) -> None:
     from svc_proto.cli.desktop_connection import _declined
 
     problem = _declined("ws://h", HttpResult(429, Headers([(b"retry-after", after)]), b""))

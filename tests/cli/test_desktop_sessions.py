@@ -52,7 +52,7 @@ OK = {"session_token": "t0ken-1234", "server_version": "1.0.0", "expires_at": 5.
 
 
 class Host:
-    """What a desktop keeps: its session file and its pins."""
+    """Desktop with its session file and pins."""
 
     def __init__(self, *sessions: StoredSession) -> None:
         self.full = False
@@ -119,7 +119,7 @@ def test_by_code() -> None:
 
 
 @pytest.mark.parametrize(("url", "seconds"), [("ws://h:8767", 604_800), ("wss://h:8767", None)])
-def test_whoever_names_no_lifetime_asks_for_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
+def test_default_lifetime_is_a_week_over_plain_ws(url: str, seconds: int | None) -> None:
     wanted = PairRequest(invitation=DesktopInvite("Q7M2ZK", (Candidate("", 0, url),)))
     there = world(Host(), lambda engine: pair_desktop(engine, wanted))
     there.run()
@@ -134,7 +134,7 @@ def test_by_qr_on_the_best_route() -> None:
     paired = world(host, lambda engine: pair_desktop(engine, QR), http=http).run()
     assert (paired.session.url, paired.session.role) == (PUBLIC.url, "public")
     assert host.sessions[PUBLIC.url].candidates == STORED
-    assert host.expected == {("home.example", 443): None}  # a QR clears what was pinned
+    assert host.expected == {("home.example", 443): None}  # pairing by QR clears the pin
     invitation = DesktopInvite("Q7M2ZK", (PUBLIC,), STORED[1:], {PUBLIC.url: "https://home.example:8642"}, "s3cret")
     single = PairRequest(invitation=invitation, by_qr=True)
     world(host, lambda engine: pair_desktop(engine, single), http=http).run()
@@ -167,7 +167,7 @@ def test_a_full_disk() -> None:
     )
 
 
-def test_who_we_are() -> None:
+def test_desktop_identity() -> None:
     there = world(Host(), desktop_identity)
     me = there.run()
     assert (me.name, me.hostname, me.platform) == ("desk", "desk", "Linux")
@@ -175,7 +175,7 @@ def test_who_we_are() -> None:
     assert world(Host(), desktop_identity).run() == me
 
 
-def test_a_host_that_says_nothing_of_itself() -> None:
+def test_identity_of_an_unknown_host() -> None:
     there: OneShotHarness[Any] = OneShotHarness(desktop_identity)
     there.refuse = (EnsureSecret,)
     me = there.run()
@@ -183,7 +183,7 @@ def test_a_host_that_says_nothing_of_itself() -> None:
     assert UUID(me.device_id).version == 4
 
 
-# --- which session ------------------------------------------------------------------------------------------------
+# --- session selection --------------------------------------------------------------------------------------------
 
 A, B = session(), session(url="ws://other:1", token="x")
 
@@ -204,7 +204,7 @@ def test_finding(stored: list[StoredSession], who: RelaySelection, found: Stored
     assert (relay.url, relay.token) == (RelayUrl(found.url).http_url, found.token)
 
 
-def test_the_only_one_with_another_token() -> None:
+def test_only_session_with_another_token() -> None:
     assert (
         world(Host(A), lambda engine: find_stored_session(engine, RelaySelection(token="mine"))).run().token == "mine"
     )
@@ -226,16 +226,16 @@ def test_the_only_one_with_another_token() -> None:
         ),
     ],
 )
-def test_finding_in_vain(stored: list[StoredSession], who: RelaySelection, end: Exit) -> None:
+def test_session_not_found(stored: list[StoredSession], who: RelaySelection, end: Exit) -> None:
     assert world(Host(*stored), lambda engine: find_stored_session(engine, who)).fails() == end
 
 
-def test_a_file_that_cannot_be_read_is_empty() -> None:
+def test_unreadable_file_counts_as_empty() -> None:
     there: OneShotHarness[StoredSession] = OneShotHarness(lambda engine: find_stored_session(engine, RelaySelection()))
     assert there.fails().reason.startswith("no session is stored")
 
 
-# --- signed in ----------------------------------------------------------------------------------------------------
+# --- authenticated ------------------------------------------------------------------------------------------------
 
 
 def test_one_route_is_not_probed() -> None:
@@ -261,7 +261,7 @@ def test_the_best_of_several_routes() -> None:
         (session(), LAN.url, {"cert_pin": None}),
     ],
 )
-def test_signing_in_pins_what_is_seen_first(stored: StoredSession, url: str, members: dict[str, object]) -> None:
+def test_sign_in_stores_the_first_pin(stored: StoredSession, url: str, members: dict[str, object]) -> None:
     host = Host(stored)
     host.pins["home.example", 443] = PIN
     there = world(host, lambda engine: sign_in(engine, stored, url))
@@ -282,7 +282,7 @@ def test_listing() -> None:
     assert world(Host(A), lambda engine: list_devices(engine, A)).run() == []
 
 
-def test_listing_pins_what_is_seen_first() -> None:
+def test_listing_stores_the_first_pin() -> None:
     there = session(url=PUBLIC.url)
     host = Host(there)
     host.pins["home.example", 443] = PIN
@@ -297,7 +297,7 @@ def test_listing_pins_what_is_seen_first() -> None:
         (500, "the relay refuses: oh (status 500)"),
     ],
 )
-def test_listing_in_vain(status: int, says: str) -> None:
+def test_failed_listing(status: int, says: str) -> None:
     there = world(Host(A), lambda engine: list_devices(engine, A), http=as_json({"error": "oh"}, status))
     assert there.fails() == Exit(1, says)
 
@@ -322,7 +322,7 @@ def test_extending(prefix: str, stored: float | None) -> None:
         (403, "the relay refuses: 2 match (status 403)"),
     ],
 )
-def test_extending_in_vain(status: int, says: str) -> None:
+def test_failed_extension(status: int, says: str) -> None:
     there = world(Host(A), lambda e: extend_session(e, A, "abcd", 60), http=as_json({"error": "2 match"}, status))
     assert there.fails() == Exit(1, says)
 

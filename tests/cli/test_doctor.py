@@ -44,7 +44,7 @@ def file(*sessions: StoredSession) -> str:
     return text
 
 
-def test_all_is_well() -> None:
+def test_all_checks_pass() -> None:
     assert found(file(SESSION)) == [
         ("ok", "can be read"),
         ("ok", "the session expires in 30d"),
@@ -108,13 +108,13 @@ def test_the_session_itself(answer: Reply, expected: str) -> None:
     assert found(file(SESSION), http)[-1] == ("failure", expected)
 
 
-def test_only_one() -> None:
+def test_check_of_one_session() -> None:
     both = file(SESSION, evolve(SESSION, url=PUBLIC))
     assert len(found(both, only=PUBLIC)) == 4
     assert found(both, only="ws://z")[-1] == ("warning", "no session is stored")
 
 
-def test_words() -> None:
+def test_output_formats() -> None:
     findings = [Finding("a", "ok", "good"), Finding("b", "failure", "bad", "do this")]
     assert finding_lines(findings) == ["✓ a: good", "✗ b: bad", "    do this"]
     assert findings_json(findings)["ok"] is False

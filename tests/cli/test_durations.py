@@ -85,7 +85,7 @@ def test_bad_presets(grants: str | None, only: str | None) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_what_is_no_channel_is_answered_with_those_there_are() -> None:
+def test_unknown_channel_lists_the_channels() -> None:
     for grants, only in (("termnal=none", None), (None, "termnal")):
         with pytest.raises(CliError, match=f"'termnal' is no channel; there are {', '.join(CHANNELS)}"):
             parse_preset(grants, only)

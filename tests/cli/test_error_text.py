@@ -55,7 +55,7 @@ def test_another_certificate() -> None:
         (as_json({"error": "two"}, 409), "two (status 409), you see"),
     ],
 )
-def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
+def test_own_error_texts(answer: Reply, text: str) -> None:
     sentences = PAIRED | {ServiceFault.CONFLICT: "{said}, you see", ServiceFault.UNREACHABLE: "never"}
     assert OneShotHarness(lambda engine: with_explanation(ask(engine), sentences), http=answer).fails() == Exit(1, text)
 
@@ -74,7 +74,7 @@ def test_sentences_of_ones_own(answer: Reply, text: str) -> None:
         (b"\xff\x1b[2Jx", "\ufffd [2Jx (status 400)"),
     ],
 )
-def test_what_servers_say(body: bytes, text: str) -> None:
+def test_server_messages(body: bytes, text: str) -> None:
     assert error_text(HttpResult(400, Headers(()), body)) == text
 
 
@@ -93,7 +93,7 @@ def test_no_page_for_browsers_is_shown(status: int, fields: list[tuple[bytes, by
     assert error_text(HttpResult(status, Headers(fields), b"said")) == text
 
 
-def test_what_is_said_of_a_certificate() -> None:
+def test_certificate_hints() -> None:
     changed = tls_hint("wss://h", Failure(FailureKind.TLS, PIN_CHANGED))
     assert changed is not None
     assert "pair again by QR" in changed

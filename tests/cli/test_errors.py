@@ -7,13 +7,13 @@ from svc_proto.facts import Failure, FailureKind
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-def test_every_failure_has_words(kind: FailureKind) -> None:
+def test_every_failure_has_a_text(kind: FailureKind) -> None:
     words = failure_reason(Failure(kind))
     assert words
     assert "_" not in words
 
 
-def test_the_hosts_own_words_come_first() -> None:
+def test_detail_of_the_host_comes_first() -> None:
     assert failure_reason(Failure(FailureKind.UNREACHABLE, "connection refused")) == "connection refused"
 
 

@@ -33,15 +33,15 @@ def test_a_real_shell(command: str, output: str | None, status: int) -> None:
     assert reader.feed("$ exit\n") == reader.rest() == ""
 
 
-def test_a_command_that_nobody_types_for_has_no_input() -> None:
-    """It would wait for a keyboard that is not there, for ever."""
+def test_command_without_keyboard_has_no_input() -> None:
+    """Give a command without a keyboard no input, since it would wait forever."""
     line = typed_line("cat; echo over", NONCE, tmux=False, keyboard=False).replace("stty -onlcr; ", "").rstrip("\r")
     said = subprocess.run(["sh", "-c", line], input=b"not for it", capture_output=True, check=False, timeout=10)
     assert said.stdout.startswith(f"{NONCE}B\nover\n".encode())
     assert "/dev/null" not in typed_line("cat", NONCE, tmux=False)
 
 
-def test_a_line_that_no_terminal_holds() -> None:
+def test_too_long_line() -> None:
     room = MAX_TYPED - len(typed_line("", NONCE, tmux=False).removesuffix("; exit\r"))
     assert "x" * room in typed_line("x" * room, NONCE, tmux=False)
     with pytest.raises(CliError, match="no more than a terminal's line holds"):
@@ -56,8 +56,8 @@ def test_within_tmux_the_command_has_the_clients_terminal() -> None:
 
 
 @pytest.mark.parametrize("typed", ["{answer}", "left over\n\\n\n{answer}not read", "", "no end of the line"])
-def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
-    """Or its input is over: then nobody is there any more."""
+def test_tmux_terminal_is_kept_until_the_second_mark_is_answered(typed: str) -> None:
+    """Wait for the answer to the second mark, or for the end of the input."""
     line = typed_line("echo hi", NONCE, tmux=True).removeprefix("tmux set lock-command 'trap : INT HUP; stty -onlcr; ")
     loop = line[line.index("; a=;") : line.index("; tmux -S ")].replace("'\\''", "'")
     command = ["sh", "-c", f"printf mark{loop}; printf over; cat"]
@@ -67,24 +67,24 @@ def test_within_tmux_the_terminal_is_kept_until_the_second_mark_is_answered(type
 
 
 @given(st.text(alphabet="ab\n svc0123BE.", max_size=200), st.integers(1, 70))
-def test_however_it_is_cut(text: str, size: int) -> None:
+def test_output_cut_anywhere(text: str, size: int) -> None:
     whole = f"prompt {NONCE}B\n{text}{NONCE}E7.\nmore"
     reader = ExecOutput(NONCE)
     shown = "".join(reader.feed(whole[at : at + size]) for at in range(0, len(whole), size))
     assert (shown, reader.status) == (text, 7)
 
 
-def test_without_its_end() -> None:
+def test_output_without_its_end() -> None:
     reader = ExecOutput(NONCE)
     assert reader.feed("x" * 1000) == reader.rest() == ""
-    assert reader.feed(f"{NONCE}B\nabc\n") == "abc\n"  # at once: somebody may be asked something
+    assert reader.feed(f"{NONCE}B\nabc\n") == "abc\n"  # at once: a program may wait for input
     assert reader.feed(f"svc, {NONCE}E12x {NONCE}E12") == f"svc, {NONCE}E12x "
     assert reader.rest() == f"{NONCE}E12"
     assert reader.status is None
 
 
 @pytest.mark.parametrize("command", ["x" * 4000, "'" * 1000, "a\nb", "a\rb", "a\0b"])
-def test_what_no_line_can_hold(command: str) -> None:
+def test_invalid_commands(command: str) -> None:
     with pytest.raises(CliError, match="--exec takes") as caught:
         typed_line(command, NONCE, tmux=True)
     assert caught.value.code == 2

@@ -30,7 +30,7 @@ def test_escape_sequences(text: str, kept: str) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("Q7\x1b[]~;\x07\\O\x9b\n 0m"), max_size=40))
-def test_nothing_that_controls_is_left(text: str) -> None:
+def test_control_characters_are_removed(text: str) -> None:
     kept = strip_controls(text)
     assert not any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in kept)
     assert strip_controls(kept) == kept

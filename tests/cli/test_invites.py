@@ -94,7 +94,7 @@ def test_without_endpoints(host: object, role: str) -> None:
         ({"relay": {"url": "http://h", "code": "Q7M2ZK"}}, "the relay's address in --pair-qr must begin"),
     ],
 )
-def test_useless_ones(payload: dict[str, object], says: str) -> None:
+def test_unusable_invites(payload: dict[str, object], says: str) -> None:
     with pytest.raises(CliError, match=says) as caught:
         parse_desktop_invite(json.dumps(payload))
     assert caught.value.code == 2
@@ -121,9 +121,9 @@ def test_no_invites(text: str) -> None:
         {"role": "lan", "relay": {"url": "::"}},
     ],
 )
-def test_bad_candidates_are_left_out(endpoint: object) -> None:
+def test_bad_candidates_are_omitted(endpoint: object) -> None:
     assert parse_candidates([endpoint], "transport_hint") == []
 
 
-def test_no_more_than_some() -> None:
+def test_candidates_are_limited() -> None:
     assert len(parse_candidates([ENDPOINTS[0]] * 40, "transport_hint")) == 16

@@ -33,7 +33,7 @@ def denied(there: OneShotHarness[KeyRotationResult], path: str) -> OneShotHarnes
 
 
 def keys_in(there: OneShotHarness[KeyRotationResult]) -> list[str]:
-    """Those that are left in the configuration file."""
+    """Return the keys that remain in the configuration file."""
     server = yaml.safe_load(str(there.written_configs["config.yaml"]))["platforms"]["api_server"]
     return [key for key in (server["extra"]["key"], server["api_key"]) if key]
 
@@ -52,11 +52,11 @@ def test_in_the_configuration_file(text: bytes, places: int) -> None:
     assert done.key not in repr(done)
 
 
-def test_wherever_one_is() -> None:
+def test_key_in_both_files() -> None:
     there = world(EXTRA, "API_SERVER_KEY=other\n")
     done = there.run()
     assert (done.path, done.also) == ("/h/.env", "/h/config.yaml")
-    assert list(there.written_configs) == ["config.yaml", ".env"]  # what servers take first is written last
+    assert list(there.written_configs) == ["config.yaml", ".env"]  # the source that servers read first is written last
     assert keys_in(there) == [done.key] * 2
     assert there.written_configs[".env"] == f"API_SERVER_KEY={done.key}\n"
 
@@ -69,7 +69,7 @@ def test_in_the_env_file(config: bytes | None) -> None:
     assert (done.path, done.in_environment) == ("/h/.env", True)
 
 
-def test_where_there_was_none() -> None:
+def test_no_previous_key() -> None:
     there = world()
     done = there.run()
     assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
@@ -81,7 +81,7 @@ def beside(answer: Reply, dotenv: str = "API_SERVER_KEY=old") -> OneShotHarness[
     return world(dotenv=dotenv, settings=RUNNING, http=answer)
 
 
-def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
+def test_running_api_reloads_with_the_old_key() -> None:
     there = beside(as_json({"ok": True, "changed": True}))
     done = there.run()
     assert (done.runs, done.kept) == (True, "")
@@ -100,7 +100,7 @@ def test_the_api_that_runs_is_told_by_whoever_has_the_old_key() -> None:
         ((404, b"<html>"), "it answered 404"),
     ],
 )
-def test_an_api_that_keeps_the_old_key(answer: Reply, why: str) -> None:
+def test_api_keeps_the_old_key(answer: Reply, why: str) -> None:
     there = beside(answer)
     done = there.run()
     assert (done.runs, done.kept) == (True, why)
@@ -120,7 +120,7 @@ def test_an_api_that_keeps_the_old_key(answer: Reply, why: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_changed_here(there: OneShotHarness[KeyRotationResult], why: str) -> None:
+def test_unchangeable_keys(there: OneShotHarness[KeyRotationResult], why: str) -> None:
     failed = there.fails()
     assert isinstance(failed, Exit)
     assert failed.code == 1
@@ -128,7 +128,7 @@ def test_what_cannot_be_changed_here(there: OneShotHarness[KeyRotationResult], w
     assert there.written_configs == {}
 
 
-def test_a_file_that_cannot_be_edited_or_written() -> None:
+def test_uneditable_or_unwritable_file() -> None:
     there = world(EXTRA)
     there.host.compute["yaml.edit"] = lambda text, changes: Failure(FailureKind.INVALID)
     assert "cannot be edited" in there.fails().reason

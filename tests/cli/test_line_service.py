@@ -10,7 +10,7 @@ from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 class Echo(LineService):
-    """Says each line again; what it hears else is in `heard`."""
+    """Service that repeats each line and records other events in `heard`."""
 
     is_busy = True
 
@@ -39,7 +39,7 @@ def begun() -> tuple[Echo, Playbook]:
     return echo, book
 
 
-def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
+def test_lines_are_delivered_and_output_is_flushed_before_the_exit() -> None:
     echo, book = begun()
     book >> Received(CH, b"a\r\n \nb\nc") << [Send(CH, b"a\n"), Send(CH, b"b\n")]
     book >> ReadClosed(CH) << []
@@ -51,23 +51,23 @@ def test_lines_come_one_by_one_and_it_goes_once_all_is_said() -> None:
     book >> Closed(CH, "eof") << [Exit(0)]
 
 
-def test_nothing_to_say() -> None:
+def test_stop_without_output() -> None:
     _, book = begun()
     book >> Stopping(10.0)
     assert Abort(CH) in book.drain_commands()
     book >> Closed(CH, "reset") << [Exit(0)]
 
 
-def test_a_client_that_reads_on() -> None:
+def test_slow_client_reads_on() -> None:
     echo, book = begun()
     size = DEFAULT_LIMITS.high_water + 10
-    assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # it reads no more meanwhile
+    assert len((book >> Received(CH, b"x" * size + b"\n")).drain_commands()) == 2  # reading stops meanwhile
     book >> Sent(CH, size + 1)
     assert book.drain_commands()
     assert echo.heard == ["writable"]
 
 
-def test_a_line_that_is_too_long() -> None:
+def test_too_long_line() -> None:
     echo, book = begun()
     book >> Received(CH, b"x" * (MAX_LINE + 1)) << []
     assert echo.heard == [f"a line has more than {MAX_LINE} bytes"]

@@ -22,7 +22,7 @@ def test_blank_lines_and_a_line_without_end() -> None:
     assert desk.is_closed
 
 
-def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_service, "LineBuffer", lambda: LineBuffer(100))
     desk = McpStdioHarness(ToyMcpServer().offer())
     (problem,) = desk.bytes(b"x" * 101)
@@ -30,7 +30,7 @@ def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     assert desk.is_closed
 
 
-def test_what_is_under_way_is_answered_before_the_end() -> None:
+def test_pending_calls_are_answered_before_the_end() -> None:
     desk = McpStdioHarness(ToyMcpServer().offer())
     desk.open()
     desk.send(id=1, method="tools/call", params={"name": "wait"})
@@ -41,7 +41,7 @@ def test_what_is_under_way_is_answered_before_the_end() -> None:
     assert desk.is_closed
 
 
-def test_one_client_and_nobody_before_him() -> None:
+def test_one_client_only() -> None:
     server = McpStdioServer(lambda engine: ToyMcpServer().offer())
     book = Playbook(Engine(server, entropy=counting_entropy()))
     book >> Started() << [Ready()]

@@ -32,7 +32,7 @@ def test_the_result() -> None:
     assert world.told == [Notify("doing", {"text": "dozing"})]
 
 
-def test_somebody_who_watches_is_told_each_second() -> None:
+def test_watched_service_reports_each_second() -> None:
     world = OneShotHarness(OneShotService(slow, watched=True))
     assert world.run() == "rested"
     assert world.told[1:] == [Notify("waiting", {"seconds": 1}), Notify("waiting", {"seconds": 2})]
@@ -42,7 +42,7 @@ def test_a_problem() -> None:
     assert OneShotHarness(refuse).fails() == Exit(2, "no")
 
 
-def test_a_bug_shows_no_text_of_it() -> None:
+def test_bug_is_reported_by_reference_only() -> None:
     assert OneShotHarness(crash).fails() == Exit(70, "internal error, reference bug-1")
 
 

@@ -44,7 +44,7 @@ def test_masks(key: str, shown: str) -> None:
     assert mask(key) == shown
 
 
-def test_what_lets_others_in_can_be_left_out() -> None:
+def test_secrets_can_be_hidden() -> None:
     shown, hidden = "\n".join(invite_lines(INVITE)), "\n".join(invite_lines(INVITE, hidden=True))
     for secret in (INVITE.key, str(INVITE.code), INVITE.pairing_url):
         assert secret in shown
@@ -83,7 +83,7 @@ def test_the_order_of_the_blocks() -> None:
     ]
 
 
-def test_which_key_it_is() -> None:
+def test_kind_of_key() -> None:
     own = evolve(INVITE, own_key=True)
     assert (
         "            this pairing's own: it ends with the session, and with the code if nobody pairs"
@@ -130,7 +130,7 @@ def test_nothing_preset() -> None:
     ]
 
 
-def test_every_channel_is_named_with_its_time() -> None:
+def test_every_channel_has_its_lifetime() -> None:
     assert meta_lines(PairingMeta(ttl_seconds=90 * 86_400.0, grants={"bridge": 3600.0, "terminal": None}), None) == [
         "  Session   90 days",
         "  Grants    90 days: chat, voice:config, voice:stt, voice:tts, voice:realtime",
@@ -161,7 +161,7 @@ def test_json() -> None:
     ]
 
 
-def test_the_switch() -> None:
+def test_security_setting() -> None:
     assert security_lines(False) == ["API keys over plain HTTP from other hosts: refused"]
     assert len(security_lines(True)) == 2
 
@@ -170,7 +170,7 @@ def test_the_switch() -> None:
     ("scope", "there", "shown"),
     [("bridge", True, "look and act (bridge)"), ("bridge:read", False, "look (bridge:read)")],
 )
-def test_what_an_agent_asks(scope: str, there: bool, shown: str) -> None:
+def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
     asked = JsonObject(
         client_name="\x1b[2JClaude", address="::1", answer_goes_to="a.example", answer_stays_there=there, scope=scope
     )

@@ -64,7 +64,7 @@ def test_a_plain_invite() -> None:
 
 
 @pytest.mark.parametrize("main", ["k3y", ""])
-def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
+def test_relay_with_pairing_keys(main: str) -> None:
     def giving(asked: UpstreamRequest) -> tuple[int, bytes]:
         return as_json({"ok": True, "api_key": "sk-own"}) if asked.path == "/pairing/register" else relay(asked)
 
@@ -75,13 +75,13 @@ def test_a_relay_that_gives_a_key_of_the_pairings_own(main: str) -> None:
     assert "sk-own" not in repr(invite)
 
 
-def test_something_else_in_the_relays_place() -> None:
+def test_other_server_instead_of_the_relay() -> None:
     assert world(ORDER, http=(200, b"<html>")).fails().reason == (
         "the relay at http://127.0.0.1:8767 does not answer in JSON: is it really one?"
     )
 
 
-def test_an_api_whose_key_nobody_finds() -> None:
+def test_api_with_an_unknown_key() -> None:
     order = evolve(ORDER, config=evolve(CONFIG, api_key=""), keyed=True)
     assert world(order).fails().reason == (
         "the API server on this host asks for a key that stands in no file of its home: "
@@ -111,7 +111,7 @@ def test_every_route() -> None:
 @pytest.mark.parametrize(
     ("mode", "told"), [(CandidateMode.AUTO, True), (CandidateMode.PUBLIC, True), (CandidateMode.LAN, False)]
 )
-def test_the_relay_is_told_of_a_way_from_outside(mode: CandidateMode, told: bool) -> None:
+def test_public_candidate_is_registered_at_the_relay(mode: CandidateMode, told: bool) -> None:
     there = meshed(evolve(ORDER, mode=mode, public_url="https://home.example"))
     there.run()
     body = json.loads(there.asked[1].body)
@@ -134,7 +134,7 @@ def test_the_other_brand() -> None:
     assert found["endpoints"][0]["role"] == "tailscale"
 
 
-def test_a_relay_that_is_down() -> None:
+def test_unreachable_relay() -> None:
     order = evolve(ORDER, mode=CandidateMode.PUBLIC, public_url="https://home.example")
     invite = world(order, http=REFUSED).run()
     assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
@@ -146,7 +146,7 @@ def test_a_relay_that_is_down() -> None:
     assert (found["host"], found["port"], found["tls"]) == ("home.example", 443, True)
 
 
-def test_no_relay_wanted() -> None:
+def test_invite_without_relay() -> None:
     there = world(evolve(ORDER, with_relay=False, host="api.example", port=1, prefer="mesh"))
     invite = there.run()
     assert there.asked == []
@@ -166,7 +166,7 @@ def test_a_host_without_a_network() -> None:
 
 
 def test_a_relay_for_this_host_alone() -> None:
-    """Bound to loopback, behind a proxy or for programs here: only a way from outside leads a phone to it."""
+    """Add a note for a relay on loopback, unless the invite has a public URL."""
     order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
     invite = world(order).run()
     assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))

@@ -40,7 +40,7 @@ META = PairingMeta(ttl_seconds=60.0, grants={"bridge": 3600.0, "tui": None}, tra
         ("192.0.2.10", "http://192.0.2.10:8767"),
     ],
 )
-def test_where_it_is(host: str, url: str) -> None:
+def test_relay_address(host: str, url: str) -> None:
     assert local_relay(evolve(CONFIG, host=host)).url == url
 
 
@@ -48,7 +48,7 @@ def test_with_tls() -> None:
     assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k")).url == "https://127.0.0.1:8767"
 
 
-def test_one_that_runs_has_said_where_programs_of_this_host_find_it() -> None:
+def test_running_relay_has_an_inside_address() -> None:
     assert local_relay(RelayConfig(ssl_cert="c", ssl_key="k", inside="http://127.0.0.1:9")).url == "http://127.0.0.1:9"
 
 
@@ -56,7 +56,7 @@ SECRET = "0123456789abcdef" * 4
 
 
 @pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", SECRET.encode()), ("localhost", SECRET.encode()), ("h", None)])
-def test_the_local_secret_is_shown_on_loopback_and_nowhere_else(host: str, shown: bytes | None) -> None:
+def test_local_secret_is_shown_on_loopback_only(host: str, shown: bytes | None) -> None:
     relay = local_relay(evolve(CONFIG, host=host))
     for plan in (
         lambda engine: register(engine, relay, "Q7M2ZK", META),
@@ -77,7 +77,7 @@ def test_registration() -> None:
         "grants": {"bridge": 3600, "tui": False},
         "transport_hint": "ws",
     }
-    assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would be for ever
+    assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would never expire
     assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
         {"role": "public"}
     ]
@@ -117,7 +117,7 @@ def revoking(engine: Engine) -> Flow[object]:
         (500, "the relay refuses: 2 sessions match (status 500)"),
     ],
 )
-def test_revoking_in_vain(status: int, reason: str) -> None:
+def test_failed_revocation(status: int, reason: str) -> None:
     world = OneShotHarness(revoking, http=as_json({"error": "2 sessions match"}, status))
     assert world.fails() == Exit(1, reason)
 
@@ -135,7 +135,7 @@ def test_bad_prefixes(prefix: str) -> None:
 
 
 @pytest.mark.parametrize(("allow", "method"), [(None, "GET"), (True, "PATCH"), (False, "PATCH")])
-def test_the_switch(allow: bool | None, method: str) -> None:
+def test_security_setting(allow: bool | None, method: str) -> None:
     world = OneShotHarness(lambda engine: security_setting(engine, RELAY, allow), http=as_json({"ok": True}))
     assert world.run() == {"ok": True}
     (asked,) = world.asked
@@ -144,7 +144,7 @@ def test_the_switch(allow: bool | None, method: str) -> None:
         assert asked.json == {"allow_insecure_api_bearer": allow}
 
 
-def test_the_question_of_an_agent() -> None:
+def test_consent_request_of_an_agent() -> None:
     world = OneShotHarness(lambda engine: find_consent(engine, RELAY, " q7/2 "), http=as_json({"code": "Q"}))
     assert world.run() == {"code": "Q"}
     assert (world.asked[0].method, world.asked[0].path) == ("GET", "/mcp/questions/q7%2F2")
@@ -152,7 +152,7 @@ def test_the_question_of_an_agent() -> None:
     assert gone.fails() == Exit(1, "the relay refuses: none (status 404)")
 
 
-def test_the_answer_to_an_agent() -> None:
+def test_consent_answer_to_an_agent() -> None:
     asked = JsonObject(code="ABC123", ballot="b")
     world = OneShotHarness(lambda engine: answer_consent(engine, RELAY, asked, allow=True), http=as_json({}))
     assert world.run() == {}

@@ -1,4 +1,4 @@
-"""What a realtime agent owes: made, kept, broken, dropped, forgiven."""
+"""Pending answers of a realtime agent: added, delivered, failed, dropped, cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def owed(n: int) -> PendingAnswers:
     return promises
 
 
-def test_each_is_kept_by_itself() -> None:
+def test_each_answer_is_resolved_separately() -> None:
     promises = owed(2)
     promises.resolve_one()
     assert promises
@@ -20,14 +20,14 @@ def test_each_is_kept_by_itself() -> None:
     assert not promises
 
 
-def test_one_that_was_never_made_is_not_owed_later() -> None:
+def test_resolve_without_a_pending_answer_has_no_effect() -> None:
     promises = PendingAnswers()
     promises.resolve_one()
     promises.add()
     assert promises
 
 
-def test_an_error_breaks_one_when_its_task_has_failed_and_only_once() -> None:
+def test_failed_task_fails_one_answer_once() -> None:
     promises = owed(1)
     assert not promises.has_failed()
     promises.completed(ok=True)
@@ -37,18 +37,18 @@ def test_an_error_breaks_one_when_its_task_has_failed_and_only_once() -> None:
     assert not promises.has_failed()
 
 
-def test_what_the_relay_drops_is_not_owed() -> None:
+def test_dropped_answers_are_not_pending() -> None:
     promises = owed(3)
     promises.clear()
     assert not promises
 
 
-def test_a_cancelled_turn_ends_only_what_the_person_forgave() -> None:
+def test_cancelled_turn_ends_only_cancelled_answers() -> None:
     promises = owed(2)
     promises.turn_cancelled()
     assert promises
     promises.cancel_all()
-    assert promises  # the relay may still tell an answer
+    assert promises  # the relay may still deliver an answer
     promises.turn_cancelled()
     assert not promises
     promises.add()

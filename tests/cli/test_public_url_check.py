@@ -1,4 +1,4 @@
-"""What a stranger is found to get, by what the servers answer."""
+"""Results of the public URL check by the servers' answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WELL = [
 
 
 class Host:
-    """Relay, API and dashboard, all well; `answers` says otherwise for single paths."""
+    """Relay, API and dashboard in order; `answers` replaces the answers of single paths."""
 
     def __init__(self, hint: str = "wss", /, **answers: Reply) -> None:
         self.hint = hint
@@ -37,7 +37,7 @@ class Host:
 
     def http(self, asked: UpstreamRequest) -> Reply:
         outside = "127.0.0.1" not in asked.url
-        assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # a stranger has none
+        assert outside is (asked.headers.get(b"x-svc-local-secret") is None)  # an outside client has no secret
         path = asked.path.removeprefix("/relay")
         name = ("" if outside else "inside_") + path.strip("/").replace("/", "_").split("-")[0]
         if name in self.answers:
@@ -76,7 +76,7 @@ def of(findings: list[Finding], subject: str) -> tuple[str, str]:
     return one.verdict, one.text
 
 
-def test_all_is_well() -> None:
+def test_all_checks_pass() -> None:
     findings = found(Host(), board="/board")
     assert {finding.verdict for finding in findings} == {"ok"}
     assert words(findings) == [
@@ -88,13 +88,13 @@ def test_all_is_well() -> None:
     ]
 
 
-def test_the_routes_are_local_ones() -> None:
+def test_checked_routes_are_local() -> None:
     door = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
     local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in door}
     assert set(LOCAL_ROUTES) <= local
 
 
-def test_nobody_answers() -> None:
+def test_unreachable_servers() -> None:
     findings = found(Host(health=REFUSED, v1_models=REFUSED))
     assert [(each.verdict, each.text) for each in findings] == [
         ("failure", "cannot be reached: connection refused"),
@@ -132,11 +132,11 @@ def test_local_routes(answers: dict[str, Reply], verdict: str, text: str) -> Non
     assert of(found(Host(**answers)), "local routes") == (verdict, text)
 
 
-def test_no_relay_of_our_own() -> None:
+def test_no_relay_on_this_host() -> None:
     assert of(found(Host(), relay=None), "WebSocket") == ("warning", "not tried: no relay runs on this host")
 
 
-def test_a_code_that_the_relay_does_not_take() -> None:
+def test_refused_test_code() -> None:
     verdict, text = of_words(found(Host(inside_pairing_register=as_json({"error": "full"}, 503))))
     assert (verdict, text) == ("warning", "not tried: the relay refuses: full (status 503)")
 
@@ -146,13 +146,13 @@ def of_words(findings: list[Finding]) -> tuple[str, str]:
     return one.verdict, one.text
 
 
-def test_sockets_that_do_not_come_through() -> None:
+def test_blocked_websockets() -> None:
     verdict, text = of(found(Host(ws=(400, b""), relay=(400, b"")), socket=False), "WebSocket")
     assert verdict == "failure"
     assert text.startswith("a phone cannot pair: ")
 
 
-def test_a_session_that_stays() -> None:
+def test_unrevoked_test_session() -> None:
     verdict, text = of_words(found(Host(inside_sessions_1c2d3e4f=as_json({"error": "disk"}, 500))))
     assert verdict == "warning"
     assert text == "the session of this test stays for 60 s: the relay refuses: disk (status 500)"

@@ -12,7 +12,7 @@ EVERY = 15.0
 
 
 class Supervised:
-    """A relay, and what watches it and one more server that may not be there."""
+    """Relay with its watch, and one more server that may be absent."""
 
     def __init__(self, every: float | None = EVERY) -> None:
         self.world = Simulation(trace=True)
@@ -31,7 +31,7 @@ class Supervised:
         return [command.event for command in self.watch.commands if isinstance(command, Notify)]
 
 
-def test_ready_once_all_answer_then_alive_while_they_do() -> None:
+def test_ready_after_all_answer_then_alive() -> None:
     there = Supervised()
     there.world.run_for(60.0)
     assert there.news == []
@@ -52,14 +52,14 @@ def test_ready_once_all_answer_then_alive_while_they_do() -> None:
     assert there.watch.exit_code == 0
 
 
-def test_one_that_hangs_is_not_alive() -> None:
+def test_hanging_server_is_not_ready() -> None:
     there = Supervised()
-    there.world.listen(there.host, 8642)  # takes connections, and says nothing
+    there.world.listen(there.host, 8642)  # accepts connections and never answers
     there.world.run_for(3 * RESPONSE_TIMEOUT)
     assert there.news == []
 
 
-def test_without_a_watchdog_it_ends_with_the_good_news() -> None:
+def test_watch_without_watchdog_ends_when_ready() -> None:
     there = Supervised(every=None)
     there.start()
     there.world.run_for(1.0)

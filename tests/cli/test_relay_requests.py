@@ -83,7 +83,7 @@ def test_a_terminal_is_ended() -> None:
     assert answering("error", session_name="work", message="there is no such session").fails() == Exit(1, says)
 
 
-def test_other_envelopes_are_not_for_us() -> None:
+def test_other_envelopes_are_ignored() -> None:
     there = listing("silence")
     there.script = [
         (1, lambda w: w.push({"channel": "x", "type": "y", "id": "other", "payload": {}})),
@@ -162,7 +162,7 @@ def test_no_media(text: str) -> None:
 
 
 class Shelf:
-    """Serves one file by ranges."""
+    """Server of one file by ranges."""
 
     def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
         self.data = data
@@ -233,7 +233,7 @@ def test_no_file(answer: Reply, says: str) -> None:
     assert there.fails() == Exit(1, says)
 
 
-def test_a_piece_without_anything() -> None:
+def test_empty_range() -> None:
     there: OneShotHarness[FetchedMedia] = OneShotHarness(
         lambda engine: save_media(engine, RELAY, "/media/x"),
         http=Response(206, Headers([(b"content-range", b"bytes 0-4/5")]), b""),
@@ -277,6 +277,6 @@ def test_calls(method: str, arguments: dict[str, object], path: str, body: bytes
     assert (there.asked[0].method, there.asked[0].path, there.asked[0].body) == (method, path, body)
 
 
-def test_a_session_that_is_over() -> None:
+def test_revoked_session() -> None:
     there = OneShotHarness(lambda engine: call_phone(engine, RELAY, "GET", "/ping", {}), http=(401, b""))
     assert "pair again" in there.fails().reason

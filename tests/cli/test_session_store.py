@@ -55,7 +55,7 @@ def test_the_file_of_the_wire_reference() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sessions": []}', '{"sessions": {"ws://h": 7}}', "\ufffd"])
-def test_nothing_usable_is_an_empty_store(text: str) -> None:
+def test_unusable_file_is_an_empty_store(text: str) -> None:
     assert parse_sessions(text) == {}
 
 
@@ -65,7 +65,7 @@ def test_damage(text: str, damaged: bool) -> None:
 
 
 @pytest.mark.parametrize("token", [None, 7, "", "a b", "\u00e9", "a\n"])
-def test_a_record_without_a_token_is_none(token: object) -> None:
+def test_record_without_token_is_ignored(token: object) -> None:
     assert parse_sessions(json.dumps({"sessions": {"ws://h": {"token": token}}})) == {}
 
 
@@ -134,7 +134,7 @@ def test_other_records_stay() -> None:
     assert list(parse_sessions(text)) == [URL, "ws://other"]
 
 
-def test_forgetting_asks_for_the_token() -> None:
+def test_removal_requires_the_token() -> None:
     text = json.dumps(FILE)
     assert parse_sessions(apply_change(text, RemoveSession(URL, "another"))) == {URL: SESSION}
     assert parse_sessions(apply_change(text, RemoveSession(URL, "1c2d"))) == {}

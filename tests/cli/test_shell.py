@@ -33,7 +33,7 @@ def terminal(kind: str, identity: str = "1", /, **payload: object) -> dict[str, 
 
 
 class Relay:
-    """Answers; `attach` is what it says to each attach in turn, None for dropping the line."""
+    """Relay whose answers to each attach are scripted; None drops the connection."""
 
     def __init__(self, *attach: list[Mapping[str, Any]] | None) -> None:
         self.attach = list(attach) or [[terminal("attached", session_name="default")]]
@@ -53,22 +53,22 @@ Step = tuple[float, Callable[[OneShotHarness[ShellResult]], None]]
 
 
 def says(at: float, kind: str, identity: str = "1", /, **payload: object) -> Step:
-    """The relay does."""
+    """Return the step in which the relay sends a message."""
     return at, lambda world: world.push(terminal(kind, identity, **payload))
 
 
 def over(at: float) -> Step:
-    """The shell is."""
+    """Return the step in which the shell ends."""
     return says(at, "detached", reason="eof")
 
 
 def keys(at: float, data: bytes | None) -> Step:
-    """Somebody types."""
+    """Return the step in which the user types."""
     return at, lambda world: world.keys(data)
 
 
 def drop(at: float) -> Step:
-    """The connection breaks."""
+    """Return the step in which the connection breaks."""
     return at, lambda world: world.break_connections()
 
 
@@ -132,7 +132,7 @@ def test_without_an_escape_key() -> None:
     assert said(there, "attach")[0]["shell"] == "/bin/zsh"
 
 
-def test_standard_input_is_typed_to_its_end() -> None:
+def test_standard_input_is_sent_to_its_end() -> None:
     order = evolve(ORDER, person=False)
     there = shell(order, keys(1, b"\x1dls\n\xc3"), keys(2, None), over(2.9))
     assert there.run().status == 0
@@ -140,16 +140,16 @@ def test_standard_input_is_typed_to_its_end() -> None:
     assert said(there, "attach") == [{"session_name": "default", "cols": 250, "rows": 200}]
 
 
-def test_the_end_of_standard_input_is_said_until_it_is_heard() -> None:
-    """A tmux that was only being made ready took the first one for a character, and one went on for ever."""
+def test_end_of_input_is_repeated_until_the_shell_ends() -> None:
+    """Repeat the end of input until the shell ends: a tmux that was starting took the first one for a character."""
     there = shell(evolve(ORDER, person=False), keys(1, b"ls\n"), keys(2, None), drop(3.5), over(7.2))
     assert there.run().status == 0
     assert [each["data"] for each in said(there, "input")] == ["ls\n", *("\x04" * 5)]  # at 2, 3, 5, 6 and 7
 
 
 @pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
-def test_nothing_to_type(again: bool, kind: str) -> None:
-    """What was made for it ends; what was there goes on."""
+def test_empty_standard_input(again: bool, kind: str) -> None:
+    """End a new shell and detach from an existing one."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
     there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
     assert there.run() == ShellResult(0, "[nothing to type: standard input is empty]")
@@ -157,7 +157,7 @@ def test_nothing_to_type(again: bool, kind: str) -> None:
     assert said(there, kind) == [{"session_name": "default"}]
 
 
-def test_a_window_that_changes() -> None:
+def test_changed_window_size() -> None:
     sizes: list[object] = [Failure(FailureKind.INTERNAL), (120, 0), SILENT]
     compute = {"terminal.size": lambda: "nonsense", "terminal.resized": lambda: sizes.pop(0)}
     there = shell(ORDER, over(5), compute=compute)
@@ -166,7 +166,7 @@ def test_a_window_that_changes() -> None:
     assert said(there, "resize") == [{"session_name": "default", "cols": 120, "rows": 1}]
 
 
-def test_a_change_of_size_while_away_is_not_told() -> None:
+def test_size_change_while_disconnected_is_not_sent() -> None:
     there = shell(
         ORDER,
         drop(1),
@@ -179,13 +179,13 @@ def test_a_change_of_size_while_away_is_not_told() -> None:
     assert [each["cols"] for each in said(there, "resize")] == [3]
 
 
-def test_standard_input_that_is_over_before_there_is_a_shell() -> None:
+def test_standard_input_ends_before_the_attach() -> None:
     there = shell(evolve(ORDER, person=False), keys(1, None), says(2, "attached"), relay=Relay([]))
     assert there.run().status == 0
     assert said(there, "kill") == [{"session_name": "default"}]
 
 
-def test_a_screen_that_comes_late() -> None:
+def test_late_terminal() -> None:
     there = shell(
         ORDER,
         says(1, "output", data="lost"),
@@ -219,7 +219,7 @@ def attach_id(world: OneShotHarness[ShellResult]) -> str:
     return identity
 
 
-def test_an_error_that_is_not_about_the_attach_is_ignored() -> None:
+def test_unrelated_error_is_ignored() -> None:
     there = shell(
         ORDER,
         says(1, "error", "other", message="too fast"),
@@ -234,7 +234,7 @@ def test_ctrl_c_before_anything() -> None:
     assert there.fails() == Exit(INTERRUPTED)
 
 
-def test_only_one_screen() -> None:
+def test_one_terminal_only() -> None:
     chore = ShellService(ORDER)
     book = Playbook(Engine(chore, entropy=counting_entropy()))
     book >> accepted()
@@ -242,17 +242,17 @@ def test_only_one_screen() -> None:
     book >> accepted(4) << [Abort(ChannelId(4))]
 
 
-def test_a_connection_that_is_lost_before_the_attach() -> None:
+def test_connection_lost_before_the_attach() -> None:
     compute = {"terminal.size": lambda: SILENT, "terminal.resized": lambda: SILENT}
     there = shell(ORDER, drop(1), (2, lambda w: w.answer("terminal.size", (9, 9))), compute=compute)
     assert there.fails() == Exit(1, "connection lost: reset")
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("session", [SESSION, evolve(MANY, candidates=MANY.candidates[:1])])
-def test_it_comes_back(session: StoredSession) -> None:
+def test_shell_reconnects(session: StoredSession) -> None:
     there = shell(
         evolve(ORDER, session=session),
         drop(1),
@@ -262,12 +262,12 @@ def test_it_comes_back(session: StoredSession) -> None:
         relay=Relay([terminal("attached")], [terminal("attached", reattach=True)]),
     )
     assert there.run().status == 0
-    assert there.asked == []  # there is one route: whether it answers will be seen
+    assert there.asked == []  # no probe: there is only one route
     assert there.screen == "\r\n[connection lost: reset; trying again in 1 s]\r\n"
     assert [each["data"] for each in said(there, "input")] == ["found"]
 
 
-def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
+def test_pause_doubles_and_a_new_shell_is_announced() -> None:
     up = True
 
     def turn(on: bool, world: OneShotHarness[ShellResult]) -> None:
@@ -289,7 +289,7 @@ def test_the_pause_doubles_and_a_new_shell_is_said_to_be_one() -> None:
     assert there.screen.endswith("[the old shell is gone: this is a new one]\r\n")
 
 
-def test_over_another_route() -> None:
+def test_reconnect_over_another_candidate() -> None:
     up = [LAN]
 
     def leave(world: OneShotHarness[ShellResult]) -> None:
@@ -315,12 +315,12 @@ def test_no_route_at_the_start() -> None:
 
 
 @pytest.mark.parametrize("key", [b"\x03", b"\x1d"])
-def test_giving_up_while_it_is_away(key: bytes) -> None:
+def test_interrupt_while_disconnected(key: bytes) -> None:
     there = shell(ORDER, drop(1), keys(1.2, b"x"), keys(1.5, key))
     assert there.fails() == Exit(INTERRUPTED)
 
 
-def test_giving_up_while_it_connects() -> None:
+def test_interrupt_while_connecting() -> None:
     there = shell(ORDER, drop(1), keys(2.5, b"\x03"), relay=Relay([terminal("attached")], []))
     assert there.fails() == Exit(INTERRUPTED)
 
@@ -343,12 +343,12 @@ BIG = "x" * 300_000
 
 
 def fill(world: OneShotHarness[ShellResult]) -> None:
-    """More than a screen takes that does not read."""
+    """Send more than an unread terminal accepts."""
     world.terminal.reads = False
     world.push(terminal("output", data=BIG))
 
 
-def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_of_an_hour() -> None:
+def test_blocked_terminal_pauses_the_relay_for_up_to_15_minutes() -> None:
     there = shell(
         ORDER,
         (1, fill),
@@ -364,35 +364,35 @@ def test_a_screen_that_does_not_read_stops_the_relay_and_keeps_it_for_a_quarter_
 
 
 def last(world: OneShotHarness[ShellResult]) -> None:
-    """Words that the screen does not take."""
+    """Send last output that the terminal does not read."""
     world.terminal.reads = False
     world.push(terminal("output", data="bye"))
     world.push(terminal("detached", reason="eof"))
 
 
-def test_the_last_words_are_waited_for() -> None:
+def test_last_output_is_waited_for() -> None:
     there = shell(ORDER, (1, last), (50, lambda w: w.terminal.read_on()))
     began = there.now.mono
     assert there.run().status == 0
     assert there.now.mono == began + 50
 
 
-def test_the_last_words_are_not_waited_for_by_who_gives_up() -> None:
+def test_interrupt_does_not_wait_for_the_last_output() -> None:
     assert shell(ORDER, (1, last), keys(2, b"\x03")).fails() == Exit(INTERRUPTED)
 
 
 GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
 
 
-def test_a_screen_that_goes_away() -> None:
+def test_closed_terminal() -> None:
     assert shell(ORDER, (1, lambda w: w.terminal.finish("gone"))).fails() == GONE
 
 
-def test_a_screen_that_goes_away_while_the_relay_is() -> None:
+def test_terminal_closed_while_disconnected() -> None:
     assert shell(ORDER, drop(1), (1.5, lambda w: w.terminal.finish("gone"))).fails() == GONE
 
 
-def test_a_screen_that_reads_again_while_the_relay_is_away() -> None:
+def test_terminal_reads_again_while_disconnected() -> None:
     there = shell(ORDER, (1, fill), drop(2), (2.5, lambda w: w.terminal.read_on()), over(9))
     assert there.run().status == 0
 
@@ -434,7 +434,7 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
     assert answer == ([f"{nonce(there)}\n"] if tmux else [])  # once
 
 
-def test_when_the_command_is_over_nobody_reads_what_is_typed() -> None:
+def test_input_after_the_command_is_dropped() -> None:
     end = says(2.5, "output", data="what is echoed")
     script = [keys(1.5, b"for it"), *outcome("NONCEE3.\n"), keys(2.4, b"too late"), end]
     script.append(keys(2.6, None))
@@ -452,7 +452,7 @@ def begun(at: float) -> Step:
     return at, lambda w: w.push(terminal("output", data=f"{nonce(w)}B\nhi\n"))
 
 
-def test_ctrl_c_goes_to_the_command() -> None:
+def test_ctrl_c_is_sent_to_the_command() -> None:
     first, *rest = outcome("NONCEE130.\n")
     there = shell(AT_A_TERMINAL, first, keys(1.5, b"\x03"), *rest)
     assert there.run() == ShellResult(INTERRUPTED)
@@ -466,44 +466,44 @@ def test_ctrl_c_goes_to_the_command() -> None:
         [keys(1, b"\x03")],  # the command does not run yet
         [begun(1), keys(2, b"\x03"), keys(4, b"\x03")],
         [begun(1), keys(2, b"\x03\x03")],
-        [begun(1), keys(2, b"\x1d")],  # there is nothing to come back to
+        [begun(1), keys(2, b"\x1d")],  # there is nothing to return to
     ],
 )
-def test_a_command_that_is_ended_from_here(script: list[Step]) -> None:
+def test_command_ended_by_the_user(script: list[Step]) -> None:
     there = shell(AT_A_TERMINAL, *script)
     assert there.run() == ShellResult(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
     assert said(there, "detach") == []
 
 
-def test_ctrl_c_now_and_then_is_the_command_s() -> None:
+def test_occasional_ctrl_c_goes_to_the_command() -> None:
     last = [(at + 4, act) for at, act in outcome("NONCEE0.\n")[1:]]
     there = shell(AT_A_TERMINAL, begun(1), keys(2, b"\x03"), keys(4.1, b"\x03"), keys(5, b"x"), *last)
     assert there.run() == ShellResult(0)
     assert [each["data"] for each in said(there, "input")][1:] == ["\x03", "\x03", "x"]
 
 
-def test_ctrl_c_when_the_command_is_over_and_its_terminal_is_not() -> None:
+def test_ctrl_c_after_the_command_before_the_detach() -> None:
     script = [*outcome("NONCEE3.\n")[:2], keys(3, b"\x03")]
     assert shell(AT_A_TERMINAL, *script).run() == ShellResult(3)
 
 
-def test_what_is_piped_in_holds_no_ctrl_c() -> None:
+def test_piped_input_has_no_ctrl_c() -> None:
     there = shell(evolve(EXEC, keyboard=True), keys(0.5, b"\x03"), *outcome("NONCEE0.\n"))
     assert there.run() == ShellResult(0)
 
 
-def test_a_command_is_ended_with_us() -> None:
+def test_stop_ends_the_command() -> None:
     def stop(world: OneShotHarness[ShellResult]) -> None:
         world.node.post(Stopping(2.0))
-        world.terminal.finish("gone")  # as the screen is closed then
+        world.terminal.finish("gone")  # the terminal closes, too
 
     there = shell(EXEC, begun(1), (2, stop))
     assert there.fails() == Exit(INTERRUPTED)
     assert said(there, "kill") == [{"session_name": "exec-1"}]
 
 
-def test_a_command_that_could_not_even_be_asked_for() -> None:
+def test_interrupt_before_the_attach() -> None:
     there = shell(EXEC, (1, lambda w: w.feed(Stopping(2.0))), socket=lambda message: [])
     assert there.fails() == Exit(INTERRUPTED)
 
@@ -519,7 +519,7 @@ def test_exec_does_not_come_back() -> None:
     assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
 
 
-def test_a_command_that_is_too_long_calls_nobody() -> None:
+def test_too_long_command_makes_no_connection() -> None:
     there = shell(evolve(EXEC, command="x" * 4000))
     assert there.fails().code == 2
     assert there.said == []

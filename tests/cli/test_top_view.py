@@ -1,4 +1,4 @@
-"""What `svc top` shows: numbers as people read them, bars, and why there are none."""
+"""The view of `svc top`: formatted numbers, bars, and reasons for missing values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))
 
 
 def row(title: str, now: ServerStats) -> tuple[str, str]:
-    """Its value, and what stands beside it."""
+    """Return a row's value and its side note."""
     return {what: (value, beside) for what, value, beside in once_rows(now)}[title]
 
 
-def test_what_nobody_says_is_a_dash() -> None:
+def test_missing_values_are_dashes() -> None:
     assert {value for _, value, _ in once_rows(NOTHING)} == {"-"}
     assert row("Commands", NOTHING) == ("-", "- under way, - fail")
     assert row("Loop lag", NOTHING) == ("-", "")
 
 
-def test_all_of_it() -> None:
+def test_all_rows() -> None:
     assert once_rows(ALL) == [
         ("Phones", "1", "1 paired"),
         ("Sockets", "1", "1 descriptors open"),
@@ -76,7 +76,7 @@ def test_bars(values: list[float | None], drawn: str) -> None:
     assert sparkline(values, 5) == drawn
 
 
-def test_bars_of_what_was_seen() -> None:
+def test_bars_of_the_history() -> None:
     history = StatsHistory(every=1.0, span=10.0)
     looks = [MetricsReading(Moment(float(at), 1e9), {"relay": MetricSamples(f"svc_phones {at}")}) for at in (1, 2, 4)]
     *_, now = map(history.add, looks)
@@ -95,6 +95,6 @@ def test_bars_of_what_was_seen() -> None:
         (200, "the relay answers 200 at /metrics"),
     ],
 )
-def test_why_there_is_nothing(status: int, said: str) -> None:
+def test_reasons_for_missing_values(status: int, said: str) -> None:
     assert explain_missing([("relay", status), ("api", 0)]) == said
     assert explain_missing([("phone", status)]).startswith("the phone")

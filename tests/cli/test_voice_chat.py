@@ -1,4 +1,4 @@
-"""Talking at a desktop: a person, a relay that answers by script, a recorder and a player."""
+"""Voice chat at a desktop: a user, a relay with scripted answers, a recorder and a player."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 READY = {"type": "voice.session.ready", "session_id": "v1"}
 DONE: dict[str, Any] = {"type": "voice.response.done", "response_id": None}
 MADE = as_json({"success": True, "session_id": "v1", "websocket_path": "/voice/realtime-agent/v1"})
-SPEECH = bytes(range(256)) * 60  # 15360 bytes: two chunks and a bit
+SPEECH = bytes(range(256)) * 60  # 15,360 bytes: two chunks and a bit
 RECORDER = ("arecord", "-q")
 There = OneShotHarness[None]
 
@@ -38,7 +38,7 @@ def event(kind: str, **fields: object) -> dict[str, Any]:
 
 
 class Relay:
-    """Answers each message by the next of its scripts for that type."""
+    """Relay that answers each message with the next script for its type."""
 
     def __init__(self, **scripts: Sequence[Sequence[dict[str, Any]]]) -> None:
         self.scripts = {name.replace("__", "."): list(answers) for name, answers in scripts.items()}
@@ -119,7 +119,7 @@ def test_a_typed_turn() -> None:
     assert there.asked[0].json == {}
 
 
-def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
+def test_whole_answer_and_piped_input() -> None:
     whole = [event("voice.response.turn_completed", content="Yes."), DONE, DONE]
     there = talking(
         (1, typed("Well?")),
@@ -134,7 +134,7 @@ def test_an_answer_that_comes_whole_and_a_pipe_as_the_person() -> None:
     assert there.asked[0].json == {"profile": "work", "chat_session_id": "chat-7"}
 
 
-# --- speaking -----------------------------------------------------------------------------------------------------
+# --- recording ----------------------------------------------------------------------------------------------------
 
 
 def recorded(relay: Relay, *script: Any, **more: Any) -> There:
@@ -160,7 +160,7 @@ def answer(text: str = "Done.", sound: bytes = b"") -> list[dict[str, Any]]:
     ]
 
 
-def test_enter_records_and_enter_sends() -> None:
+def test_enter_starts_and_sends_a_recording() -> None:
     relay, last = Relay(input_audio__commit=[answer()]), list[str]()
     there = recorded(
         relay,
@@ -172,7 +172,7 @@ def test_enter_records_and_enter_sends() -> None:
         lasting={"arecord -q"},
     )
     there.run()
-    assert last == ["input_audio.commit"]  # nothing else has ended it by then
+    assert last == ["input_audio.commit"]  # no other message ended the recording
     assert heard(relay) == SPEECH
     assert [message["type"] for message in relay.heard][-1] == "input_audio.commit"
     assert told(there)[:2] == [("prompt", {"records": True}), ("recording", {})]
@@ -180,7 +180,7 @@ def test_enter_records_and_enter_sends() -> None:
 
 
 @pytest.mark.parametrize("speech", [SPEECH, bytes(6_400), bytes(6_401)])
-def test_a_recording_that_ends_by_itself(speech: bytes) -> None:
+def test_recording_ends_by_itself(speech: bytes) -> None:
     relay = Relay(input_audio__commit=[answer()])
     there = recorded(relay, (1, typed("")), (4, typed(None)), programs={"arecord -q": speech})
     there.run()
@@ -188,7 +188,7 @@ def test_a_recording_that_ends_by_itself(speech: bytes) -> None:
 
 
 @pytest.mark.parametrize("how", ["too long", "end of input"])
-def test_a_recording_that_nobody_ends(how: str) -> None:
+def test_recording_ended_by_limit_or_end_of_input(how: str) -> None:
     relay = Relay(input_audio__commit=[answer()])
     last = (200.0, typed(None)) if how == "too long" else (5.0, typed(None))
     there = recorded(relay, (1, typed("")), last, programs={"arecord -q": SPEECH}, lasting={"arecord -q"})
@@ -197,7 +197,7 @@ def test_a_recording_that_nobody_ends(how: str) -> None:
     assert relay.heard[-1]["type"] == "input_audio.commit"
 
 
-def test_a_recorder_that_records_nothing() -> None:
+def test_empty_recording() -> None:
     relay = Relay(input_audio__commit=[answer()])
     there = recorded(relay, (1, typed("")), (3, typed(None)), programs={"arecord -q": b""})
     there.run()
@@ -221,7 +221,7 @@ def test_without_a_recorder() -> None:
     assert told(there)[1] == ("problem", {"text": "arecord cannot be started: not_found"})
 
 
-# --- hearing ------------------------------------------------------------------------------------------------------
+# --- playback -----------------------------------------------------------------------------------------------------
 
 
 def test_the_answer_is_played_to_its_end() -> None:
@@ -254,11 +254,11 @@ def test_enter_interrupts() -> None:
     )
     there.run()
     assert [message["type"] for message in relay.heard] == ["response.create", "response.cancel"]
-    relay = Relay(response__cancel=[[DONE]])  # nothing is played yet
+    relay = Relay(response__cancel=[[DONE]])  # playback has not started
     talking((1, typed("Hi")), (2, typed("")), (3, typed(None)), relay=relay).run()
 
 
-def test_words_in_the_middle_of_a_turn_are_the_next_one() -> None:
+def test_line_during_a_turn_is_the_next_turn() -> None:
     relay = Relay(response__create=[[], [DONE]], response__cancel=[[DONE]])
     there = talking((1, typed("Hi")), (2, typed("and more")), (3, typed("")), (4, typed(None)), relay=relay)
     there.run()
@@ -266,8 +266,8 @@ def test_words_in_the_middle_of_a_turn_are_the_next_one() -> None:
     assert relay.heard[-1]["text"] == "and more"
 
 
-def test_a_pipe_as_the_person() -> None:
-    """All of its lines are turns, also the last one, which has no end."""
+def test_piped_input() -> None:
+    """Take every line of a pipe as a turn, also the last one without a line end."""
     relay = Relay(response__create=[answer("One."), answer("Two."), answer("Three.")])
     there = talking((1, lambda w: w.keys(b"first\nsecond\nthi")), (1, lambda w: w.keys(b"rd")), relay=relay)
     there.script.append((1.1, typed(None)))
@@ -276,7 +276,7 @@ def test_a_pipe_as_the_person() -> None:
     assert [fields["text"] for kind, fields in told(there) if kind == "text"] == ["One.", "Two.", "Three."]
 
 
-def test_more_turns_than_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_waiting_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_chat, "MAX_TYPED", 1)
     relay = Relay(response__create=[[], [DONE]])
     there = talking((1, lambda w: w.keys(b"first\nsecond\nthird\n")), (2, lambda w: w.push(DONE)), relay=relay)
@@ -286,7 +286,7 @@ def test_more_turns_than_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("problem", {"text": "too much is waiting to be said: not sent: third"}) in told(there)
 
 
-def test_the_agent_asks() -> None:
+def test_confirmation_of_the_agent() -> None:
     question = event("svc.confirmation.requested", confirmation_id="c1", message="Really call?")
     other = event("hermes.confirmation.requested", message="And this?")
     drain = event("voice.playback_drain.requested", call_id="k1")
@@ -312,7 +312,7 @@ def test_the_agent_asks() -> None:
     ]
 
 
-# --- tasks that take long ------------------------------------------------------------------------------------------
+# --- long tasks ----------------------------------------------------------------------------------------------------
 
 LONGER = ("tool", {"line": "… this takes longer: it goes on in the background"})
 
@@ -334,12 +334,12 @@ def push(*events: dict[str, Any]) -> Callable[[There], None]:
     return all_of_them
 
 
-def test_a_task_goes_on_in_the_background() -> None:
+def test_background_task() -> None:
     relay = Relay(response__create=[[promoted()], say("Hello.")])
     there = talking(
         (1, typed("Tidy up")),
         (2, typed("Are you there?")),
-        (3, typed(None)),  # it stays: an answer was promised
+        (3, typed(None)),  # the program waits for the pending answer
         (200, push(event("svc.run.background_completed", ok=True), *say("All is tidy."))),
         relay=relay,
     )
@@ -355,10 +355,10 @@ def test_a_task_goes_on_in_the_background() -> None:
         ("text", {"text": "All is tidy."}),
         ("end", {}),
     ]
-    assert there.now.mono >= 1200  # the world begins at 1000
+    assert there.now.mono >= 1200  # the simulation begins at 1000
 
 
-def test_words_may_follow_a_promotion() -> None:
+def test_text_may_follow_a_promotion() -> None:
     relay = Relay(response__create=[[promoted(spoken=True), *say("It takes a while.")]])
     there = talking((1, typed("Tidy up")), (2, push(*say("Done."))), (3, typed(None)), relay=relay)
     there.run()
@@ -367,7 +367,7 @@ def test_words_may_follow_a_promotion() -> None:
     assert told(there).count(PROMPT) == 3
 
 
-def test_a_task_waits_in_line() -> None:
+def test_queued_task() -> None:
     relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE]])
     first, second = push(*say("One.")), push(promoted(origin="queued"), *say("Two."))
     there = talking(
@@ -378,7 +378,7 @@ def test_a_task_waits_in_line() -> None:
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["One.", "Two."]
 
 
-def test_a_task_in_the_background_asks() -> None:
+def test_confirmation_of_a_background_task() -> None:
     relay = Relay(response__create=[[promoted()]])
     asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
     there = talking((1, typed("Tidy up")), (2, push(asked)), (3, typed("Allow")), (4, typed(None)), relay=relay)
@@ -387,7 +387,7 @@ def test_a_task_in_the_background_asks() -> None:
     assert relay.heard[1] == {"type": "svc.confirm", "confirmation_id": "c1", "answer": "allow"}
 
 
-def test_a_question_outlives_the_turn_of_its_task() -> None:
+def test_confirmation_outlives_the_turn_of_its_task() -> None:
     asked = event("svc.confirmation.requested", confirmation_id="c1", message="May I?")
     relay = Relay(response__create=[[], say("Noon.")])
     there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, push(asked, promoted())), relay=relay)
@@ -404,15 +404,15 @@ def test_a_question_outlives_the_turn_of_its_task() -> None:
         ([event("svc.run.cancelled")], None),
     ],
 )
-def test_an_answer_that_does_not_come(ends: list[dict[str, Any]], problem: str | None) -> None:
+def test_failed_or_dropped_answers(ends: list[dict[str, Any]], problem: str | None) -> None:
     relay = Relay(response__create=[[promoted()]])
     there = talking((1, typed("Tidy up")), (2, typed(None)), (9, push(*ends)), relay=relay)
     there.run()
     assert [fields["text"] for name, fields in told(there) if name == "problem"] == ([problem] if problem else [])
 
 
-def test_a_task_that_fails_while_another_turn_goes_on() -> None:
-    """The turn is not over by that, and its answer is no other's."""
+def test_background_failure_does_not_end_another_turn() -> None:
+    """Keep the turn open when a background task fails, so that its answer is shown."""
     ends = [event("svc.run.background_completed", ok=False, error="no room"), event("voice.error", message="no room")]
     relay = Relay(response__create=[[promoted()], [event("voice.response.delta", delta="It "), *ends], say("Three.")])
     there = talking(
@@ -424,7 +424,7 @@ def test_a_task_that_fails_while_another_turn_goes_on() -> None:
     assert told(there)[-2:] == [("text", {"text": "Three."}), ("end", {})]
 
 
-def test_a_task_that_has_waited_begins_while_another_turn_does() -> None:
+def test_queued_task_begins_with_another_turn() -> None:
     relay = Relay(response__create=[[promoted()], [event("svc.run.queued"), DONE], [promoted(origin="queued")]])
     there = talking((1, typed("First")), (2, typed("Second")), (3, push(*say("One."))), relay=relay)
     there.script += [(4, typed("Third")), (5, typed(None)), (6, push(*say("Three."))), (7, push(*say("Two.")))]
@@ -433,26 +433,26 @@ def test_a_task_that_has_waited_begins_while_another_turn_does() -> None:
     assert len([name for name, _ in told(there) if name == "end"]) == 5
 
 
-def test_a_cancel_takes_back_what_was_promised() -> None:
+def test_cancel_clears_a_pending_answer() -> None:
     relay = Relay(response__create=[[promoted()], []], response__cancel=[[{**DONE, "cancelled": True}]])
     there = talking((1, typed("Tidy up")), (2, typed("The time?")), relay=relay)
     there.script += [(3, push(event("svc.run.background_completed", ok=True))), (4, typed("")), (5, typed(None))]
     there.run()
 
 
-def test_a_cancel_that_comes_when_the_turn_is_over() -> None:
+def test_cancel_after_the_end_of_the_turn() -> None:
     relay = Relay(response__create=[[promoted()], []], response__cancel=[[]])
     there = talking((1, typed("Tidy up")), (2, typed("The time?")), (3, typed("")), relay=relay)
     there.script += [(4, push(*say("Noon."))), (5, typed(None)), (6, push({**DONE, "cancelled": True}))]
     there.run()
 
 
-def test_an_answer_that_is_waited_for_too_long() -> None:
+def test_pending_answer_timeout() -> None:
     there = talking((1, typed("Tidy up")), (2, typed(None)), relay=Relay(response__create=[[promoted()]]))
     assert there.fails().reason == "the agent did not answer in time"
 
 
-def test_an_answer_that_comes_while_the_person_speaks() -> None:
+def test_answer_during_a_recording() -> None:
     relay = Relay(response__create=[[promoted()]], input_audio__commit=[say("Yes.")])
     there = recorded(
         relay,
@@ -469,7 +469,7 @@ def test_an_answer_that_comes_while_the_person_speaks() -> None:
     assert [fields["text"] for name, fields in told(there) if name == "text"] == ["Tidy.", "Yes."]
 
 
-def test_what_was_typed_before_the_session_is_ready() -> None:
+def test_input_before_the_session_is_ready() -> None:
     relay = Relay(response__create=[[DONE]])
     there = talking(relay=relay)
     there.script[:] = [(0.1, typed("Hi")), (0.2, typed(None)), (0.5, lambda w: w.push(READY))]
@@ -484,7 +484,7 @@ def test_a_refusal_ends_the_turn() -> None:
     assert len(relay.heard) == 2
 
 
-def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
+def test_turn_error_is_shown_and_the_next_turn_follows() -> None:
     relay = Relay(response__create=[[event("voice.error", message="no engine"), event("voice.error"), DONE], [DONE]])
     there = talking((1, typed("Hi")), (2, typed("Again")), (3, typed(None)), relay=relay)
     there.run()
@@ -506,7 +506,7 @@ def test_a_problem_in_a_turn_is_told_and_the_next_one_can_come() -> None:
         ),
     ],
 )
-def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> None:
+def test_session_does_not_open(world: dict[str, Any], reason: str) -> None:
     if "dial" in world:
         times: list[int] = []
 
@@ -528,23 +528,23 @@ def test_a_session_that_does_not_open(world: dict[str, Any], reason: str) -> Non
         (lambda w: w.push(event("voice.other")), "the voice session does not get ready"),
     ],
 )  # fmt: skip
-def test_a_session_that_does_not_get_ready(happens: Callable[[There], None], reason: str) -> None:
+def test_session_does_not_become_ready(happens: Callable[[There], None], reason: str) -> None:
     there = talking()
     there.script[:] = [(0.5, happens)]
     assert there.fails().reason == reason
 
 
-def test_a_connection_that_is_lost() -> None:
+def test_lost_connection() -> None:
     assert talking((1, lambda w: w.break_connections())).fails().reason == "the voice session ended: reset"
 
 
-def test_an_agent_that_is_silent() -> None:
+def test_silent_agent() -> None:
     there = talking((1, typed("Hi")))
     assert there.fails().reason == "the agent did not answer in time"
 
 
 @pytest.mark.parametrize(("most", "end"), [(6, Exit(1, "the relay says more than can be taken")), (7, Exit(0, ""))])
-def test_more_than_can_be_taken(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undelivered_events_are_limited(most: int, end: Exit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_chat, "MAX_NEWS", most)
     relay = Relay(
         response__create=[[*answer(sound=b"\1\2"), *(event("voice.response.delta", delta="x") for _ in "12345")]]
@@ -555,11 +555,11 @@ def test_more_than_can_be_taken(most: int, end: Exit, monkeypatch: pytest.Monkey
     assert there.exit == end
 
 
-def test_a_long_rest_is_no_reason_to_leave() -> None:
+def test_idle_session_stays_open() -> None:
     there = talking((90_000.0, typed(None)))
     there.run(until=100_000.0)
 
 
-def test_its_life_is_a_table() -> None:
+def test_state_table_is_complete() -> None:
     assert set(VOICE_CHAT_TABLE.values()) == set(VoiceChatState)
     assert {trigger for _, trigger in VOICE_CHAT_TABLE} == set(VoiceChatTrigger)

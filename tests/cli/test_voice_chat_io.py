@@ -1,4 +1,4 @@
-"""Keyboard, socket and loudspeaker of a talk, when they do what they should not."""
+"""Errors of keyboard, socket and player in a voice chat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.test_voice_chat import DONE, Relay, There, answer, event, recorde
 from tests.engine.test_http_client import calling
 
 
-def test_what_is_no_event_is_passed_over() -> None:
+def test_invalid_events_are_skipped() -> None:
     there = talking((1, lambda w: push_text(w, "[1]")), (1.1, lambda w: push_text(w, "no JSON")), (2, typed(None)))
     there.run()
 
@@ -24,8 +24,8 @@ def push_text(world: There, text: str) -> None:
     line.flush()
 
 
-def test_a_line_that_nobody_types() -> None:
-    """It is told, whatever it comes in, and what comes after it is taken."""
+def test_overlong_line_in_several_reads() -> None:
+    """Report an overlong line in any number of reads, and accept the lines behind it."""
     there = talking(
         (1, lambda w: w.keys(b"x" * 6_000)),
         (1.1, lambda w: w.keys("ü".encode() * 9_000)),
@@ -46,8 +46,8 @@ def test_a_long_line_before_the_session_is_ready() -> None:
     assert ("problem", {"text": "a line of more than 5000 characters is not sent"}) in told(there)
 
 
-def test_a_line_that_is_too_long_by_what_comes_later() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # as many bytes as are kept
+def test_line_that_grows_too_long() -> None:
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # exactly the buffer size in bytes
     there = talking((1, lambda w: w.keys(text.encode())), (1.1, lambda w: w.keys(b"x\n")), (2, typed(None)))
     there.run()
     assert there.said == []
@@ -55,13 +55,13 @@ def test_a_line_that_is_too_long_by_what_comes_later() -> None:
 
 
 def test_the_longest_line() -> None:
-    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # in bytes, too
+    text = "\N{MUSICAL SYMBOL G CLEF}" * 5_000  # the limit is in bytes
     there = talking((1, typed(text)), (2, lambda w: w.push(DONE)), (3, typed(None)))
     there.run()
     assert [message["text"] for message in there.said] == [text]
 
 
-def test_a_player_that_ends_early_or_does_not_start() -> None:
+def test_player_ends_early_or_does_not_start() -> None:
     for programs in ({"aplay 24000": b""}, {}):
         relay = Relay(response__create=[[*answer(sound=b"\1\2")[:3], *answer(sound=b"\3\4")]])
         there = recorded(relay, (1, typed("Hi")), (9, typed(None)), programs=programs)
@@ -71,8 +71,8 @@ def test_a_player_that_ends_early_or_does_not_start() -> None:
         assert told(there)[-1] == ("prompt", {"records": True})
 
 
-def test_sound_is_for_a_player_that_runs() -> None:
-    """What comes before it has started, or after it has ended, is for nobody."""
+def test_audio_is_dropped_without_a_running_player() -> None:
+    """Drop audio before the player has started and after it has ended."""
 
     def flow(engine: Engine) -> Flow[bool]:
         speaker = PlayerProcess(engine)
@@ -92,7 +92,7 @@ def test_sound_is_for_a_player_that_runs() -> None:
     assert caller.results == [True]
 
 
-def test_a_player_is_left_to_play_to_its_end() -> None:
+def test_player_plays_to_its_end() -> None:
     def flow(engine: Engine) -> Flow[None]:
         speaker = PlayerProcess(engine)
         yield from speaker.start(("aplay",))
@@ -108,7 +108,7 @@ def test_a_player_is_left_to_play_to_its_end() -> None:
     assert caller.results == [None]
 
 
-def test_sound_that_is_none() -> None:
+def test_invalid_audio_is_ignored() -> None:
     odd = [
         event("voice.output_audio.delta", audio_base64="AAA", sample_rate=24_000),
         event("voice.output_audio.delta", audio_base64=5, sample_rate=24_000),

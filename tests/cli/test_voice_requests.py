@@ -1,4 +1,4 @@
-"""What a desktop asks of the voice routes."""
+"""Requests of a desktop to the voice routes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RELAY = RelayClient("the relay", "http://127.0.0.1:8767", token="t0ken-1234")
 UPLOAD = RecordingFile("memo.M4A", b"sound")
 
 
-def test_a_recording_is_written_down() -> None:
+def test_recording_is_transcribed() -> None:
     answer = {"success": True, "text": "turn on the lamp", "provider": "local"}
     world = OneShotHarness(lambda engine: transcribe(engine, RELAY, UPLOAD, "my work"), http=as_json(answer))
     assert world.run() == ("turn on the lamp", "local")
@@ -45,7 +45,7 @@ def test_a_recording_is_written_down() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.wav", "wav"), ("a.webm", "webm"), ("a.opus", "ogg"), ("a", "wav")])
-def test_what_a_recording_is_called(name: str, kind: str) -> None:
+def test_recording_media_types(name: str, kind: str) -> None:
     world = OneShotHarness(
         lambda engine: transcribe(engine, RELAY, RecordingFile(name, b"x")), http=as_json({"text": ""})
     )
@@ -62,7 +62,7 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "reason"), REFUSALS)
 def test_refusals(answer: Any, reason: str) -> None:
-    recording, text = RecordingFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the most that is sent
+    recording, text = RecordingFile("a.wav", bytes(MAX_RECORDING)), "x" * 5_000  # the maximum sizes
     for flow in (lambda engine: transcribe(engine, RELAY, recording), lambda engine: save_speech(engine, RELAY, text)):
         assert OneShotHarness(flow, http=answer).fails().reason == reason
 
@@ -83,7 +83,7 @@ def test_refusals(answer: Any, reason: str) -> None:
         ("Hi", (200, b""), 1, "the relay gave no sound"),
     ],
 )
-def test_what_comes_to_nothing(given: RecordingFile | str, answer: Any, code: int, reason: str) -> None:
+def test_empty_results(given: RecordingFile | str, answer: Any, code: int, reason: str) -> None:
     def flow(engine: Engine) -> Flow[object]:
         return save_speech(engine, RELAY, given) if isinstance(given, str) else transcribe(engine, RELAY, given)
 
@@ -95,7 +95,7 @@ def test_what_comes_to_nothing(given: RecordingFile | str, answer: Any, code: in
 @pytest.mark.parametrize(
     ("kind", "name"), [("audio/mpeg", "speech.mp3"), ("audio/wav; x", "speech.wav"), ("odd/kind", "speech.bin")]
 )
-def test_a_text_is_spoken(kind: str, name: str) -> None:
+def test_text_is_saved_as_speech(kind: str, name: str) -> None:
     world = OneShotHarness(
         lambda engine: save_speech(engine, RELAY, "Ready.", profile="work", choice={"voice": "leo"}),
         http=Response(200, Headers([(b"content-type", kind.encode())]), b"sound"),
@@ -114,7 +114,7 @@ CONFIG = {
 }
 
 
-def test_what_is_configured() -> None:
+def test_configured_engines() -> None:
     world = OneShotHarness(lambda engine: fetch_voice_config(engine, RELAY), http=as_json(CONFIG))
     assert config_rows(world.run()) == [
         ("speaks", "xai, grok-voice, leo"),
@@ -126,7 +126,7 @@ def test_what_is_configured() -> None:
 
 
 @pytest.mark.parametrize("odd", [{}, {"tts": 5, "stt": [], "requirements": {"missing_packages": "all"}}])
-def test_an_odd_configuration(odd: dict[str, Any]) -> None:
+def test_invalid_configuration(odd: dict[str, Any]) -> None:
     nothing = [("speaks", "nothing (off)"), ("listens", "nothing (off)")]
     assert config_rows(JsonObject(odd)) == [*nothing, ("settings", "global")]
     mistyped = "global, since the profile says nothing of speech, or is not there"

@@ -11,7 +11,7 @@ RELAY = local_relay(RelayConfig())
 
 
 def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[UpstreamRequest], float]:
-    """What came of it, what was asked, and how long it took. The last answer is given again and again."""
+    """Return the result, the requests, and the time that passed. The last answer repeats."""
     left = list(answers)
     world: OneShotHarness[str | None] = OneShotHarness(
         lambda engine: plan(engine), http=lambda asked: left.pop(0) if left[1:] else left[0]
@@ -28,7 +28,7 @@ def sessions(*pairs: tuple[str, float]) -> Reply:
     return as_json({"sessions": [{"device_name": name, "created_at": at} for name, at in pairs]})
 
 
-def test_the_phone_comes() -> None:
+def test_phone_pairs_in_time() -> None:
     start = OneShotHarness[None](lambda engine: sleep(engine, 0.0)).now.wall
     old = ("Tablet", start - 0.5)
     found, asked, took = waited(
@@ -38,6 +38,6 @@ def test_the_phone_comes() -> None:
     assert [each.path for each in asked] == ["/sessions"] * 5
 
 
-def test_nobody_comes() -> None:
+def test_no_phone_pairs() -> None:
     found, asked, took = waited(as_json({"sessions": None}), patience=3.0)
     assert (found, took, len(asked)) == (None, 3.0, 3)

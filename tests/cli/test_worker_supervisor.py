@@ -22,7 +22,7 @@ from svc_proto.facts import Accepted, Address, ReadClosed, Received, Started, St
 from tests.support.playbook import CH, Playbook, counting_entropy
 
 STDIO = Address("stdio", 0)
-SOON = 0.1  # s for what takes no time
+SOON = 0.1  # seconds, for immediate effects
 REDIS = WorkerSpec(name="redis", argv=("/bin/redis",), ready="accept")
 
 
@@ -37,7 +37,7 @@ def worker(n: int) -> WorkerSpec:
 
 
 class Program(ScriptedProgram):
-    """Does what it is told by its yard."""
+    """Program that follows the settings of its yard."""
 
     def __init__(self, child: SimChild, yard: Yard) -> None:
         super().__init__(child)
@@ -56,7 +56,7 @@ class Program(ScriptedProgram):
 
 
 class Yard:
-    """A crew, and the programs that it starts."""
+    """A worker supervisor, and the programs that it starts."""
 
     def __init__(
         self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[SimChild], object] | None = None
@@ -99,7 +99,7 @@ class Yard:
         return [dict(log.fields) for log in logs if log.event == event and log.level is Level.WARNING]
 
 
-def test_one_after_the_other_and_back() -> None:
+def test_start_order_and_stop_order() -> None:
     yard = Yard(3)
     told = yard.take()
     assert told[:2] == ["start redis", "start worker 1"]
@@ -114,7 +114,7 @@ def test_one_after_the_other_and_back() -> None:
     assert yard.end == (0, "")
 
 
-def test_each_waits_for_the_one_before_it() -> None:
+def test_each_process_waits_for_the_previous_one() -> None:
     yard = Yard(3, on_start=lambda child: None)
     assert yard.take() == ["start redis"]
     yard.running["redis"].emit(b"about to acc")
@@ -131,7 +131,7 @@ def test_each_waits_for_the_one_before_it() -> None:
     assert yard.is_ready
 
 
-def test_one_that_ends_comes_back_after_longer_and_longer_pauses() -> None:
+def test_ended_worker_restarts_after_rising_pauses() -> None:
     yard = Yard(2, needed=None)
     assert yard.take() == ["start worker 1", "start worker 2"]
     for pause in (PAUSE, 2.0, 4.0, 8.0, 16.0, MAX_PAUSE, MAX_PAUSE):
@@ -145,12 +145,12 @@ def test_one_that_ends_comes_back_after_longer_and_longer_pauses() -> None:
     assert yard.after(PAUSE + SOON) == ["start worker 1"]
     yard.running["worker 1"].exit(3)
     yard.after(SOON)
-    yard.process.stop()  # while it pauses
+    yard.process.stop()  # during the pause
     assert yard.after(SOON) == ["SIGTERM worker 2"]
     assert yard.end == (0, "")
 
 
-def test_one_that_never_was_ready_ends_all() -> None:
+def test_early_exit_ends_all() -> None:
     def start(child: SimChild) -> None:
         if child.argv[-1] == "2":
             child.exit(2)
@@ -170,7 +170,7 @@ def test_one_that_never_was_ready_ends_all() -> None:
     assert yard.take() == ["start redis"]
 
 
-def test_one_that_cannot_be_started_ends_all() -> None:
+def test_failed_start_ends_all() -> None:
     yard = Yard(1, needed=WorkerSpec(name="redis", argv=("/bin/none",), ready=""))
     assert yard.take() == []
     assert yard.end is not None
@@ -178,14 +178,14 @@ def test_one_that_cannot_be_started_ends_all() -> None:
     assert yard.end[1].startswith("redis cannot be started: ")
 
 
-def test_one_that_is_never_ready_ends_all() -> None:
+def test_ready_timeout_ends_all() -> None:
     yard = Yard(1, on_start=lambda child: None)
     assert yard.after(READY_TIMEOUT - 2 * SOON) == ["start redis"]
     assert yard.after(3 * SOON) == ["SIGTERM redis"]
     assert yard.end == (1, "redis was not ready within 60 s")
 
 
-def test_the_last_that_is_never_ready_ends_all() -> None:
+def test_ready_timeout_of_the_last_worker_ends_all() -> None:
     yard = Yard(2, on_start=lambda child: None if child.argv[-1] == "2" else child.emit(b"ready to accept\n"))
     assert not yard.is_ready
     yard.take()
@@ -194,7 +194,7 @@ def test_the_last_that_is_never_ready_ends_all() -> None:
     assert not yard.is_ready
 
 
-def test_one_that_does_not_end_is_killed() -> None:
+def test_remaining_worker_is_killed() -> None:
     yard = Yard(2)
     yard.deaf.add("worker 2")
     yard.take()
@@ -205,7 +205,7 @@ def test_one_that_does_not_end_is_killed() -> None:
     assert yard.end == (0, "")
 
 
-def test_a_stop_while_they_start() -> None:
+def test_stop_during_the_start() -> None:
     yard = Yard(2, on_start=lambda child: child.emit(b"accept\n"))
     assert yard.take() == ["start redis", "start worker 1"]
     yard.process.stop()
@@ -213,7 +213,7 @@ def test_a_stop_while_they_start() -> None:
     assert yard.end == (0, "")
 
 
-def test_whichever_end_comes_first_counts() -> None:
+def test_first_exit_counts() -> None:
     yard = Yard(1, on_start=lambda child: None)
     yard.process.stop()
     yard.running["redis"].exit(7)
@@ -228,7 +228,7 @@ def test_whichever_end_comes_first_counts() -> None:
     assert yard.end == (7, "worker 1 has ended with 7: accept")
 
 
-def test_it_accepts_nothing_itself() -> None:
+def test_supervisor_accepts_no_connection() -> None:
     book = Playbook(Engine(WorkerSupervisor(None, [worker(1)]), entropy=counting_entropy()))
     book >> Started()
     assert len(book.drain_commands()) == 1
@@ -244,7 +244,7 @@ def test_a_reload_is_passed_on() -> None:
     assert yard.after(SOON) == ["SIGHUP worker 2"]
 
 
-def test_what_they_write_is_told_line_by_line() -> None:
+def test_worker_output_is_passed_on_line_by_line() -> None:
     yard = Yard(1)
     child = yard.running["worker 1"]
     for data in (b"one\ntw", b"o\n", b"x" * (LONGEST + 1), b"\xff\n"):
@@ -261,12 +261,12 @@ def leash() -> Playbook:
     return book
 
 
-def test_the_end_of_the_input_is_the_end() -> None:
+def test_end_of_input_ends_the_leash() -> None:
     book = leash()
     book >> Received(CH, b"so\n") << []
     book >> ReadClosed(CH) << [Exit(1)]
 
 
-def test_a_leash_holds_nothing_up() -> None:
+def test_leash_exits_at_once_at_the_stop() -> None:
     book = leash()
     book >> Stopping(10.0) << [Exit(0)]

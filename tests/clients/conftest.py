@@ -1,4 +1,4 @@
-"""The fixtures of the server programs are those of the clients."""
+"""The fixtures of the server programs, for the clients."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def answered(book: Playbook, connect: Connect, status: int, body: bytes) -> None
     book >> end.answer(status, body)
 
 
-def test_a_relay_that_is_not_there() -> None:
+def test_an_unreachable_relay() -> None:
     book, connect = started()
     book.fail(connect, FailureKind.UNREACHABLE)
     assert Exit(1) in book.drain_commands()

@@ -56,11 +56,11 @@ def test_a_code_that_is_refused(runtime: str, tmp_path: Path) -> None:
             assert client.wait() == 1
 
 
-def test_a_relay_that_is_not_there(runtime: str, tmp_path: Path) -> None:
+def test_an_unreachable_relay(runtime: str, tmp_path: Path) -> None:
     options = ("--remote", f"ws://127.0.0.1:{free_port()}", "--token", TOKEN)
     with running(tmp_path, "clients.phone", *options, runtime=runtime) as client:
         client.line(r"^offline: next try in 1\.\d s$")
-        if runtime == PLAIN:  # when is the core's
+        if runtime == PLAIN:  # the core decides the time
             client.line(r"^offline: next try in 2\.\d s$")
         assert client.stop() == 0
 
@@ -163,8 +163,8 @@ SEND = {"number": "112233"}
 
 @contextmanager
 def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
-    """A phone with these options, and a way to send it `POST /call`: the status that the caller sees."""
-    with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # nothing of its shells stays behind
+    """Run a phone with these options; yield it, and a function that sends it `POST /call` and returns the status."""
+    with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # no shell process is left
         code = call(port, "POST", "/pairing").body["code"]
         where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
         with Client(home, *where, *options, **streams) as client:
@@ -208,12 +208,12 @@ class Client:
         return match
 
     def type(self, text: str) -> None:
-        """Type something."""
+        """Send input."""
         keys = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdin).fileno()
         os.write(keys, text.encode())
 
 
-def test_a_person_at_a_terminal(tmp_path: Path) -> None:
+def test_confirmation_at_a_terminal(tmp_path: Path) -> None:
     with paired(tmp_path, terminal=True) as (client, phone_call), ThreadPoolExecutor() as callers:
         calling = callers.submit(phone_call)
         client.line(r"\? c1: allow call\?")
@@ -235,7 +235,7 @@ def test_a_person_at_a_terminal(tmp_path: Path) -> None:
         assert client.process.wait(TIMEOUT) == 0
 
 
-def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
+def test_confirmation_through_a_pipe(tmp_path: Path) -> None:
     with paired(tmp_path, "--ask", "--no-view") as (client, phone_call), ThreadPoolExecutor() as callers:
         calling = callers.submit(phone_call)
         client.line(r"\? c1: allow call\?")
@@ -264,7 +264,7 @@ def test_a_person_behind_a_pipe(tmp_path: Path) -> None:
         (("--allow", "--block", "com.example.launcher", "--unblock", "com.example.launcher"), 200),
     ],
 )
-def test_without_a_person(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
+def test_calls_without_a_user(tmp_path: Path, options: tuple[str, ...], status: int) -> None:
     with paired(tmp_path, *options) as (client, phone_call):
         assert phone_call() == status
         client.line(f"POST /call -> {status}")

@@ -1,4 +1,4 @@
-"""What the reference phone shows: its news, the gates, the questions, and nothing that could move a terminal."""
+"""Terminal display of the reference phone: events, gates, confirmations; control sequences are removed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def attachment(state: str, *, message: str = "", tap: bool = False, size: int = 
         ),
     ],
 )
-def test_news(news: Notify, line: str) -> None:
+def test_lines_of_events(news: Notify, line: str) -> None:
     assert shown(news) == [line]
 
 
@@ -66,7 +66,7 @@ def test_a_terminal_and_an_agent_in_pieces() -> None:
     assert strip_terminal_escapes("a\x1b(Bb\x1b=c\x1b") == "abc"
 
 
-def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
+def test_spoken_answers_are_stored(tmp_path: Path) -> None:
     spoken = Notify("spoken", {"text": "Mail.\n", "sound": b"RIFF"})
     assert shown(spoken) == ["agent: Mail."]
     assert shown(spoken, sound=tmp_path / "a.wav") == ["agent: Mail.", f"  spoken into {tmp_path / 'a.wav'}"]
@@ -76,7 +76,7 @@ def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
     assert shown(Notify("heard", {"text": "lights\x1b[2J on"})) == ["heard: lights�[2J on"]
 
 
-def test_the_token_when_it_is_wanted() -> None:
+def test_print_token() -> None:
     assert shown(Notify("online", {"token": TOKEN}), print_token=True) == [f"online: session {TOKEN}"]
 
 
@@ -92,7 +92,7 @@ def test_a_question() -> None:
     assert shown(asked(None, ""))[0] == "? c1: allow tap_text?"
 
 
-def test_a_long_question_says_what_is_left_out() -> None:
+def test_a_long_question_shows_the_omitted_length() -> None:
     lines = shown(asked("send", "x" * 4_001))
     assert lines[1] == "    " + "x" * 4_000
     assert lines[2] == "    … and 1 more characters that are not shown"
@@ -103,7 +103,7 @@ def test_plain() -> None:
 
 
 class Watched:
-    """A gate whose view is shown again and again."""
+    """A gate whose view is displayed repeatedly."""
 
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()
@@ -147,7 +147,7 @@ def test_the_state_of_a_store_build() -> None:
     assert Watched("googlePlay").look() == ["[store build: no Device Control]"]
 
 
-def test_what_was_done() -> None:
+def test_lines_of_executed_commands() -> None:
     watched = Watched()
     watched.gate.set_master(True, NOW)
     watched.look()

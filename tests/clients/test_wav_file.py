@@ -1,4 +1,4 @@
-"""Speech out of a WAV file."""
+"""Speech from a WAV file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def recorded(path: Path, samples: list[int], *, rate: int = 8_000, channels: int
     return str(path)
 
 
-def test_its_first_channel_at_the_rate_that_is_wanted(tmp_path: Path) -> None:
+def test_the_first_channel_is_resampled(tmp_path: Path) -> None:
     path = recorded(tmp_path / "a.wav", [0, -1, 100, -1, 200, -1], channels=2)
     assert array("h", read_speech(path, 8_000, 1.0)).tolist() == [0, 100, 200]
     assert array("h", read_speech(path, 16_000, 1.0)).tolist()[:4] == [0, 50, 100, 150]
 
 
-def test_what_is_no_speech(tmp_path: Path) -> None:
+def test_files_that_are_no_speech(tmp_path: Path) -> None:
     samples = [1] * 80
     torn = tmp_path / "torn.wav"
     torn.write_bytes(Path(recorded(torn, samples)).read_bytes()[:30])

@@ -1,1 +1,1 @@
-"""The nodes of a service, the Redis between them, and its client."""
+"""Tests of the cluster: nodes, the Redis between them, and its client."""

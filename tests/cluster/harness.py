@@ -1,9 +1,9 @@
-"""A core that has a Redis at the other end of its connection, whose answers the test gives by hand.
+"""Core with a scripted Redis at the other end of its connection.
 
-book = RedisBook(lambda engine: Redis(engine, WHERE))
-book.open()                                   # the connection stands, and was greeted
-book.within(lambda: redis.tell("PING"))
-assert book.said() == [[b"PING"]]
+book = RedisHarness(lambda engine: RedisClient(engine, WHERE))
+book.open()                                   # connected and greeted
+book.spawn(book.made.execute("PING"))
+assert book.new_commands() == [[b"PING"]]
 book.answers("PONG")
 """
 
@@ -28,8 +28,9 @@ CommandT = TypeVar("CommandT", bound=Command)
 
 
 class RedisHarness(CoreHarness, Generic[T]):
-    """See the module. `made` is what is tested, `ch` the channel of the connection that was opened last; what was sent
-    is not among `commands`.
+    """Harness of the object `made`, which uses Redis; `ch` is the channel of the last connection.
+
+    `commands` has no sent data.
     """
 
     def __init__(self, make: Callable[[Engine], T]) -> None:
@@ -40,43 +41,43 @@ class RedisHarness(CoreHarness, Generic[T]):
         self.feed(Started())
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """See `CoreHarness`."""
+        """Implement `CoreHarness.handle`."""
         super().handle(node, fact)
         self.commands = [command for command in self.commands if not isinstance(command, Send)]
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """The test answers."""
+        """Implement `CoreHarness.on_operation`: the test answers."""
 
     def ordered(self, kind: type[CommandT]) -> list[CommandT]:
-        """The orders of a kind since the last look at any."""
+        """Return the commands of a kind since the last call for any kind."""
         orders, self.commands = self.commands, []
         return [order for order in orders if isinstance(order, kind)]
 
     def dialled(self) -> Connect:
-        """The one connection that was asked for."""
+        """Return the one attempt to connect."""
         (order,) = self.ordered(Connect)
         return order
 
     def turn_away(self) -> None:
-        """It cannot be had."""
+        """Refuse the connection."""
         self.feed(Failed(self.dialled().op, Failure(FailureKind.UNREACHABLE)))
 
     def accept_connection(self) -> None:
-        """It stands, and nothing was answered."""
+        """Accept the connection without an answer."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
         self.node.ends[self.ch] = PassiveEnd(self.node, self.ch, reads=False)
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:
-        """It stands and is greeted; `more` answers than one to HELLO. What was said until then."""
+        """Accept and greet the connection; `more` answers follow that to HELLO. Return the commands before."""
         self.accept_connection()
         said = self.new_commands()
         self.answers({b"proto": 3}, *more)
         return said
 
     def new_commands(self) -> list[object]:
-        """The commands since the last look, all of which have left."""
+        """Return the commands to Redis since the last call, and report them as sent."""
         server = self.node.ends.get(self.ch)
         if server is None:
             return []
@@ -87,16 +88,16 @@ class RedisHarness(CoreHarness, Generic[T]):
         return self._reader.feed(data)
 
     def answers(self, *values: object) -> None:
-        """The server says this, at once."""
+        """Answer with these values at once."""
         self.bytes(b"".join(map(encode_reply, values)))
 
     def bytes(self, data: bytes) -> None:
-        """The server sends this."""
+        """Send these bytes as the server."""
         if data:
             self.feed(Received(self.ch, data))
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Reset the connection."""
         self.node.ends[self.ch].finish("reset")
         self.run_until_idle()
 
@@ -104,12 +105,12 @@ class RedisHarness(CoreHarness, Generic[T]):
 def started_client(
     where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
 ) -> RedisHarness[RedisClient]:
-    """A client that was started."""
+    """Return a started client."""
     book = RedisHarness(lambda engine: RedisClient(engine, where, channels, listener))
     book.within(book.made.start)
     return book
 
 
 def asking(book: RedisHarness[RedisClient], *arguments: str) -> list[Reply]:
-    """Ask something in a flow; the list gets what comes."""
+    """Execute a command in a flow; the returned list receives the reply."""
     return book.spawn(book.made.execute(*arguments))

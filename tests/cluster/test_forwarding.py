@@ -1,4 +1,4 @@
-"""What is passed on to another node, what is passed back of its answer, and how that ends."""
+"""Forwarding to another node: the request, the answer, and their ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
 
 
 class Slow:
-    """Who asked: reads a piece whenever it is told to."""
+    """Caller that reads a chunk only when a test requests one."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -63,7 +63,7 @@ class Slow:
 
 
 def passed(request: Request) -> tuple[Playbook, FlowService, Slow, bytes]:
-    """A request that has gone to the other node, and how."""
+    """Return a request that was forwarded, and the bytes that the other node received."""
     slow = Slow()
     book, caller = calling(lambda engine: slow.flow(engine, request))
     book >> Started() << [CONNECT]
@@ -73,7 +73,7 @@ def passed(request: Request) -> tuple[Playbook, FlowService, Slow, bytes]:
     return book, caller, slow, said
 
 
-def test_what_is_asked_goes_on_and_what_was_answered_comes_back() -> None:
+def test_request_and_answer_are_forwarded() -> None:
     book, caller, slow, said = passed(asking(*FIELDS))
     assert said == (
         b"GET /media/abc HTTP/1.1\r\nhost: 10.0.0.2:8767\r\nconnection: close\r\nauthorization: Bearer t\r\n"
@@ -89,7 +89,7 @@ def test_what_is_asked_goes_on_and_what_was_answered_comes_back() -> None:
     assert (answer.status, answer.headers) == (206, Headers([(b"content-length", b"6"), (b"etag", b"t")]))
 
 
-def test_who_does_not_read_stops_the_other_node() -> None:
+def test_slow_caller_pauses_the_other_node() -> None:
     book, _, slow, _ = passed(asking())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\na") << []
     book >> Received(ONE, bytes(MAX_UNREAD)) << [PauseReading(ONE)]
@@ -99,7 +99,7 @@ def test_who_does_not_read_stops_the_other_node() -> None:
 
 
 @pytest.mark.parametrize("end", [Closed(ONE, "reset"), ReadClosed(ONE), None])
-def test_what_broke_off_is_not_said_to_be_whole(end: Closed | ReadClosed | None) -> None:
+def test_broken_answer_is_not_completed(end: Closed | ReadClosed | None) -> None:
     book, _, slow, _ = passed(asking())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
     book.drain_commands()
@@ -111,13 +111,13 @@ def test_what_broke_off_is_not_said_to_be_whole(end: Closed | ReadClosed | None)
     assert (slow.pieces, slow.ends) == ([b"abc"], [False])
 
 
-def test_who_goes_away_ends_it_there_too() -> None:
+def test_cancelled_caller_aborts_the_forwarded_request() -> None:
     book, caller, _, _ = passed(asking())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc") << []
     book.act(caller.task.cancel) << [Abort(ONE)]
 
 
-def test_a_head_has_no_body_to_wait_for() -> None:
+def test_head_answer_has_no_body() -> None:
     book, caller, _, said = passed(asking(method="HEAD"))
     assert said.startswith(b"HEAD /media/abc ")
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n") << [Abort(ONE)]
@@ -134,7 +134,7 @@ def test_answers_without_the_file(status: int, comes_back: bool) -> None:
     assert caller.results == [answer if comes_back else None]
 
 
-def test_a_node_that_is_not_there() -> None:
+def test_unreachable_node_gives_no_answer() -> None:
     for end in (Failed(OP, Failure(FailureKind.UNREACHABLE)), None):
         slow = Slow()
         book, caller = calling(lambda engine, slow=slow: slow.flow(engine, asking()))  # type: ignore[misc]
@@ -149,7 +149,7 @@ def test_a_node_that_is_not_there() -> None:
     assert caller.results == [None]
 
 
-def test_what_was_passed_on_says_so() -> None:
+def test_forwarded_requests_are_marked() -> None:
     assert is_forwarded(asking((b"via", b"1.0 fred, 1.1 SVC-node")))
     marks: list[Any] = [(), ((b"via", b"1.1 fred"),), ((b"x", b"1.1 svc-node"),)]
     assert not any(is_forwarded(asking(*fields)) for fields in marks)

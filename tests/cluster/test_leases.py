@@ -1,4 +1,4 @@
-"""Leases: had by one node at a time, renewed, lost, given back; what Redis does is the simulator's."""
+"""Leases: owned by one node at a time, renewed, lost, released; the simulator has Redis's side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Quiet:
-    """A node that says nothing by itself."""
+    """Node that sends no messages."""
 
     def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
@@ -34,7 +34,7 @@ class Quiet:
 
 
 class Owner:
-    """A node with leases, and what it was told that it has lost."""
+    """Node with leases, and the names of lost ones."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []
@@ -59,14 +59,14 @@ class Owner:
         return tasks[0]
 
     def have(self, name: str = "s", fence: int = 7) -> None:
-        """It is ours now."""
+        """Acquire a lease."""
         self.take(name)
         self.book.new_commands()
         self.book.answers([b"me", b"%d" % fence])
         assert self.results.pop() == ""
 
     def evals(self) -> list[object]:
-        """The scripts that were sent, and what they were given."""
+        """Return the scripts that were sent, with their arguments."""
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
         said: list[Any] = self.book.new_commands()
         return [
@@ -79,7 +79,7 @@ class Owner:
 KEY = "svc:0:kind:lease:s"
 
 
-def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
+def test_lease_is_released_by_its_last_holder() -> None:
     one = Owner()
     one.take()
     assert one.evals() == [("take", KEY, "svc:0:kind:fence", "me", "4000")]
@@ -87,14 +87,14 @@ def test_who_has_one_has_it_until_all_have_dropped_it() -> None:
     one.book.answers([b"me", b"12"])
     assert (one.results, one.leases.fencing_token("s"), len(one.leases)) == ([""], 12, 1)
     one.take()
-    assert (one.results, one.evals()) == (["", ""], [])  # nobody has to be asked
+    assert (one.results, one.evals()) == (["", ""], [])  # without a query
     one.book.within(lambda: one.leases.release("s"))
     assert (one.evals(), one.leases.fencing_token("s")) == ([], 12)
     one.book.within(lambda: one.leases.release("s"))
     assert (one.evals(), one.leases.fencing_token("s"), len(one.leases)) == ([("drop", KEY, "me")], None, 0)
 
 
-def test_what_another_has_is_not_had() -> None:
+def test_lease_of_another_node_is_not_acquired() -> None:
     one = Owner()
     one.take()
     one.book.new_commands()
@@ -103,25 +103,25 @@ def test_what_another_has_is_not_had() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 7, [b"me"], [b"me", b"x"], [b"me", 3]])
-def test_an_answer_that_makes_no_sense(answer: object) -> None:
+def test_unexpected_reply_is_a_failure(answer: object) -> None:
     one = Owner()
     one.take()
     one.book.answers(answer)
     assert (one.results, len(one.leases)) == ([leases.UNEXPECTED_REPLY], 0)
 
 
-def test_without_redis_there_is_none_and_a_lost_connection_ends_the_wait() -> None:
+def test_acquire_fails_without_redis() -> None:
     one = Owner()
     one.have()
     one.take("other")
     one.book.close()
     assert [answer.kind for answer in one.results] == [FailureKind.UNREACHABLE]
-    one.take()  # it may be another's by now
+    one.take()  # possibly owned by another node
     assert isinstance(one.results[-1], Failure)
-    assert one.leases.fencing_token("s") == 7  # of who had it before
+    assert one.leases.fencing_token("s") == 7  # of the previous owner
 
 
-def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
+def test_leases_are_renewed_each_second_and_after_reconnecting() -> None:
     one = Owner()
     one.have("a")
     one.have("b", 8)
@@ -142,7 +142,7 @@ def test_they_are_renewed_each_second_and_as_soon_as_redis_is_back() -> None:
     assert one.evals() == []
 
 
-def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
+def test_expired_lease_is_acquired_again() -> None:
     one = Owner()
     one.have()
     one.book.within(one.leases.stop)
@@ -156,7 +156,7 @@ def test_one_that_ran_out_has_to_be_asked_for_again() -> None:
     assert one.leases.fencing_token("s") == 9
 
 
-def test_one_lasts_from_when_redis_was_asked() -> None:
+def test_lease_time_starts_at_the_request() -> None:
     one = Owner()
     one.take()
     one.book.after(1.0)
@@ -167,7 +167,7 @@ def test_one_lasts_from_when_redis_was_asked() -> None:
     assert not one.leases.has("s")
 
 
-def test_what_somebody_else_has_taken_is_lost_once() -> None:
+def test_lease_taken_by_another_node_is_lost_once() -> None:
     one = Owner()
     one.have("a")
     one.have("b", 8)
@@ -177,20 +177,20 @@ def test_what_somebody_else_has_taken_is_lost_once() -> None:
     one.book.within(lambda: one.leases.release("c"))
     one.book.answers([0, 1, 0], [0, 1, 0])
     assert one.lost == ["a"]
-    assert one.leases.fencing_token("a") == 7  # the store refuses it
+    assert one.leases.fencing_token("a") == 7  # the store refuses this token
     one.book.answers(1)
     one.book.new_commands()
-    one.take("a")  # it may be free again
+    one.take("a")  # possibly free again
     assert one.evals()[0][0] == "take"  # type: ignore[index]
     one.book.answers([b"me", b"11"])
     assert one.leases.fencing_token("a") == 11
 
 
-def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
+def test_lease_renewed_after_expiry_is_reported_as_lapsed() -> None:
     one = Owner()
     one.have()
     one.book.within(one.leases.renew)
-    one.book.answers(1)  # no list
+    one.book.answers(1)  # not a list
     one.book.within(one.leases.renew)
     one.book.answers([1])
     assert one.lapsed == []
@@ -207,7 +207,7 @@ def test_what_is_had_again_after_its_time_may_have_been_anothers() -> None:
 
 
 @pytest.mark.parametrize(("late", "lapsed"), [(0.0, ["s"]), (-0.125, [])])
-def test_its_time_is_up_at_its_end(late: float, lapsed: list[str]) -> None:
+def test_lease_lapses_exactly_at_its_end(late: float, lapsed: list[str]) -> None:
     one = Owner()
     one.have()
     one.book.within(one.leases.stop)
@@ -218,7 +218,7 @@ def test_its_time_is_up_at_its_end(late: float, lapsed: list[str]) -> None:
     assert one.lapsed == lapsed
 
 
-def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
+def test_unanswered_renewal_has_no_effect() -> None:
     one = Owner()
     one.have()
     one.book.within(one.leases.renew)
@@ -226,18 +226,18 @@ def test_a_renewal_that_was_not_answered_changes_nothing() -> None:
     assert (one.lost, one.leases.fencing_token("s")) == ([], 7)
 
 
-def test_many_are_renewed_by_several_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewals_are_split_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "BATCH_SIZE", 2)
     one = Owner()
     for name in "abc":
         one.have(name)
-    one.take("d")  # of which nothing is known yet
+    one.take("d")  # of unknown state
     one.book.new_commands()
     one.book.within(one.leases.renew)
     assert [len(each) - 3 for each in one.evals()] == [2, 1]  # type: ignore[arg-type]
 
 
-def test_who_goes_while_it_waits_leaves_nothing() -> None:
+def test_cancelled_acquire_releases_the_lease() -> None:
     one = Owner()
     task = one.run(one.leases.acquire("s"))
     one.book.new_commands()
@@ -248,7 +248,7 @@ def test_who_goes_while_it_waits_leaves_nothing() -> None:
     assert one.evals() == []
 
 
-def test_the_scripts_are_those_that_the_simulator_knows() -> None:
+def test_simulator_has_the_same_scripts() -> None:
     assert list(RedisService().scripts) == [TAKE, RENEW, DROP, ACQUIRE_SCRIPT, RENEW_SCRIPT, RELEASE_SCRIPT]
 
 

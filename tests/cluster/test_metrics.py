@@ -1,4 +1,4 @@
-"""What a node shows a monitor: itself, and the others by what they have told."""
+"""Metrics of a node: itself, and the other nodes by their heartbeats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Nobody:
-    """A service that has nothing to say."""
+    """Service without state."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *given: {}
@@ -22,7 +22,7 @@ def shown(node: Node) -> dict[str, dict[str, object]]:
     return {each.name: {".".join(of): value for of, value in each.values} for each in cluster_metrics(node, "phones")}
 
 
-def test_each_node_is_there_with_what_it_has() -> None:
+def test_metrics_of_each_node() -> None:
     def make(engine: Engine) -> Node:
         return Node(engine, WHERE, Nobody(), url="http://a", load=lambda: 3)
 
@@ -35,7 +35,7 @@ def test_each_node_is_there_with_what_it_has() -> None:
         {"from": "b", "word": "beat", "body": {"name": "http://b", "since": 7.5, "load": 4}},
         {"from": "c", "word": "beat", "body": {"since": 8, "load": 0}},
         {"from": "d", "word": "beat", "body": {}},  # of an earlier version
-        {"from": "e", "word": "beat", "body": {"since": 8, "load": -1}, "told": -1},  # which leaves
+        {"from": "e", "word": "beat", "body": {"since": 8, "load": -1}, "told": -1},  # a node that leaves
     ):
         book.within(lambda told=told: node.on_message("svc:0:all", _said(told)))  # type: ignore[misc]
     assert node.heartbeats() == [Heartbeat(name="http://b", since=7.5, load=4), Heartbeat(name="c", since=8, load=0)]

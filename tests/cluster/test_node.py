@@ -1,4 +1,4 @@
-"""A node among others: what it says and when, whom it knows, what it does about what it has missed."""
+"""Node of a cluster: messages, known nodes, and recovery from missed messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = b"svc:3:all"
 
 
 class Town:
-    """A service that keeps what it is told."""
+    """Service that records its messages."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -51,7 +51,7 @@ class Town:
 
 
 class Scene:
-    """A node that is up."""
+    """A connected node."""
 
     def __init__(self, *, up: bool = True) -> None:
         self.town = Town()
@@ -71,11 +71,11 @@ class Scene:
         assert self.town.news() == ["missed"]
 
     def pulse(self) -> dict[str, object]:
-        """What its beats say."""
+        """Return the body of the node's heartbeats."""
         return {"name": self.node.id, "since": self.node.heartbeat().since, "load": 0}
 
     def said(self) -> list[object]:
-        """What it told, to whom, and its other commands."""
+        """Return the node's messages with their recipients, and its other commands."""
         found: list[object] = []
         for words in self.book.new_commands():
             assert isinstance(words, list)
@@ -89,7 +89,7 @@ class Scene:
         return found
 
     def hear(self, node: str, word: str, body: object = None, *, told: int | None = None, to_me: bool = False) -> None:
-        """Another node says something; `told` is how much it has told to all, this included."""
+        """Deliver a message of another node; `told` is its number of broadcasts, this one included."""
         if told is None:
             counted = not to_me and word not in ("hello", "beat", "bye")
             told = self.told.get(node, 0) + counted
@@ -102,7 +102,7 @@ class Scene:
 
 
 def known(node: str = "b") -> Scene:
-    """A scene in which another node is known, and nothing is left to be said."""
+    """Return a scene with another known node and no pending message."""
     scene = Scene()
     scene.hear(node, "hello")
     scene.said()
@@ -111,7 +111,7 @@ def known(node: str = "b") -> Scene:
     return scene
 
 
-def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
+def test_hello_exchanges_the_states() -> None:
     scene = Scene()
     scene.hear("b", "hello")
     assert scene.said() == [("node:b", "which", {}), ("node:b", "state", {"mine": 1})]
@@ -123,22 +123,22 @@ def test_who_says_hello_is_told_the_state_and_asked_for_theirs() -> None:
 
 
 def test_a_state_may_be_large() -> None:
-    """A node is no stranger, whose text might be refused for the time that it takes to read."""
+    """Parse a large state: limits for unauthenticated peers do not apply to nodes."""
     scene = known()
     scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
 
 
 @pytest.mark.parametrize(("word", "told"), [("beat", 7), ("beat", 0), ("news", 1)])
-def test_when_a_node_joins_something_may_have_been_missed(word: str, told: int) -> None:
-    """It may stand for one that is gone, and that has said something when it could not be heard."""
+def test_joining_node_reports_missed_messages(word: str, told: int) -> None:
+    """Request the state of a new node, which may have broadcast while it was unknown."""
     scene = Scene()
     scene.hear("b", word, {}, told=told)
     assert scene.said() == [("node:b", "which", {})]
     assert scene.town.news()[0] == "missed"
 
 
-def test_what_was_not_heard_is_asked_for() -> None:
+def test_missed_broadcast_requests_the_state() -> None:
     scene = known()
     scene.hear("b", "news")
     scene.hear("b", "beat")
@@ -153,13 +153,13 @@ def test_what_was_not_heard_is_asked_for() -> None:
     assert scene.town.news() == [("b", "command", {"a": 1})]
 
 
-def test_the_state_is_told_to_who_asks() -> None:
+def test_state_is_sent_on_request() -> None:
     scene = known()
     scene.hear("b", "which", to_me=True)
     assert scene.said() == [("node:b", "state", {"mine": 1})]
 
 
-def test_it_beats_and_asks_who_listens() -> None:
+def test_heartbeat_counts_the_receivers() -> None:
     scene, time = Scene(), [b"1800000101", b"0"]
     scene.book.after(HEARTBEAT_INTERVAL)
     assert scene.said() == [("all", "beat", scene.pulse()), ["TIME"]]
@@ -171,7 +171,7 @@ def test_it_beats_and_asks_who_listens() -> None:
     scene.book.after(HEARTBEAT_INTERVAL)
     assert scene.said() == [("all", "beat", scene.pulse()), ["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
     scene.book.answers(2, [b"svc:3:node:b", 1], time)
-    assert scene.node.cluster_time == 1_800_000_101.0  # whatever our own clock has counted meanwhile
+    assert scene.node.cluster_time == 1_800_000_101.0  # independent of the local clock
     assert scene.town.news() == []
     scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()
@@ -182,7 +182,7 @@ def test_it_beats_and_asks_who_listens() -> None:
 
 
 @pytest.mark.parametrize("answer", [RespError("ERR", "no"), [b"svc:3:node:b"], [0, 0], [b"other", 0], 7])
-def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
+def test_unexpected_heartbeat_reply_is_ignored(answer: object) -> None:
     scene = known()
     scene.book.after(HEARTBEAT_INTERVAL)
     scene.said()
@@ -190,7 +190,7 @@ def test_an_answer_that_says_nothing_changes_nothing(answer: object) -> None:
     assert scene.town.news() == []
 
 
-def test_a_node_that_is_silent_for_too_long_is_gone() -> None:
+def test_silent_node_is_lost() -> None:
     scene = known()
     for _ in range(int(LEASE / HEARTBEAT_INTERVAL) - 1):
         beat(scene)
@@ -204,7 +204,7 @@ def beat(scene: Scene) -> None:
     scene.book.answers(*(1 if words[0] == "all" else [] for words in scene.said()))  # type: ignore[index]  # words or a tuple
 
 
-def test_a_word_prolongs_the_lease() -> None:
+def test_message_prolongs_the_lease() -> None:
     scene = known()
     for _ in range(2 * int(LEASE / HEARTBEAT_INTERVAL)):
         beat(scene)
@@ -212,7 +212,7 @@ def test_a_word_prolongs_the_lease() -> None:
     assert scene.town.news() == []
 
 
-def test_who_goes_says_so() -> None:
+def test_bye_removes_the_node() -> None:
     scene = known()
     scene.hear("b", "bye")
     assert scene.town.news() == [("b", "lost")]
@@ -220,7 +220,7 @@ def test_who_goes_says_so() -> None:
     assert scene.town.news() == []
 
 
-def test_a_message_that_nobody_hears_is_the_loss_of_its_node() -> None:
+def test_undelivered_message_is_the_loss_of_its_node() -> None:
     scene = known()
     scene.book.within(lambda: scene.node.send_to("b", "command", {"x": 1}))
     assert scene.said() == [("node:b", "command", {"x": 1})]
@@ -233,7 +233,7 @@ def test_a_message_that_nobody_hears_is_the_loss_of_its_node() -> None:
     assert scene.said() == [("node:b", "command", {})]
 
 
-def test_all_are_gone_when_the_connection_is() -> None:
+def test_lost_connection_loses_all_nodes() -> None:
     scene = known()
     scene.book.close()
     assert scene.town.news() == [("b", "lost")]
@@ -244,7 +244,7 @@ def test_all_are_gone_when_the_connection_is() -> None:
     assert scene.said()[-1] == ("all", "hello", {})
 
 
-def test_it_counts_what_it_tells_though_nobody_hears_it() -> None:
+def test_broadcasts_are_counted_while_disconnected() -> None:
     scene = known()
     texts = []
     for _ in range(2):
@@ -267,10 +267,10 @@ def asked(scene: Scene) -> list[JsonObject | Failure]:
     return answers
 
 
-def test_a_question_and_its_answer() -> None:
+def test_request_and_answer() -> None:
     scene = known()
     answers = asked(scene)
-    ((where, word, body),) = scene.said()  # type: ignore[misc]  # what was told
+    ((where, word, body),) = scene.said()  # type: ignore[misc]
     assert (where, word, body["word"], body["body"]) == ("node:b", "asks", "how", {"x": 1})  # type: ignore[has-type]
     scene.book.answers(1)
     ticket = body["ticket"]  # type: ignore[has-type]
@@ -282,7 +282,7 @@ def test_a_question_and_its_answer() -> None:
     assert answers == [{"so": 2}]
 
 
-def test_a_question_to_a_node_that_goes() -> None:
+def test_request_to_a_lost_node_fails() -> None:
     scene = known()
     answers = asked(scene)
     scene.book.answers(1)
@@ -294,7 +294,7 @@ def test_a_question_to_a_node_that_goes() -> None:
     assert asked(scene) == [module._GONE]
 
 
-def test_a_question_that_is_not_answered() -> None:
+def test_unanswered_request_times_out() -> None:
     scene = known()
     answers = asked(scene)
     scene.book.answers(1)
@@ -305,7 +305,7 @@ def test_a_question_that_is_not_answered() -> None:
     assert isinstance(answers[0], Failure)
 
 
-def test_a_question_of_theirs() -> None:
+def test_request_from_another_node() -> None:
     scene = known()
     scene.hear("b", "asks", {"word": "how", "body": {"x": 1}, "ticket": 9}, to_me=True)
     assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
@@ -314,21 +314,21 @@ def test_a_question_of_theirs() -> None:
 @pytest.mark.parametrize(
     "data", [b"no JSON", b"[1]", b"{}", b'{"from":"b","word":"x"}', b'{"from":"b","told":1}', b'{"told":1,"word":"x"}']
 )
-def test_what_is_not_understood_is_logged(data: bytes) -> None:
+def test_invalid_message_is_logged(data: bytes) -> None:
     scene = Scene()
     scene.raw(data)
     assert scene.book.events()[-1] == "cluster message not understood"
     assert not scene.node.members
 
 
-def test_its_own_words_are_no_news() -> None:
+def test_own_messages_are_ignored() -> None:
     scene = Scene()
     scene.hear(scene.node.id, "news", told=5)
     assert scene.town.news() == []
     assert not scene.node.members
 
 
-def test_so_many_nodes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_nodes_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NODES", 1)
     scene = known()
     scene.hear("c", "news")
@@ -336,7 +336,7 @@ def test_so_many_nodes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scene.town.news() == []
 
 
-def test_at_the_stop_it_says_so() -> None:
+def test_stop_broadcasts_bye() -> None:
     scene = known()
     scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
@@ -345,7 +345,7 @@ def test_at_the_stop_it_says_so() -> None:
     assert not scene.book.ordered(Abort)
 
 
-def test_who_goes_tells_what_it_finishes_and_is_counted_on_no_more() -> None:
+def test_stopping_node_broadcasts_but_answers_no_requests() -> None:
     scene = known()
     scene.book.within(scene.node.stop)
     scene.book.within(lambda: scene.node.broadcast("news", {}))
@@ -358,7 +358,7 @@ def test_who_goes_tells_what_it_finishes_and_is_counted_on_no_more() -> None:
     assert list(scene.node.members) == ["b"]
 
 
-def test_what_somebody_tells_who_has_gone_is_heard_and_does_not_bring_it_back() -> None:
+def test_message_of_a_departed_node_does_not_bring_it_back() -> None:
     scene = known()
     scene.hear("b", "bye")
     scene.hear("b", "news", {"x": 1}, told=-1)
@@ -367,7 +367,7 @@ def test_what_somebody_tells_who_has_gone_is_heard_and_does_not_bring_it_back() 
     assert not scene.said()
 
 
-def test_one_clock_for_all() -> None:
+def test_cluster_time_is_the_clock_of_redis() -> None:
     scene = Scene(up=False)
     assert scene.node.cluster_time == scene.book.engine.now.wall
     scene.up()

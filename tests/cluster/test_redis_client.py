@@ -1,4 +1,4 @@
-"""The client of Redis: greeting, order of the answers, deadlines, what happens at each limit and at each end."""
+"""The Redis client: greeting, order of replies, deadlines, limits, and ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cluster.harness import WHERE, RedisHarness, asking, started_client
 
 
 class Ear(RedisHandler):
-    """Keeps what it is told."""
+    """Handler that records its events."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -29,7 +29,7 @@ class Ear(RedisHandler):
         self.heard.append((channel, data))
 
 
-def test_it_says_who_it_is_and_is_up() -> None:
+def test_client_greets_and_is_up() -> None:
     ear = Ear()
     book = started_client(listener=ear)
     assert asking(book, "PING") == [CONNECTION_LOST]
@@ -58,13 +58,13 @@ def test_every_connection_selects_the_database() -> None:
         book.after(PAUSE)
 
 
-def test_a_password_without_a_name_is_that_of_the_default_user() -> None:
+def test_password_without_user_is_for_the_default_user() -> None:
     book = started_client(evolve(WHERE, password="secret"))
     assert book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"secret"]]
 
 
 @pytest.mark.parametrize("code", ["WRONGPASS", "NOAUTH", "NOPERM", "NOPROTO"])
-def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
+def test_refused_greeting_is_retried_and_logged_once(code: str) -> None:
     book = started_client(evolve(WHERE, db=1))
     for _ in range(2):
         book.accept_connection()
@@ -78,7 +78,7 @@ def test_who_is_refused_tries_again_and_says_so_once(code: str) -> None:
     assert book.logs[0].fields == {"problem": kind, "detail": f"Redis says {code}"}
 
 
-def test_a_server_that_says_nothing_is_left() -> None:
+def test_silent_server_is_disconnected() -> None:
     book = started_client()
     book.accept_connection()
     book.after(REPLY_TIMEOUT)
@@ -88,7 +88,7 @@ def test_a_server_that_says_nothing_is_left() -> None:
     assert book.dialled().port == 6379
 
 
-def test_a_connection_that_goes_while_it_is_greeted() -> None:
+def test_connection_lost_during_the_greeting() -> None:
     book = started_client(evolve(WHERE, db=1))
     book.accept_connection()
     book.answers({b"proto": 3})
@@ -98,14 +98,14 @@ def test_a_connection_that_goes_while_it_is_greeted() -> None:
     assert book.made.is_up
 
 
-def test_what_cannot_be_reached_is_tried_again_after_a_pause() -> None:
+def test_unreachable_server_is_retried_after_a_pause() -> None:
     book = started_client()
     book.turn_away()
     book.after(PAUSE - 0.01)
     assert not book.commands
     book.after(0.01)
     assert book.commands
-    book.after(CONNECT_TIMEOUT)  # nobody answers
+    book.after(CONNECT_TIMEOUT)  # no server answers
     dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
@@ -122,7 +122,7 @@ def test_a_flow_waits_for_its_answer() -> None:
     assert answers == [None]
 
 
-def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
+def test_late_reply_ends_the_connection_and_pending_commands() -> None:
     ear = Ear()
     book = started_client(listener=ear)
     book.open()
@@ -131,7 +131,7 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     second = asking(book, "GET", "b")
     book.answers(b"1")
     assert first == [b"1"]
-    book.after(1.5)  # the first would be late now; the second is not
+    book.after(1.5)  # the deadline of the first has passed, that of the second has not
     assert not book.ordered(Abort)
     third = asking(book, "GET", "c")
     book.after(0.5)
@@ -146,7 +146,7 @@ def test_a_late_answer_takes_the_connection_and_all_that_waits() -> None:
     assert ear.heard == ["up", "down", "up"]
 
 
-def test_when_all_is_answered_nothing_is_late() -> None:
+def test_no_timeout_without_pending_commands() -> None:
     book = started_client()
     book.open()
     answers = asking(book, "GET", "a")
@@ -156,7 +156,7 @@ def test_when_all_is_answered_nothing_is_late() -> None:
     assert book.made.is_up
 
 
-def test_at_the_stop_the_last_words_are_said() -> None:
+def test_stop_sends_pending_commands() -> None:
     book = started_client()
     book.open()
     book.within(book.made.stop)
@@ -171,7 +171,7 @@ def test_at_the_stop_the_last_words_are_said() -> None:
     assert not book.ordered(Connect)
 
 
-def test_a_stop_before_the_start_is_none() -> None:
+def test_stop_before_the_start_has_no_effect() -> None:
     book = RedisHarness(lambda engine: RedisClient(engine, WHERE))
     book.within(book.made.stop)
     assert not book.commands
@@ -181,7 +181,7 @@ def test_a_stop_before_the_start_is_none() -> None:
     ("who", "told"),
     [({b"role": b"replica"}, "master or Sentinels"), ({b"mode": b"cluster", b"role": b"master"}, "Redis Cluster")],
 )
-def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) -> None:
+def test_replica_is_disconnected_and_logged(who: dict[bytes, bytes], told: str) -> None:
     book = started_client()
     for _ in range(2):
         book.accept_connection()
@@ -195,7 +195,7 @@ def test_who_is_no_master_is_left_and_named(who: dict[bytes, bytes], told: str) 
     assert told in str(line.fields["detail"])
 
 
-def test_a_master_that_becomes_a_replica_is_left() -> None:
+def test_readonly_reply_ends_the_connection() -> None:
     book = started_client()
     book.open()
     answers = asking(book, "SET", "a", "b")

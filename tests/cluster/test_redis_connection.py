@@ -1,4 +1,4 @@
-"""One connection: order of the answers, what happens at each limit and at each end."""
+"""A single Redis connection: order of replies, limits, and ends."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from svc_proto.wire.resp import RespError, encode_command
 from tests.cluster.harness import asking, started_client
 
 
-def test_who_we_are() -> None:
+def test_hello_command_with_credentials() -> None:
     assert hello_command("", "") == ("HELLO", 3)
     assert hello_command("", "secret") == ("HELLO", 3, "AUTH", "default", "secret")
     assert hello_command("me", "secret") == ("HELLO", 3, "AUTH", "me", "secret")
 
 
-def test_answers_come_in_order_and_commands_of_one_go_leave_together() -> None:
+def test_replies_are_ordered_and_commands_are_batched() -> None:
     book = started_client()
     book.open()
     answers: list[Reply] = []
@@ -49,7 +49,7 @@ def test_too_many_commands_fail_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert not waits
 
 
-def test_what_is_said_to_a_connection_that_is_given_up_at_once_is_not_sent() -> None:
+def test_aborted_connection_sends_nothing() -> None:
     book = started_client()
     book.open()
     redis = book.made
@@ -68,20 +68,20 @@ def test_too_many_bytes_fail_at_once() -> None:
     most = DEFAULT_LIMITS.max_unsent
     around = len(encode_command("SET", "a", "x" * most)) - most
     assert not asking(book, "SET", "a", "x" * (most - around))
-    assert not asking(book, "GET", "b")  # it was not too many yet
+    assert not asking(book, "GET", "b")  # still within the limit
     assert asking(book, "GET", "c") == [module.TOO_MANY_PENDING]
 
 
 @pytest.mark.parametrize(
     ("data", "problem"), [(b"hello\r\n", "no known type"), (b":1\r\n", "an answer that nobody has asked for")]
 )
-def test_a_server_that_speaks_otherwise_is_left(data: bytes, problem: str) -> None:
+def test_server_without_resp_is_disconnected(data: bytes, problem: str) -> None:
     book = started_client()
     book.open()
     book.bytes(data)
     assert problem in str(book.logs[-1].fields["problem"])
     assert book.ordered(Abort) == [Abort(book.ch)]
-    book.bytes(b"more")  # what came before the reset
+    book.bytes(b"more")  # received before the reset
     assert book.events()[-1] == "cluster speaks no RESP"
     book.close()
     assert not book.made.is_up
@@ -96,14 +96,14 @@ def test_the_servers_end_is_the_end() -> None:
     assert book.events() == ["cluster reached", "cluster lost"]
 
 
-def test_it_is_read_however_much_is_unsent() -> None:
+def test_unsent_commands_do_not_pause_reading() -> None:
     book = started_client()
     book.open()
     book.within(lambda: book.made.send("SET", "a", "x" * (DEFAULT_LIMITS.high_water + 1)))
     assert not book.commands
 
 
-def test_a_server_that_does_not_go_is_left_at_the_stop() -> None:
+def test_stop_aborts_after_the_linger_time() -> None:
     book = started_client()
     book.open()
     book.within(book.made.stop)

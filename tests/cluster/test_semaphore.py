@@ -1,4 +1,4 @@
-"""Places that nodes have in common: taken, kept, given back; what Redis does is the simulator's."""
+"""A semaphore of several nodes: acquired, renewed, released; the simulator has Redis's side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "svc:0:kind:places:turns"
 
 
 class Quiet:
-    """A node that says nothing by itself."""
+    """Node that sends no messages."""
 
     id = "me"
 
@@ -32,7 +32,7 @@ class Quiet:
 
 
 class Owner:
-    """A node with some of three places."""
+    """Node with some of three slots."""
 
     def __init__(self) -> None:
         def make(engine: Engine) -> RedisClient:
@@ -45,7 +45,7 @@ class Owner:
         self.book.open()
 
     def asks(self, flow: Flow[Any], *answers: object) -> Any:
-        """What comes of it."""
+        """Return the result of a flow."""
         results: list[Any] = []
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=results.append))
         if answers:
@@ -54,20 +54,20 @@ class Owner:
         return result
 
     def have(self, count: int) -> None:
-        """So many are ours."""
+        """Acquire this number of slots."""
         for _ in range(count):
             assert self.asks(self.places.acquire(), 1) is True
         self.book.new_commands()
 
     def evals(self) -> list[object]:
-        """The scripts that were sent, and what they were given."""
+        """Return the scripts that were sent, with their arguments."""
         names = {ACQUIRE_SCRIPT: "take", RENEW_SCRIPT: "keep", RELEASE_SCRIPT: "give back"}
         said: list[Any] = self.book.new_commands()
         assert all((words[0], words[2]) == (b"EVAL", b"1") for words in said)
         return [(names[words[1].decode()], *[word.decode() for word in words[3:]]) for words in said]
 
 
-def test_one_is_taken_while_there_are_some() -> None:
+def test_slot_is_acquired_while_free() -> None:
     one = Owner()
     assert one.asks(one.places.acquire(), 1) is True
     assert one.asks(one.places.acquire(), 0) is False
@@ -75,7 +75,7 @@ def test_one_is_taken_while_there_are_some() -> None:
     assert len(one.places) == 1
 
 
-def test_one_may_look_without_taking() -> None:
+def test_free_slots_are_queried_without_acquiring() -> None:
     one = Owner()
     one.have(1)
     assert [one.asks(one.places.has_free(), answer) for answer in (0, 1)] == [False, True]
@@ -85,13 +85,13 @@ def test_one_may_look_without_taking() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 2, b"1", [1]])
-def test_an_answer_that_makes_no_sense(answer: object) -> None:
+def test_unexpected_reply_is_a_failure(answer: object) -> None:
     one = Owner()
     assert one.asks(one.places.acquire(), answer) is UNEXPECTED_REPLY
     assert len(one.places) == 0
 
 
-def test_without_redis_there_is_none_and_what_one_has_one_keeps() -> None:
+def test_held_slots_are_kept_without_redis() -> None:
     one = Owner()
     one.have(2)
     one.book.close()
@@ -100,7 +100,7 @@ def test_without_redis_there_is_none_and_what_one_has_one_keeps() -> None:
     assert len(one.places) == 2
 
 
-def test_what_is_over_is_given_back_the_newest_first() -> None:
+def test_surplus_slots_are_released_newest_first() -> None:
     one = Owner()
     one.have(3)
     one.book.within(lambda: one.places.release_down_to(3))
@@ -114,7 +114,7 @@ def test_what_is_over_is_given_back_the_newest_first() -> None:
     assert one.evals() == [("give back", KEY, "me:1")]
 
 
-def test_a_command_names_so_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renewals_and_releases_are_batched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semaphore, "BATCH_SIZE", 2)
     one = Owner()
     one.have(3)

@@ -1,4 +1,4 @@
-"""Who the master is: asked of one Sentinel after the other, and heard when it is another."""
+"""Discovery of the master: one Sentinel after the other, and notifications of a new master."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASTER = [b"10.0.0.1", b"6379"]
 
 
 class Town:
-    """A client that asks Sentinels, and the channel of the one that it listens to."""
+    """Client that queries Sentinels; `listened` is the channel of the one that it subscribes to."""
 
     def __init__(self, where: RedisAddress = WHERE) -> None:
         self.book: RedisHarness[RedisClient] = started_client(where)
@@ -32,7 +32,7 @@ class Town:
         self.book.commands.append(order)
 
     def asked(self, answer: object, host: str = "one", port: int = 26379) -> None:
-        """A Sentinel is connected to, greeted and asked, and answers."""
+        """Accept a Sentinel's connection, its greeting and its query, and answer."""
         self.dialled(host, port)
         assert self.book.open() == [HELLO, [b"SUBSCRIBE", b"+switch-master"]]
         self.book.answers(Push([b"subscribe", b"+switch-master", 1]))
@@ -41,30 +41,30 @@ class Town:
         self.book.answers(answer)
 
     def up(self, host: str = "10.0.0.1") -> None:
-        """The master is there."""
+        """Accept the connection to the master."""
         self.dialled(host, 6379)
         assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
         assert self.book.made.is_up
 
     def hear(self, text: bytes) -> list[Command]:
-        """The Sentinel says this; what is dropped."""
+        """Publish a text and return the dropped connections."""
         self.publish(text)
         return self.book.ordered(Abort)
 
     def publish(self, text: bytes) -> None:
-        """The Sentinel that was asked last publishes `+switch-master`."""
+        """Publish `+switch-master` at the Sentinel of the last query."""
         self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
 def known() -> Town:
-    """The first has named the master."""
+    """Return a client to which the first Sentinel has named the master."""
     town = Town()
     town.asked(MASTER)
     town.up()
     return town
 
 
-def test_the_first_that_knows_names_the_master() -> None:
+def test_first_knowing_sentinel_names_the_master() -> None:
     town = known()
     assert town.book.logs[0].fields == {"host": "10.0.0.1", "port": 6379}
     assert "secret" not in str(town.book.logs)
@@ -74,7 +74,7 @@ def test_the_first_that_knows_names_the_master() -> None:
     "answer",
     [None, RespError("ERR", "no"), [b"x"], [b"", b"1"], [b"x", b"y"], [b"x", b"0"], [b"x", b"65536"], 7],
 )
-def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
+def test_unknowing_sentinel_is_skipped(answer: object) -> None:
     town = Town()
     town.asked(answer)
     assert [type(order) for order in town.book.commands[:1]] == [Abort]
@@ -82,7 +82,7 @@ def test_one_that_knows_nothing_is_left_for_the_next(answer: object) -> None:
     town.up()
 
 
-def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on() -> None:
+def test_unreachable_sentinel_is_skipped_and_queried_last() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(MASTER, "two", 26380)
@@ -93,7 +93,7 @@ def test_one_that_is_not_there_is_left_for_the_next_and_asked_last_from_then_on(
     town.up("10.0.0.2")
 
 
-def test_nobody_knows() -> None:
+def test_no_sentinel_knows_the_master() -> None:
     town = Town()
     town.book.turn_away()
     town.asked(None, "two", 26380)
@@ -107,17 +107,17 @@ def test_nobody_knows() -> None:
 def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
     town = known()
     assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == [Abort(town.book.ch)]
-    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # sent twice
+    assert town.hear(b"svc 10.0.0.1 6379 10.0.0.2 6379") == []  # published twice
     town.book.close()
-    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # there is no connection to end
+    assert town.hear(b"svc 10.0.0.2 6379 10.0.0.3 6379") == []  # no connection to end
     town.book.after(PAUSE)
     assert town.book.commands[0] == Abort(town.listened)
     town.asked([b"10.0.0.3", b"6379"])
     town.up("10.0.0.3")
 
 
-def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() -> None:
-    """The leading Sentinel answers with the new master before it publishes `+switch-master`."""
+def test_unrelated_switch_messages_are_ignored() -> None:
+    """Ignore such messages: the leading Sentinel answers with the new master before it publishes `+switch-master`."""
     town = known()
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
@@ -126,7 +126,7 @@ def test_news_of_another_master_name_or_of_the_address_in_use_changes_nothing() 
 
 
 @pytest.mark.parametrize("text", [b"svc again", b"svc 10.0.0.9 6379 10.0.0.1 port"])
-def test_unreadable_news_of_the_master_has_the_sentinel_asked_again(text: bytes) -> None:
+def test_unreadable_switch_message_queries_the_sentinel_again(text: bytes) -> None:
     town = known()
     assert town.hear(text) == [Abort(town.book.ch)]
     town.book.close()
@@ -135,7 +135,7 @@ def test_unreadable_news_of_the_master_has_the_sentinel_asked_again(text: bytes)
     town.up()
 
 
-def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> None:
+def test_switch_to_the_connecting_address_is_ignored() -> None:
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.9 6379 10.0.0.1 6379")
@@ -144,8 +144,8 @@ def test_news_of_the_address_that_is_being_connected_to_changes_nothing() -> Non
     assert town.book.made.is_up
 
 
-def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> None:
-    """It may still call itself the master: the Sentinels do not reach it."""
+def test_master_replaced_during_connecting_is_disconnected() -> None:
+    """Leave the old master, which may still call itself the master while the Sentinels do not reach it."""
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
@@ -159,7 +159,7 @@ def test_a_master_that_is_replaced_while_it_is_connected_to_is_left_again() -> N
     town.up("10.0.0.2")
 
 
-def test_news_that_comes_before_the_answer_is_older_than_the_answer() -> None:
+def test_switch_message_before_the_reply_is_ignored() -> None:
     town = Town()
     town.dialled("one", 26379)
     town.book.open()

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: every suite that can be had, against the echo; exit code 1 if one has failures."""
+"""`python -m tests.conformance`: run every available suite against the echo; exit code 1 if one has failures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.conformance.requests_suite import corpus, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
 
-LOOPS = ("anyio", "trio", "curio")  # where a suite of seconds runs by default
-ONE = ("anyio",)  # where one of many minutes does, or one that needs no loop
+LOOPS = ("anyio", "trio", "curio")  # of suites that take seconds
+ONE = ("anyio",)  # of suites that take many minutes, or need no loop
 
 
 @frozen
 class Suite:
-    """What to run on a loop, and on which; `resumed` keeps the verdicts of a run that was broken off."""
+    """A suite and its default loops; `resumed` keeps the verdicts of an interrupted run."""
 
     run: Callable[[str], Result]
     runtimes: tuple[str, ...] = LOOPS
@@ -79,7 +79,7 @@ def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> Non
             except Unavailable as why:
                 click.echo(f"{name}: SKIPPED, {why}")
                 break
-            except (RuntimeError, AssertionError) as problem:  # of a program that a suite needs
+            except (RuntimeError, AssertionError) as problem:  # a program that the suite needs has failed
                 click.echo(f"{name}: FAILED, {problem}")
                 good = False
                 continue

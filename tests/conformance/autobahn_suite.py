@@ -1,11 +1,11 @@
 """The Autobahn test suite against the echo: every case of its fuzzing client, performance and compression included.
 
-Its runner needs Python 2.7. Where there is none, `kosoku` runs the same cases on a Python of today, without chapters 12
-and 13: it stumbles over their texts by itself. Both know HTTP/1.1 only; for `autobahn_over_http2` nghttpx stands in
-front of the echo and makes each handshake an extended CONNECT (RFC 8441).
+Its runner needs Python 2.7. Without that, `kosoku` runs the same cases on a current Python, except chapters 12 and 13,
+with whose texts it fails by itself. Both support HTTP/1.1 only. For `autobahn_over_http2`, nghttpx stands in front of
+the echo and makes each handshake an extended CONNECT (RFC 8441).
 
-The cases run in chapters, each with a report of its own, so that a run that was broken off can go on. A case that fails
-is run once more by itself: under load some run out of their time.
+The cases run in chapters, each with a report of its own, so that an interrupted run can be resumed. A case that fails
+is run once more by itself: under load some exceed their time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KOSOKU = "kosoku==0.1.0"
 BASIC = (*range(1, 8), 9, 10)
 CHAPTERS = (*BASIC, *(f"12.{n}" for n in range(1, 6)), *(f"13.{n}" for n in range(1, 8)))
 BASIC_CASES, CASES = 301, 517  # in those chapters
-WITHIN = 3600.0  # s for a chapter; the longest take two minutes of an idle machine
+WITHIN = 3600.0  # s for a chapter; the longest take two minutes on an idle machine
 GOOD = ("OK", "INFORMATIONAL")
 WSTEST = (
     "import site, sys; site.addsitedir(sys.argv[1]); "
@@ -51,25 +51,25 @@ WSTEST = (
 KOSOKU_RUN = (
     "import site, sys; site.addsitedir(sys.argv[1]); from kosoku._cli import main; "
     "sys.argv = ['kosoku'] + sys.argv[2:]; "
-    "\ntry: main()\nexcept SystemExit: pass"  # it fails when a case does; the report says which
+    "\ntry: main()\nexcept SystemExit: pass"  # it exits with an error when a case fails; the report has the cases
 )
-Verdicts = dict[str, tuple[str, str]]  # of a case: of its behaviour, and of how it closed
+Verdicts = dict[str, tuple[str, str]]  # of a case: of its behaviour and of its close
 
 
 def autobahn(runtime: str, *, resume: bool = False) -> Result:
-    """Run the suite. `resume` keeps what is there."""
+    """Run the suite. `resume` keeps existing reports."""
     with echo_server(runtime) as port:
         return judge(port, f"autobahn-{runtime}", f"on {runtime}", resume=resume)
 
 
 def autobahn_over_http2(runtime: str, *, resume: bool = False) -> Result:
-    """The same by way of nghttpx."""
+    """Run the suite through nghttpx."""
     with echo_server(runtime) as port, _nghttpx(port) as front:
         return judge(front, f"autobahn-h2-{runtime}", f"over HTTP/2 on {runtime}", resume=resume)
 
 
 def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
-    """Of what listens there OK and INFORMATIONAL pass, for the behaviour and for the close."""
+    """Judge the server at a port: OK and INFORMATIONAL pass, for the behaviour and for the close."""
     python: str | None = None
     suite, chapters, count = KOSOKU, BASIC, BASIC_CASES
     with suppress(Unavailable):
@@ -91,7 +91,10 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
 
 
 def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> None:
-    """A runner that is interrupted writes half a report: it is put in place when it is whole."""
+    """Run cases anew.
+
+    An interrupted runner writes half a report, so a report is moved into place when it is complete.
+    """
     part = report.with_name(f"{report.name}.part")
     for old in (part, report):
         shutil.rmtree(old, ignore_errors=True)
@@ -100,7 +103,7 @@ def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> Non
 
 
 def _run(python: str | None, port: int, report: Path, cases: list[str]) -> None:
-    """`python` is one that Autobahn's own runner can use."""
+    """Run cases; `python` is one that Autobahn's own runner can use."""
     report.mkdir(parents=True, exist_ok=True)
     if python is None:
         included = [word for case in cases for word in ("--include", case)]
@@ -137,13 +140,13 @@ def _read(result: Result, verdicts: Verdicts, *, again: list[str], count: int) -
 
 
 def _versions_of_pyenv() -> list[str]:
-    """A Python 2.7 that pyenv has, but not on the path."""
+    """Return the Python 2.7 interpreters of pyenv, which may not be on the path."""
     return [str(path) for path in sorted((Path.home() / ".pyenv" / "versions").glob("2.7*/bin/python2.7"))]
 
 
 @contextmanager
 def _nghttpx(port: int) -> Iterator[int]:
-    """HTTP/1.1 in front, HTTP/2 to the echo on `port`; the port in front. A WebSocket through it says so."""
+    """Run nghttpx: HTTP/1.1 in front, HTTP/2 to the echo on `port`. Yield its port once a WebSocket passes."""
     front = free_port()
     options = [f"--frontend=127.0.0.1,{front};no-tls", f"--backend=127.0.0.1,{port};;proto=h2"]
     command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]
@@ -153,6 +156,6 @@ def _nghttpx(port: int) -> Iterator[int]:
             if ws.receive() != TextMessage(ws._stream, "2"):
                 raise RuntimeError("nghttpx does not speak HTTP/2 to the echo")
             ws.close()
-            if ws.wire.read_all():  # it closes when the stream has ended behind the closing handshake
+            if ws.wire.read_all():  # nghttpx closes when the stream has ended after the closing handshake
                 raise RuntimeError("the stream goes on after the closing handshake")
         yield front

@@ -18,14 +18,14 @@ from tests.servers.program_process import shown_pin
 
 HERE = Path(__file__).parent
 PLAYWRIGHT = "playwright-core@1.65.1"
-WITHIN = 120.0  # s for all that a page does
+WITHIN = 120.0  # s for the whole page
 BACK = [*([*event] for event in FIVE), ["resumed", "3", "3"]]
 EXTENSIONS = "permessage-deflate; server_max_window_bits=12; client_max_window_bits=12"
 STREAMED = "one two three"
 
 
 def chromium(runtime: str) -> Result:
-    """The same page over HTTP/1.1 and over HTTP/2."""
+    """Run the same page over HTTP/1.1 and over HTTP/2."""
     browser = program("chromium", "chromium-browser", "chromium-headless-shell")
     node, modules = program("node"), npm_package(PLAYWRIGHT)
     result = Result(f"Chromium by {PLAYWRIGHT} on {runtime}")
@@ -62,7 +62,7 @@ def _judge(result: Result, version: str, protocol: str, told: dict[str, Any]) ->
             "protocols": [protocol],
         },
         "upload": {"whole": True, "form": ["a.bin", 300_000]},
-        "streamed": STREAMED if version == "2" else None,  # Chromium sends one over HTTP/2 only
+        "streamed": STREAMED if version == "2" else None,  # Chromium streams an upload over HTTP/2 only
         "abort": {
             "first": "event: tick\ndata: tick\n\n",
             "before": 1,

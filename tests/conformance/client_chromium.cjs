@@ -1,5 +1,5 @@
 // Run by `chromium_suite` with NODE_PATH, Chromium, a folder for its profile, the pin of our key (or '') and a URL:
-// prints what a page of that origin saw, as JSON.
+// prints the observations of a page of that origin, as JSON.
 const { chromium } = require('playwright-core')
 
 const [program, profile, pin, url] = process.argv.slice(2)
@@ -9,7 +9,7 @@ const flags = [
 ]
 if (pin) flags.push(`--ignore-certificate-errors-spki-list=${pin}`)
 
-// What runs in the page. Each function stands alone: only its text goes there.
+// Functions that run in the page. They share no variables: only their texts are sent there.
 
 async function fetching() {
   const big = await (await fetch('/big?n=1000000')).text()
@@ -44,7 +44,7 @@ async function uploading() {
   }
 }
 
-// A body whose length nobody knows. Chromium sends one over HTTP/2 only.
+// A body of unknown length. Chromium sends one over HTTP/2 only.
 async function streaming() {
   const pieces = ['one ', 'two ', 'three']
   const body = new ReadableStream({
@@ -78,7 +78,7 @@ async function aborting() {
   return { first, before, error, early: await never, after: await open(0), fine: (await fetch('/')).status }
 }
 
-// Every event until one of type `last`; it comes back by itself when a stream ends.
+// Every event until one of type `last`; EventSource reconnects when a stream ends.
 function listening([path, last]) {
   return new Promise((resolve) => {
     const found = []
@@ -102,7 +102,7 @@ function talking() {
     socket.binaryType = 'arraybuffer'
     socket.onmessage = ({ data }) => {
       if (!heard.length) for (const message of ['é', text, binary]) socket.send(message)
-      // Alone: right behind a large one Chromium 156 may keep an empty message to itself (its net log shows no frame).
+      // Alone: right after a large message Chromium 156 may drop an empty one (its net log shows no frame).
       if (heard.length === 3) socket.send('')
       const same = typeof data === 'string' ? data === text : new Uint8Array(data).every((byte, at) => byte === binary[at])
       heard.push(data.length < 10 ? data : [data.length ?? data.byteLength, same])
@@ -132,7 +132,7 @@ async function main() {
     const answer = await page.goto(`${url}/`)
     const told = { version: browser.browser()?.version(), page: [answer.status(), await answer.text()] }
     for (const [name, step] of Object.entries(steps)) {
-      console.error(name) // for whoever asks why it takes so long
+      console.error(name) // shows the progress of a slow run
       if (name !== 'streamed' || pin) told[name] = await page.evaluate(...step)
     }
     process.stdout.write(JSON.stringify(told))

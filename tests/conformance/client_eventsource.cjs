@@ -1,9 +1,9 @@
-// Run by `sse_suite` with NODE_PATH and a URL: prints what the npm package `eventsource` makes of each stream, as JSON.
+// Run by `sse_suite` with NODE_PATH and a URL: prints the events that `eventsource` (npm) reads, as JSON.
 const { EventSource } = require('eventsource')
 
 const url = process.argv[2]
 
-// The first `most` events of a stream, whatever their type; it comes back by itself when the stream ends.
+// The first `most` events of a stream, of every type; EventSource reconnects when the stream ends.
 function read(path, most) {
   return new Promise((resolve, reject) => {
     const found = []

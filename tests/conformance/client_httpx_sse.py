@@ -1,4 +1,4 @@
-"""Run by `sse_suite` with the folder of httpx-sse and a URL: prints what its parser makes of each stream, as JSON."""
+"""Run by `sse_suite` with the folder of httpx-sse and a URL: prints the events of each stream, as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENOUGH = 3  # events of an endless stream
 
 
 def main(folder: str, url: str) -> None:
-    """Read all streams there are."""
+    """Read all streams and print their events."""
     site.addsitedir(folder)
     httpx: Any = importlib.import_module("httpx")
     httpx_sse: Any = importlib.import_module("httpx_sse")

@@ -1,6 +1,6 @@
-"""Run by `mcp_phone_suite` with the folder of `mcp` and an errand: the official client comes in by OAuth.
+"""Run by `mcp_phone_suite` with the folder of `mcp` and instructions: the official client is authorized by OAuth.
 
-Its browser and the owner are scripted; the owner answers where programs of the relay's host do. Prints what was seen.
+Its browser and the owner are scripted; the owner answers as programs of the relay's host do. Prints the observations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REDIRECT = "http://127.0.0.1:4000/callback"
 
 
 class Storage:
-    """What a client keeps."""
+    """The stored tokens and registration of a client."""
 
     tokens: Any = None
     client: Any = None
@@ -37,18 +37,18 @@ class Storage:
 
 
 class Person:
-    """Somebody with a browser, who is the owner as well."""
+    """A scripted user with a browser, and the relay's owner."""
 
     def __init__(self, http: Any, auth: Any, url: str, scope: str | None) -> None:
         self._http = http
         self._auth = auth
         self._url = url
-        self._scope = scope  # None: no to all
+        self._scope = scope  # None: deny everything
         self.asked = 0
         self._back = ""
 
     async def follow(self, address: str) -> None:
-        """What a browser does, until it would call the client."""
+        """Follow the authorization as a browser does, up to the redirect to the client."""
         self.asked += 1
         async with self._http.AsyncClient() as browser:
             page = str((await browser.get(address)).next_request.url)
@@ -61,7 +61,7 @@ class Person:
             self._back = (await browser.get(page)).headers["location"]
 
     async def come_back(self) -> Any:
-        """What the client is called with."""
+        """Return the parameters of the redirect."""
         assert self._back.startswith(REDIRECT)
         fields = {name: values[0] for name, values in parse_qs(urlsplit(self._back).query).items()}
         if "error" in fields:
@@ -70,7 +70,7 @@ class Person:
 
 
 async def run_all_steps(url: str) -> dict[str, object]:
-    """The whole story."""
+    """Run all steps and return the observations."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
     auth: Any = importlib.import_module("mcp.client.auth")
@@ -130,9 +130,9 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def main(folder: str, errand: str) -> None:
-    """Come in, call, refresh, be sent away."""
+    """Authorize, call, refresh, and lose the authorization."""
     site.addsitedir(folder)
-    sys.path.insert(0, folder)  # before what this venv has of the same names
+    sys.path.insert(0, folder)  # before packages of the same names in this venv
     url = json.loads(errand)["url"].removesuffix("/mcp")
     sys.stdout.write(json.dumps(asyncio.run(run_all_steps(url))))
 

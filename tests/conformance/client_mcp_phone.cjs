@@ -1,4 +1,4 @@
-// Run by `mcp_phone_suite` with NODE_PATH and an errand: what the official TypeScript SDK does with a phone, as JSON.
+// Run by `mcp_phone_suite` with NODE_PATH and instructions: the official TypeScript SDK uses a phone; prints JSON.
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js')
 const { StreamableHTTPClientTransport } = require('@modelcontextprotocol/sdk/client/streamableHttp.js')
 const { ElicitRequestSchema, ResourceUpdatedNotificationSchema } = require('@modelcontextprotocol/sdk/types.js')
@@ -13,7 +13,7 @@ async function connected(token) {
   return client
 }
 
-// The status with which nobody is let in; 0 if he is.
+// The status of a refused connection; 0 if it is accepted.
 async function refused(token) {
   try {
     await (await connected(token)).close()
@@ -32,7 +32,7 @@ async function main() {
   phone.setRequestHandler(ElicitRequestSchema, async () => {
     if (answer === 'cut') {
       await control('/cut')
-      // The answer, which is sent once, shall go by none of the connections that were cut and are thought to be there.
+      // The answer is sent once, so it must not use a cut connection that still counts as open.
       await Promise.allSettled(Array.from({ length: 8 }, () => fetch(errand.url).then((found) => found.text())))
     }
     if (answer === 'never') {

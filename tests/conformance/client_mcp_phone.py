@@ -1,6 +1,6 @@
-"""Run by `mcp_phone` with an errand: what the official Python client does with a phone, printed as JSON.
+"""Run by `mcp_phone_suite` with instructions: the official Python client uses a phone and prints its observations.
 
-`python client_mcp_phone.py [FOLDER] ERRAND`; FOLDER is where the package `mcp` is, if it is not installed.
+`python client_mcp_phone.py [FOLDER] INSTRUCTIONS`; FOLDER has the package `mcp`, if it is not installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 async def run_all_steps(errand: dict[str, Any]) -> dict[str, object]:
-    """All of it."""
+    """Run all steps and return the observations."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
     types: Any = importlib.import_module("mcp_types")
@@ -104,5 +104,5 @@ async def run_all_steps(errand: dict[str, Any]) -> dict[str, object]:
 if __name__ == "__main__":
     for folder in sys.argv[1:-1]:
         site.addsitedir(folder)
-        sys.path.insert(0, folder)  # before what this venv has of the same names
+        sys.path.insert(0, folder)  # before packages of the same names in this venv
     sys.stdout.write(json.dumps(asyncio.run(run_all_steps(json.loads(sys.argv[-1])))))

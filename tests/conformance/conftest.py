@@ -1,3 +1,3 @@
-"""`certificate` is made as it is for the runtimes."""
+"""The fixture `certificate`, as for the runtimes."""
 
 from tests.runtimes.conftest import certificate as certificate

@@ -1,7 +1,7 @@
-"""Requests of gunicorn's test corpus: raw bytes, and what gunicorn makes of them.
+"""Requests of gunicorn's test corpus: raw bytes, and gunicorn's reading of them.
 
-`tests/requests/{valid,invalid}/NAME.http` holds a request in a notation of its own, `NAME.py` what it is parsed as, or
-the error. The corpus is read from gunicorn's source distribution (MIT licence) and is not kept here.
+`tests/requests/{valid,invalid}/NAME.http` has a request in a notation of its own, `NAME.py` its parsed form or the
+error. The corpus is read from gunicorn's source distribution (MIT licence) and is not stored here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Expected:
 
 @frozen
 class Case:
-    """One file. `expected` is None when it must be refused, and then `error` says what gunicorn calls that."""
+    """A file of the corpus.
+
+    `expected` is None when it must be refused; then `error` is gunicorn's name for the reason.
+    """
 
     name: str
     data: bytes
@@ -47,13 +50,13 @@ class Case:
 
 
 def load(folder: Path) -> list[Case]:
-    """Every case below `tests/requests`, in the order of names."""
+    """Return every case below `tests/requests`, in the order of names."""
     files = sorted((folder / "valid").glob("*.http")) + sorted((folder / "invalid").glob("*.http"))
     return [_case(path) for path in files]
 
 
 def with_host(data: bytes) -> bytes:
-    """The same with a `Host` in each HTTP/1.1 head that lacks one, as RFC 9112 section 3.2 wants it."""
+    """Add a `Host` to each HTTP/1.1 head that lacks one, as RFC 9112 section 3.2 requires."""
     out, at = b"", 0
     while (line := CURRENT.match(data, at)) is not None or data.startswith(b"\r\n", at):
         if line is None:
@@ -113,11 +116,11 @@ def _fields(fields: list[tuple[str, str]]) -> tuple[tuple[bytes, bytes], ...]:
     return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields)
 
 
-# --- the descriptions are Python, written against gunicorn's modules: these stand for them ---------------------------
+# --- replacements of gunicorn's modules, which the descriptions import ------------------------------------------------
 
 
 class _Config:
-    """Notes what is set."""
+    """Records its attributes."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -127,7 +130,7 @@ class _Config:
 
 
 class _Errors(types.ModuleType):
-    """Has every error there could be."""
+    """A module that has every error class."""
 
     def __getattr__(self, name: str) -> type[Exception]:
         if name.startswith("__"):

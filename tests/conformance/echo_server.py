@@ -1,6 +1,6 @@
-"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS where a certificate is.
+"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS if it gets a certificate.
 
-With `--shop` the server of MCP is there in its place.
+With `--shop` the MCP server runs in its place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--key", type=PEM, help="Its key, PEM; the same file if not given.")
 @click.option("--shop", is_flag=True, help="Serve MCP at /mcp instead.")
 def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None, shop: bool) -> None:
-    """Echo over HTTP and WebSocket until it is interrupted. Says where on standard output when it is ready."""
+    """Echo over HTTP and WebSocket until it is interrupted. Prints its address when it is ready."""
     try:
         listener = bind(host, port, tls=None if cert is None else server_context(cert, key))
     except (BindError, TlsFileError) as error:

@@ -1,12 +1,12 @@
-"""An echo as an engine service: what conformance suites and strange clients are pointed at.
+"""Echo service on the engine, for conformance suites and external clients.
 
-WebSocket, any path   echoes text and binary, messages to 32 MiB; `/version` says `1.1` or `2` first
+WebSocket, any path   echoes text and binary, messages to 32 MiB; `/version` sends `1.1` or `2` first
 any method and path   200, and the body; without one `hello` for GET and HEAD
 GET /echo             the header lines of the request
 GET /cookie           its cookies, one a line
 GET /big?n=N          N times `x`
 GET /sse              five events in pieces of seven bytes; `?slow`, `?endless`; see `events`
-GET /sse-open         how many endless streams are open
+GET /sse-open         the number of open endless streams
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MIB = 1024 * 1024
 LIMITS = Limits(max_message=32 * MIB, max_unsent=128 * MIB)
 MAX_BODY = 64 * MIB  # bytes of a request body, and of /big
 BLOCK = b"x" * 65_536  # of /big, written at once
-PIECE = 7  # bytes of an event stream that are written at once: no event and no line comes in one piece
-GAP = 0.001  # s between two pieces, so that each leaves by itself, over HTTP/2 in a frame of its own
+PIECE = 7  # bytes of an event stream that are written at once: every event and line is divided
+GAP = 0.001  # s between two pieces, so that each is sent separately, over HTTP/2 in a frame of its own
 SLOW = 0.2  # s before each event of /sse?slow
 TICK = 0.1  # s before each event of /sse?endless
-SOCKET = "/websocket"  # where every handshake goes, whatever its path
+SOCKET = "/websocket"  # the route of all handshakes, whatever their path
 GREETING = "/version"
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
 STREAM = Headers([(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")])
@@ -57,38 +57,38 @@ class EchoService(ScriptedService):
     def __init__(self) -> None:
         super().__init__(())
         self.router = EchoRouter(self)
-        self.streams = 0  # endless ones that are open
-        self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # what a socket says first
+        self.streams = 0  # open endless ones
+        self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # first message of a socket
 
     def on_accepted(self, fact: Accepted) -> ServerChannel:
-        """See `Service`."""
+        """Implement `Service.on_accepted`."""
         return EchoChannel(self.engine, fact, self, LIMITS, http2=EchoHttp2Channel)
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """One line of text."""
+        """Return the error as a line of text."""
         return _text(f"{refused.message}\n", refused.status, refused.headers)
 
     # --- handlers ---
 
     def echo(self, request: Request) -> Response:
-        """Whatever has no route of its own."""
+        """Answer every request without a route of its own."""
         if request.body:
             kind = request.headers.get(b"content-type", b"application/octet-stream")
             return Response(200, Headers([(b"content-type", kind or b"application/octet-stream")]), request.body)
         return _text("hello\n" if request.method in ("GET", "HEAD") else "")
 
     def lines(self, request: Request) -> Response:
-        """`/echo`."""
+        """Answer `/echo`."""
         lines = b"".join(name + b": " + value + b"\n" for name, value in request.headers)
         return Response(200, Headers([TEXT]), lines)
 
     def cookies(self, request: Request) -> Response:
-        """`/cookie`. HTTP/2 may send each in a field of its own (RFC 9113 section 8.2.3)."""
+        """Answer `/cookie`. HTTP/2 may send each cookie in a field of its own (RFC 9113 section 8.2.3)."""
         crumbs = b";".join(request.headers.all(b"cookie")).split(b";")
         return Response(200, Headers([TEXT]), b"".join(crumb.strip() + b"\n" for crumb in crumbs if crumb.strip()))
 
     def big(self, request: Request) -> StreamedResponse:
-        """`/big`, no more of it at a time than the client takes: many may ask for much and read nothing."""
+        """Answer `/big` at the client's pace, since many clients may request much and read nothing."""
         text = request.query.get("n", "")
         if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_BODY)) or int(text) > MAX_BODY:
             raise Refused(400, "invalid_n", f"n must be a number up to {MAX_BODY}")
@@ -98,11 +98,11 @@ class EchoService(ScriptedService):
         )
 
     def count(self, request: Request) -> Response:
-        """`/sse-open`."""
+        """Answer `/sse-open`."""
         return _text(f"{self.streams}\n")
 
     def events(self, request: Request) -> StreamedResponse:
-        """`/sse`: all `EVENTS`, or one that carries the `Last-Event-ID`, or ticks until the client goes."""
+        """Answer `/sse`: all `EVENTS`, or one with the `Last-Event-ID`, or ticks until the client disconnects."""
         last = request.headers.get(b"last-event-id")
         if "endless" in request.query:
             return StreamedResponse(200, STREAM, self._tick)
@@ -134,12 +134,12 @@ class EchoService(ScriptedService):
             self.streams -= 1
 
     def open_socket(self, request: Request) -> SocketEcho:
-        """Every WebSocket."""
+        """Answer every WebSocket handshake."""
         return SocketEcho(self.greetings)
 
 
 class EchoRouter(Router):
-    """Knows a few paths; everything else is echoed."""
+    """A router with few paths; every other request is echoed."""
 
     def __init__(self, service: EchoService) -> None:
         handlers: dict[str, Callable[[Request], Response | StreamedResponse]] = {
@@ -155,7 +155,7 @@ class EchoRouter(Router):
         self._socket = row("GET", SOCKET, service.open_socket, kind=RouteKind.WEBSOCKET)
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """See `Router`."""
+        """Implement `Router.match`."""
         if path == SOCKET:
             return RouteMatch(self._socket, {})
         if path in self._known and method in ("GET", "HEAD"):
@@ -164,14 +164,14 @@ class EchoRouter(Router):
 
 
 class EchoChannel(ServerChannel):
-    """Sends each WebSocket, good or not, to the one route for them, and echoes what comes on it."""
+    """Passes each WebSocket handshake, valid or not, to the common route, and echoes its messages."""
 
     __slots__ = ()
 
     app: EchoService
 
     def handle_event(self, event: Event) -> None:
-        """Pass events on."""
+        """Route handshakes, and pass other events on."""
         if isinstance(event, RequestHead) and (event.websocket or handshake_problem(event)):
             if event.websocket and split_target(event.target)[0] == GREETING:
                 self.app.greetings[self.ch, event.stream] = event.http_version
@@ -179,7 +179,7 @@ class EchoChannel(ServerChannel):
         super().handle_event(event)
 
     def socket_event(self, event: Event) -> None:
-        """Echo what is binary; anything else is the socket's."""
+        """Echo binary messages, and pass other events to the socket."""
         if isinstance(event, BinaryMessage):
             self.send_event(event)
         else:
@@ -198,7 +198,7 @@ class EchoHttp2Channel(Http2Channel):
     __slots__ = ()
 
     def handle_event(self, event: Event) -> None:
-        """Serve each stream by a lane that echoes."""
+        """Serve each stream with an echo channel."""
         if isinstance(event, RequestHead):
             lane = self.lanes[event.stream] = EchoStreamChannel(self, event.stream)
             lane.receive_event(event)
@@ -207,34 +207,34 @@ class EchoHttp2Channel(Http2Channel):
 
 
 class SocketEcho:
-    """A WebSocket, whose binary messages the channel has echoed already."""
+    """A WebSocket handler; the channel echoes binary messages itself."""
 
     def __init__(self, greetings: dict[tuple[ChannelId, StreamId], str]) -> None:
         self._greetings = greetings
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """See `WebSocketHandler`."""
+        """Implement `WebSocketHandler.on_open`."""
         self._socket = socket
         greeting = self._greetings.pop((socket.ch, socket.stream), None)
         if greeting is not None:
             socket.send_text(greeting)
 
     def on_text(self, text: str) -> None:
-        """Echo it."""
+        """Echo the text."""
         self._socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:
-        """See `WebSocketHandler`."""
+        """Implement `WebSocketHandler.on_binary`."""
 
     def on_writable(self) -> None:
-        """See `WebSocketHandler`."""
+        """Implement `WebSocketHandler.on_writable`."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """See `WebSocketHandler`."""
+        """Implement `WebSocketHandler.on_closed`."""
 
 
 def resumed(last: bytes) -> bytes:
-    """The event for a client that comes back after `last`."""
+    """Return the event for a client that reconnects after `last`."""
     return b"event: resumed\ndata: " + last + b"\n\n"
 
 

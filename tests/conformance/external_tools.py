@@ -1,6 +1,6 @@
-"""What the suites need from outside: fetched once, by the ordinary clients of PyPI and npm, into `build/conformance`.
+"""External tools of the suites: fetched once, by the ordinary clients of PyPI and npm, into `build/conformance`.
 
-Nothing is installed into the venv or the system. A suite whose tool is not to be had raises `Unavailable` with the
+Nothing is installed into the venv or the system. A suite whose tool is not available raises `Unavailable` with the
 reason, and is skipped.
 """
 
@@ -32,11 +32,11 @@ START_WITHIN = STOP_WITHIN = 20.0  # s
 
 
 class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
-    """A tool is not installed and cannot be fetched; the text says which and why."""
+    """A tool is not installed and cannot be fetched; the text has its name and the reason."""
 
 
 def program(*names: str) -> str:
-    """The path of the first of these programs that starts."""
+    """Return the path of the first of these programs that starts."""
     for name in names:
         path = shutil.which(name)
         if path is not None and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
@@ -45,7 +45,7 @@ def program(*names: str) -> str:
 
 
 def node(major: int) -> str:
-    """The path of a Node.js of this version or a later one: the system's, else one from npm."""
+    """Return the path of a Node.js of this version or a later one: the system's, else one from npm."""
     path = program("node")
     found = re.match(r"v(\d+)", run([path, "--version"], within=STOP_WITHIN))
     if found is not None and int(found[1]) >= major:
@@ -56,7 +56,7 @@ def node(major: int) -> str:
 
 
 def pip_target(name: str, *requirements: str, python: str = sys.executable) -> Path:
-    """A folder with packages from PyPI, for `site.addsitedir` of that Python."""
+    """Return a folder with packages from PyPI, for `site.addsitedir` of that Python."""
     target = FOLDER / name
     if not target.is_dir():
         _fetch(name, [python, "-m", "pip", "install", "--quiet", "--target", f"{target}.part", *requirements])
@@ -65,7 +65,7 @@ def pip_target(name: str, *requirements: str, python: str = sys.executable) -> P
 
 
 def sdist(requirement: str) -> Path:
-    """The unpacked source distribution of a project on PyPI, `name==version`."""
+    """Return the unpacked source distribution of a project on PyPI, `name==version`."""
     target = FOLDER / requirement.replace("==", "-")
     if not target.is_dir():
         arguments = ["--no-deps", "--no-binary", ":all:", "--dest", str(FOLDER), requirement]
@@ -76,7 +76,7 @@ def sdist(requirement: str) -> Path:
 
 
 def npm_package(requirement: str) -> Path:
-    """The `node_modules` folder that holds a package of npm, `name@version`."""
+    """Return the `node_modules` folder that holds a package of npm, `name@version`."""
     target = FOLDER / "npm" / requirement.replace("@", "-")
     if not target.is_dir():
         arguments = ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
@@ -86,7 +86,7 @@ def npm_package(requirement: str) -> Path:
 
 
 def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it printed; raise if it fails or takes longer."""
+    """Run a program and return its output; raise if it fails or exceeds the time."""
     done = attempt(command, within=within, env=env)
     if done.returncode:
         told = (done.stderr or done.stdout).decode("utf-8", "replace")
@@ -95,7 +95,7 @@ def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] 
 
 
 def run_json(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What a program printed: an object of JSON. As `run`."""
+    """Run a program as `run` does, and return its output, an object of JSON."""
     found = json.loads(run(command, within=within, env=env))
     assert isinstance(found, dict)
     return found
@@ -104,7 +104,7 @@ def run_json(command: Sequence[str | Path], *, within: float, env: Mapping[str, 
 def attempt(
     command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program, whatever comes of it; one that takes longer is killed, and its return code is that of SIGKILL."""
+    """Run a program and return its result. After `within` s it is killed; the return code is that of SIGKILL then."""
     words = [str(word) for word in command]
     given = {**os.environ, **(env or {})}
     try:
@@ -119,7 +119,7 @@ def attempt(
 def echo_server(
     runtime: str = "anyio", certificate: tuple[Path, Path] | None = None, *, shop: bool = False
 ) -> Iterator[int]:
-    """The echo in a process of its own, with TLS where a certificate is given, or the shop in its place; its port."""
+    """Run the echo, or the MCP server, as a process, with TLS if there is a certificate; yield its port."""
     options = ["--port", "0", *(["--shop"] if shop else [])]
     if certificate is not None:
         options += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
@@ -133,7 +133,7 @@ def echo_server(
 
 @contextmanager
 def echo_servers(runtime: str) -> Iterator[tuple[int, int]]:
-    """One without TLS, and one with: their ports."""
+    """Run an echo without TLS and one with TLS; yield their ports."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with echo_server(runtime) as port, echo_server(runtime, make_certificate(FOLDER)) as secure_port:
         yield port, secure_port
@@ -141,7 +141,7 @@ def echo_servers(runtime: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that is told to stop at the end."""
+    """Yield a program and stop it at the end."""
     with process:
         try:
             yield process
@@ -151,7 +151,7 @@ def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def connected(port: int) -> socket.socket:
-    """A connection to a program of this host that is about to listen."""
+    """Connect to a program of this host that is about to listen."""
     until = time.monotonic() + START_WITHIN
     while True:
         try:

@@ -1,6 +1,6 @@
-"""Our MCP client as a command: `python -m tests.conformance.mcp_client RUNTIME URL` or `… RUNTIME PROGRAM ARGUMENT…`.
+"""MCP client as a command: `python -m tests.conformance.mcp_client RUNTIME URL` or `… RUNTIME PROGRAM ARGUMENT…`.
 
-It lists the tools, calls each once with arguments of the types that are wanted, prints what came as JSON, and leaves.
+It lists the tools, calls each once with arguments of the required types, prints the results as JSON, and exits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": 
 
 
 def main(runtime: str, target: Sequence[str]) -> int:
-    """Do it; what each call led to is printed."""
+    """Run the client and print the result of each call."""
 
     def plan(engine: Engine) -> Flow[dict[str, object]]:
         def carry(client: McpClient) -> McpTransport:
@@ -46,7 +46,7 @@ def main(runtime: str, target: Sequence[str]) -> int:
         except McpError as failed:
             told["problem"] = str(failed)
         client.close()
-        yield from sleep(engine, 1.0)  # to say goodbye
+        yield from sleep(engine, 1.0)  # so that the session can be closed
         return told
 
     chore = OneShotService(plan)

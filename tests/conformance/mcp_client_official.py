@@ -1,6 +1,6 @@
-"""The official MCP client at a phone, `python mcp_client_official.py FOLDER COMMAND…`: opens an app, reads the screen.
+"""Official MCP client at a phone: `python mcp_client_official.py FOLDER COMMAND…` opens an app and reads the screen.
 
-FOLDER is where the package `mcp` is, COMMAND starts a server of the phone: `svc mcp`. Nothing of ours is imported.
+FOLDER has the package `mcp`, COMMAND starts a server of the phone: `svc mcp`. No product code is imported.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
 async def main() -> None:
-    """Do it, and say what came."""
+    """Run all steps and print the results."""
     command, *args = sys.argv[2:]
     server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     async with Client(stdio_client(server)) as phone:

@@ -16,7 +16,7 @@ WITHIN = 60.0  # s
 
 
 def main() -> None:
-    """A relay with a phone that is paired with it, a home of the command's own, and the client."""
+    """Run a relay with a paired phone, a home of the command's own, and the client."""
     folder = pip_target("mcp", MCP)
     command = (sys.executable, CLIENT, folder, sys.executable, "-m", "clients.commands.svc", "mcp")
     with in_a_world("asyncio") as world, TemporaryDirectory(prefix="svc-demo-mcp-") as home:

@@ -1,6 +1,6 @@
-"""What MCP clients that others wrote do with a phone: a relay, the reference phone, and a way between that is cut.
+"""Environment for external MCP clients: a relay, the reference phone, and a proxy that cuts connections.
 
-The client is a program. It gets one argument, an object of JSON (`ClientInstructions`), and prints what it saw as
+The client is a program. It gets one argument, an object of JSON (`ClientInstructions`), and prints its observations as
 another.
 """
 
@@ -22,8 +22,8 @@ from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from tests.conformance.external_tools import run_json
 from tests.servers.program_process import call, running, running_relay, websocket
 
-BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of what a server says by itself
-WITHIN = 120.0  # s for all of it
+BACK = re.compile(rb"last-event-id: *[1-9]", re.IGNORECASE)  # 0 is the stream of the server's own messages
+WITHIN = 120.0  # s for the whole client
 CALLS: dict[str, dict[str, object]] = {
     "phone_diff_screen": {"previous_hash": "0"},
     "phone_find_nodes": {"clickable": True},
@@ -80,17 +80,17 @@ STATELESS: dict[str, object] = {
 
 
 class ClientInstructions(TypedDict):
-    """What a client is told."""
+    """The instructions for a client."""
 
-    url: str  # of `/mcp`, by the way that can be cut
-    control: str  # GET there: `/cut` cuts what is open, `/notify` posts a notification, `/revoke` revokes the token
+    url: str  # of `/mcp`, through the proxy
+    control: str  # GET there: `/cut` cuts open connections, `/notify` posts a notification, `/revoke` revokes the token
     token: str
     ungranted: str  # a token without the grant
     calls: dict[str, dict[str, object]]
 
 
 class McpPhoneEnvironment:
-    """A relay with a phone that allows all, and the way to it. `close` it."""
+    """A relay with a phone that allows everything, and the proxy in front of it. `close` it."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -115,7 +115,7 @@ class McpPhoneEnvironment:
 
     @property
     def errand(self) -> ClientInstructions:
-        """What a client is told."""
+        """Return the instructions for a client."""
         return {
             "url": f"http://127.0.0.1:{self.cutter.port}/mcp",
             "control": f"http://127.0.0.1:{self._control.server_port}",
@@ -126,12 +126,12 @@ class McpPhoneEnvironment:
 
     @property
     def performed(self) -> list[str]:
-        """What has become of the broadcasts."""
+        """Return the decisions of the broadcasts."""
         records = call(self.port, "GET", "/bridge/activity").body["activity"]
         return [record["decision"] for record in records if record["path"] == "/broadcast"]
 
     def allow(self, address: str) -> None:
-        """What a browser does that opens this address of the relay, and its owner, until the client was called back."""
+        """Authorize at this address of the relay, as a browser and its owner do, up to the redirect to the client."""
         with urlopen(address, timeout=WITHIN) as page:
             word = re.search(r'class="word">(\w+)<', page.read().decode())
             again = page.url
@@ -139,11 +139,11 @@ class McpPhoneEnvironment:
         asked = call(self.port, "GET", f"/mcp/questions/{word[1]}").body
         answer = {"ballot": asked["ballot"], "allow": True, "scope": "bridge"}
         assert call(self.port, "POST", f"/mcp/questions/{word[1]}", answer).status == 200
-        with urlopen(again, timeout=WITHIN):  # goes on to the client
+        with urlopen(again, timeout=WITHIN):  # follows the redirect to the client
             pass
 
     def close(self) -> None:
-        """The way is closed."""
+        """Close the proxy and the control server."""
         self._control.shutdown()
         self._control.server_close()
         self.cutter.close()
@@ -165,25 +165,25 @@ class McpPhoneEnvironment:
 
 
 class CuttableProxy:
-    """A way to a port of this host; `cut` ends all connections that go over it at once, as a lost network does."""
+    """A proxy to a port of this host; `cut` ends all its connections at once, as a lost network does."""
 
     def __init__(self, port: int) -> None:
         self._to = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
-        self.came_back = False  # somebody has asked for the rest of the events of a request
+        self.came_back = False  # a client has requested the rest of the events of a request
         threading.Thread(target=self._serve, daemon=True).start()
 
     def cut(self) -> None:
-        """End them."""
+        """End all connections."""
         ends, self._open = self._open, []
         for end in ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End them, and take no more."""
+        """End all connections and accept no more."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -216,7 +216,7 @@ class CuttableProxy:
 
 @contextmanager
 def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
-    """A relay on that loop with the reference phone."""
+    """Run a relay on that loop with the reference phone."""
     with tempfile.TemporaryDirectory() as home, running_relay(Path(home), runtime=runtime) as (_, port):
         code = call(port, "POST", "/pairing").body["code"]
         ways = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--master", "on", "--allow")
@@ -230,7 +230,7 @@ def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
 
 
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
-    """What a client saw that was started by this command."""
+    """Run a client with this command and return its observations."""
     with in_a_world(runtime) as world:
         seen = run_json((*command, json.dumps(world.errand)), within=WITHIN, env=env)
         return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

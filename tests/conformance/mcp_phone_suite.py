@@ -1,4 +1,4 @@
-"""MCP clients that others wrote, at a relay with a phone: the official packages, and the inspector."""
+"""External MCP clients at a relay with a phone: the official packages, and the inspector."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SDK = "@modelcontextprotocol/sdk@1.32.2"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 WITHIN = 60.0  # s for one command
 ADDRESS = re.compile(rb"(http://[^\s\x07\x1b]+/oauth/authorize[^\s\x07\x1b]+)[\x07\x1b\r]")
-AUTH_REQUIRED = 3  # how the inspector leaves where it would have to ask somebody
+AUTH_REQUIRED = 3  # exit code of the inspector where it would need a user
 BY_OAUTH = {
     "comes in": [False, False],
     "token": ["Bearer", 3600, "bridge"],
@@ -42,21 +42,21 @@ BY_OAUTH = {
 
 
 def mcp_python(runtime: str) -> Result:
-    """The official package for Python."""
+    """Run the official package for Python."""
     folder = pip_target("mcp", MCP)
     command = (sys.executable, str(HERE / "client_mcp_phone.py"), str(folder))
     return _compared(runtime, MCP, *command, wanted=WANTED | STATELESS)
 
 
 def mcp_oauth(runtime: str) -> Result:
-    """The same is let in by the owner, calls, has its token renewed, comes back, and is sent away."""
+    """Run the official client with OAuth: authorization, calls, refresh, reconnection, and revocation."""
     folder = pip_target("mcp", MCP)
-    command = (sys.executable, str(HERE / "client_mcp.py"), str(folder))
+    command = (sys.executable, str(HERE / "client_mcp_oauth.py"), str(folder))
     return _compared(runtime, f"{MCP} by OAuth", *command, wanted=BY_OAUTH)
 
 
 def mcp_typescript(runtime: str) -> Result:
-    """The official package for TypeScript."""
+    """Run the official package for TypeScript."""
     env = {"NODE_PATH": str(npm_package(SDK))}
     return _compared(runtime, SDK, program("node"), str(HERE / "client_mcp_phone.cjs"), env=env)
 
@@ -76,7 +76,7 @@ def _compared(
 
 
 def mcp_inspector(runtime: str) -> Result:
-    """The inspector's command line: with a token, without one, and by OAuth."""
+    """Run the inspector's command line: with a token, without one, and by OAuth."""
     folder = npm_package(INSPECTOR) / "@modelcontextprotocol/inspector"
     script = folder / json.loads((folder / "package.json").read_text())["bin"]["mcp-inspector"]
     command = (node(NODE), str(script), "--cli", "--format", "json")
@@ -108,7 +108,7 @@ def mcp_inspector(runtime: str) -> Result:
 def _by_oauth(
     world: McpPhoneEnvironment, command: tuple[str, ...], env: Mapping[str, str], words: tuple[str, ...]
 ) -> Any:
-    """It prints an address for a browser, to a terminal alone, and waits to be called back."""
+    """Run the inspector by OAuth: only on a terminal it prints an address for a browser and waits for the redirect."""
     callback = f"http://127.0.0.1:{free_port()}/oauth/callback"
     told = [*command, "--callback-url", callback, *words]
     ours, theirs = os.openpty()

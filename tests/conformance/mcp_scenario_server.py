@@ -1,7 +1,7 @@
-"""`python -m tests.conformance.echo_server --shop`: an MCP server on our machines, with tools that scenarios name.
+"""`python -m tests.conformance.echo_server --shop`: an MCP server of `svc_proto.mcp`, with the tools of scenarios.
 
-What is tried is `svc_proto.mcp`, which knows nothing of phones: tools, resources and prompts are those of
-`@modelcontextprotocol/conformance`. Anybody on this host may come in, but no page of another name.
+`svc_proto.mcp` is independent of phones: tools, resources and prompts are those of `@modelcontextprotocol/conformance`.
+Every program of this host has access, but no page with another host name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _tool(name: str, answer: Sequence[Content] | ToolError) -> ServerTool:
 
 
 def _steps(arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
-    """Says how it gets on."""
+    """Report progress in three steps."""
     yield from ()
     for step in ("begun", "half", "done"):
         telling(step)
@@ -117,7 +117,7 @@ def _read(found: str | bytes) -> Flow[str | bytes]:
 
 
 def _never(tell: Callable[[], None]) -> Callable[[], None]:
-    """Nothing changes."""
+    """Return an unsubscribe function: nothing changes."""
     return lambda: None
 
 
@@ -179,23 +179,23 @@ class ScenarioServer(ScriptedService):
         super().__init__(())
 
     def bind(self, engine: Engine) -> None:
-        """See `Service`."""
+        """Implement `Service.bind`."""
         super().bind(engine)
         self._server = McpHttpServer(engine, lambda caller: OFFER)
         verbs = {"POST": self._server.post, "GET": self._server.get, "DELETE": self._server.delete}
         self.router = Router(row(verb, "/mcp", does, stops_with_client=True) for verb, does in verbs.items())
 
     def on_stopping(self) -> None:
-        """See `Service`."""
+        """Implement `Service.on_stopping`."""
         self._server.stop()
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Programs of this host may, and pages of its own names."""
+        """Allow programs of this host, and pages with its own names."""
         if not is_local(request):
             raise Refused(403, "loopback_only", "this is for programs on this host")
         request.credential_id = "anybody"
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """As of the relay."""
+        """Return the error in the form of the relay."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)

@@ -1,6 +1,6 @@
 """A server of the official package `mcp`: `python mcp_server_official.py FOLDER [PORT]`, over pipes or HTTP.
 
-FOLDER is where the package is. Nothing of ours is imported.
+FOLDER has the package. No product code is imported.
 """
 
 import site

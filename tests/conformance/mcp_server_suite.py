@@ -1,4 +1,4 @@
-"""The scenarios for servers of MCP's conformance suite (npm), against the machines of `/mcp`."""
+"""The scenarios for servers of MCP's conformance suite (npm), against our MCP server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOLD = re.compile(r"^. ([a-z0-9-]+): (\d+) passed, (\d+) failed$", re.MULTILINE
 
 
 def mcp_server(runtime: str) -> Result:
-    """The scenarios for servers, against the machines of `/mcp` with the tools that those name (`mcp_shop`)."""
+    """Run the scenarios for servers against our MCP server with their tools (`mcp_scenario_server`)."""
     script = npm_package(CONFORMANCE) / "@modelcontextprotocol/conformance/dist/index.js"
     result = Result(f"scenarios for servers, {CONFORMANCE} on {runtime}")
     with echo_server(runtime, shop=True) as port:

@@ -1,4 +1,4 @@
-"""Our MCP client against servers of others: the official package's, and the scenarios of the conformance suite."""
+"""Our MCP client against external servers: the official package's, and the scenarios of the conformance suite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.ports import free_port
 HERE = Path(__file__).parent
 MCP = "mcp==2.3.0"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
-NODE = 22  # major version that it needs
+NODE = 22  # required major version
 SCENARIOS = ("initialize", "tools_call", "sse-retry")
 LEFT_OUT = {
     "elicitation-sep1034-client-defaults": "the agent lets no server ask its user",
@@ -25,7 +25,7 @@ WITHIN = 60.0  # s
 
 
 def mcp(runtime: str) -> Result:
-    """Both, with the client on a loop."""
+    """Run both with the client on a loop."""
     result = Result(f"MCP servers, {MCP} and {CONFORMANCE} on {runtime}")
     folder = pip_target("mcp", MCP)
     server = (sys.executable, str(HERE / "mcp_server_official.py"), str(folder))

@@ -1,6 +1,6 @@
-"""The echo in the hands of nghttp2's tools: `nghttp` for one request in each way there is, `h2load` for many at once.
+"""nghttp2's tools against the echo: `nghttp` for each form of a single request, `h2load` for many at once.
 
-Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with requests in a pipeline.
+Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with pipelined requests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ END_STREAM = 0x1
 
 @frozen
 class EchoRoute:
-    """What a request is answered with; None for a body that is not looked at."""
+    """A route and its expected response; None for a body that is not compared."""
 
     path: str
     status: int
@@ -51,7 +51,7 @@ ROUTES = (
     EchoRoute("/sse-open", 200, b"0\n"),
 )
 
-# Ways to ask that change nothing for who reads the answer.
+# Options of a request that do not change the response.
 WAYS: dict[str, tuple[str, ...]] = {
     "small windows": ("-w", "10", "-W", "12"),
     "no priorities": ("--no-dep",),
@@ -65,7 +65,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "no header table of its own": ("--encoder-header-table-size", "0"),
 }
 
-# Ways to send a body; each comes back.
+# Options of an upload; the echo returns each body.
 UPLOADS: dict[str, tuple[str, ...]] = {
     "upload": (),
     "upload, padded": ("-b", "255"),
@@ -76,7 +76,7 @@ UPLOADS: dict[str, tuple[str, ...]] = {
 
 
 def nghttp(runtime: str) -> Result:
-    """Every route and every way to ask, frame by frame."""
+    """Check every route with every option, frame by frame."""
     tool = program("nghttp")
     result = Result(f"HTTP/2, nghttp on {runtime}")
     with echo_servers(runtime) as (port, secure_port):
@@ -87,13 +87,13 @@ def nghttp(runtime: str) -> Result:
             result.compare("endless", open_streams(port, 1), 1)
         result.compare("gone", open_streams(port), 0)
         upgrade = attempt([tool, "-nvu", f"{base}/"], within=WITHIN)
-    told = b"HTTP/1.1 200 OK\r\n" in upgrade.stdout  # RFC 9113 section 3.1: nobody upgrades to h2c any more
+    told = b"HTTP/1.1 200 OK\r\n" in upgrade.stdout  # RFC 9113 section 3.1: the upgrade to h2c is obsolete
     result.note("Upgrade: h2c is not taken", None if told else _describe_result(upgrade))
     return result
 
 
 def h2load(runtime: str) -> Result:
-    """Many requests on some connections: all of them succeed, and the bodies have the right size together."""
+    """Send many requests on some connections: all succeed, and the bodies have the right total size."""
     tool = program("h2load")
     result = Result(f"HTTP/2 and HTTP/1.1 under load, h2load on {runtime}")
     with echo_servers(runtime) as (port, secure_port):
@@ -121,7 +121,7 @@ def _ask_all(result: Result, tool: str, name: str, base: str) -> None:
 
 
 def _load_all(result: Result, tool: str, h2: str, base: str, h1: tuple[str, ...]) -> None:
-    """`h2` is what its HTTP/2 is called there, `h1` how HTTP/1.1 is asked for."""
+    """Run all loads; `h2` is the tool's name of the HTTP/2 protocol, `h1` has the options for HTTP/1.1."""
     upload = str(_upload())
     loads: dict[str, tuple[tuple[str, ...], str, str, int]] = {
         "10 connections of 20 streams": (("-n", "1000", "-c", "10", "-m", "20"), "/", h2, 6),
@@ -149,7 +149,7 @@ def _upload() -> Path:
 
 
 def _problem(command: list[str], wanted: EchoRoute) -> str | None:
-    """Ask twice: for the frames, and for the body."""
+    """Send a request twice, for the frames and for the body, and return a problem."""
     frames = attempt([command[0], "-nv", *command[1:]], within=WITHIN)
     body = attempt(command, within=WITHIN)
     final = [(stream, status) for stream, status in _statuses(frames) if status >= 200]

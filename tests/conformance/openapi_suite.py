@@ -1,7 +1,7 @@
-"""Live servers in the hands of schemathesis: it reads their documents, asks what they say can be asked, and more.
+"""schemathesis against live servers: it reads their documents and sends valid and invalid requests.
 
-They run on free ports as `python -m servers`, with a reference phone that allows all. No model, no other host is asked.
-No answer may be a 500, outside of its schema, or to a method that the document does not have.
+The servers run on free ports as `python -m servers`, with a reference phone that allows everything. No model and no
+other host gets a request. No response may be a 500, violate its schema, or answer an undocumented method.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SCHEMATHESIS = "schemathesis==4.32.5"
 SEED = 1
 EXAMPLES = 5  # of each phase, for each route
 LONGEST = 30  # s for the routes of one server
-WITHIN = 120.0  # s for one call, of which a part is starting and telling
+WITHIN = 120.0  # s for one call, including its start and its report
 KEY, CODE = "sk-conformance-0123456789", "CNF777"
 CHECKS = (
     *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
     *("response_schema_conformance", "unsupported_method"),
 )
-# 501 to 504 are said of others: a phone that is not there, a skill that cannot be switched. 500 is where no engine of
-# speech of the host can do it (docs/spec/requirements.md), and nowhere else.
+# 501 to 504 are about others: a missing phone, a skill that cannot be enabled. 500 is permitted only where the host has
+# no speech engine for the request (docs/spec/requirements.md).
 SETTINGS = """
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 502, 503, 504]
@@ -39,12 +39,12 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 501, 502, 503, 504]
 include-path-regex = "^/voice/(transcribe|synthesize)$"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 500, 503]
 """
-ENDS = r"^(delete|patch)_(sessions|api_plugins_\w+_sessions)_by_"  # what ends the session by which the rest is asked
+ENDS = r"^(delete|patch)_(sessions|api_plugins_\w+_sessions)_by_"  # would end the session of the other requests
 
 
 @frozen
 class _Round:
-    """What one call of schemathesis asks of one server."""
+    """A call of schemathesis for the routes of one server."""
 
     name: str
     port: int
@@ -52,7 +52,7 @@ class _Round:
 
 
 def documents(runtime: str) -> Result:
-    """All three servers."""
+    """Run schemathesis against all three servers."""
     folder = pip_target("schemathesis", SCHEMATHESIS)
     result = Result(f"the servers' documents, {SCHEMATHESIS} on {runtime}")
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as (ports, token):
@@ -70,7 +70,7 @@ def documents(runtime: str) -> Result:
 
 
 def read_report(report: str, name: str, result: Result) -> None:
-    """Read what schemathesis reports in JUnit's form: a case for each route."""
+    """Read a JUnit report of schemathesis, which has a case for each route."""
     for case in ElementTree.fromstring(report).iter("testcase"):
         failed = [each for each in case if each.tag in ("failure", "error")]
         problems = [" ".join(f"{each.get('message', '')} {each.text or ''}".split()) for each in failed]
@@ -80,7 +80,7 @@ def read_report(report: str, name: str, result: Result) -> None:
 def _run_schemathesis(folder: Path, home: Path, asked: _Round, result: Result) -> None:
     report, settings = home / f"{asked.name}.xml", home / "schemathesis.toml"
     settings.write_text(SETTINGS)
-    # It leaves what it has found in the folder where it runs.
+    # schemathesis stores its findings in the current folder.
     code = "import os, sys; os.chdir(sys.argv.pop(1)); from schemathesis.cli import schemathesis; schemathesis()"
     command = [sys.executable, "-c", code, str(home)]
     command += ["--config-file", str(settings), "run", f"http://127.0.0.1:{asked.port}/openapi.json"]
@@ -96,7 +96,7 @@ def _run_schemathesis(folder: Path, home: Path, asked: _Round, result: Result) -
 
 @contextmanager
 def _servers(home: Path, runtime: str) -> Iterator[tuple[tuple[int, int, int], str]]:
-    """The ports of relay, API and dashboard, and the token of a phone that is there."""
+    """Run the servers; yield the ports of relay, API and dashboard, and the token of a connected phone."""
     relay, api, board = free_port(), free_port(), free_port()
     ports = ("--port", str(relay), "--api-port", str(api), "--dashboard-port", str(board))
     env: Mapping[str, str] = {"API_SERVER_KEY": KEY, "RELAY_PAIRING_CODE": CODE}

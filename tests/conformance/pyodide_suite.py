@@ -1,4 +1,4 @@
-"""The cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as a page has it."""
+"""The cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as in a page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The request corpus of gunicorn against our server: in memory, cut in every way, and over a socket.
 
-A valid request must be read as gunicorn reads it, an invalid one refused. What is not run, and where we differ on
-purpose, is in the two tables below and explained in docs/reference/conformance.md.
+A valid request must be read as gunicorn reads it, an invalid one refused. Omitted cases and intended differences are in
+the two tables below, and explained in docs/reference/conformance.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.conformance.result import Result
 GUNICORN = "gunicorn==27.0.1"  # its files, and so the tables here, change between releases
 WITHIN = 5.0  # s for the answer of a server on this machine
 EVERY = 400  # splits of one case at most
-BROKEN = (400, 408, 414, 431, 501, 505)  # statuses by which a request is refused before any handler
+BROKEN = (400, 408, 414, 431, 501, 505)  # statuses of requests that are refused before any handler
 STATUS = re.compile(rb"HTTP/1\.1 ([0-9]{3}) [^\r\n]+\r\n")
 LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]+)\r\n", re.IGNORECASE)
 
@@ -51,7 +51,8 @@ NOT_APPLICABLE = {
     "invalid/040": OPTION,
     "invalid/chunked_07": OPTION,
     "valid/028": OPTION,
-    "valid/040": OPTION,  # by default it drops fields with a `_` in their name; valid/040_compat is the same without
+    # by default gunicorn drops fields with a `_` in their name; valid/040_compat is the same without
+    "valid/040": OPTION,
     "valid/031compat": OPTION,
     "valid/compat_obs_fold": OPTION,
     "valid/compat_obs_fold_huge": OPTION,
@@ -77,7 +78,7 @@ DIFFERENT = {
 
 @frozen
 class Heard:
-    """What a server made of a case."""
+    """A server's reading of a case."""
 
     requests: tuple[Expected, ...]
     refused: int | None
@@ -85,12 +86,12 @@ class Heard:
 
 
 def corpus() -> Path:
-    """The folder of it, as it is published."""
+    """Return the folder of the corpus."""
     return sdist(GUNICORN) / "tests" / "requests"
 
 
 def in_memory(folder: Path) -> Result:
-    """Every case through the wire layer: whole, byte by byte, split everywhere; each time with the same outcome."""
+    """Pass every case to the wire layer: whole, byte by byte, split everywhere; the outcome must be the same."""
     result = Result("requests, in memory")
     for case in load(folder):
         if case.name in NOT_APPLICABLE:
@@ -108,7 +109,7 @@ def in_memory(folder: Path) -> Result:
 
 
 def over_socket(runtime: str) -> Result:
-    """Every case to the echo server: all of it at once, then a half-close; each request is answered, or refused."""
+    """Send every case to the echo server, then half-close; each request must be answered or refused."""
     result = Result(f"requests, over a socket on {runtime}")
     with echo_server(runtime) as port:
         for case in load(corpus()):
@@ -127,7 +128,7 @@ def over_socket(runtime: str) -> Result:
 
 
 def _limits(case: Case) -> Limits:
-    """Our limits nearest to gunicorn's of a case: its limit of a line or of the fields is ours of a head."""
+    """Return our limits nearest to gunicorn's of a case: its limit of a line or of the fields is ours of a head."""
     if case.name == "invalid/006":
         return Limits(max_head=4094)
     if case.name in ("invalid/007", "invalid/008"):
@@ -191,7 +192,7 @@ def _judge(case: Case, heard: Heard) -> str | None:
 
 
 def _without_host(request: Expected) -> Expected:
-    """The `Host` may be one that was put in, or that of an absolute target; it is looked at by tests of the wire."""
+    """Drop `Host`, which may have been added or come from an absolute target; tests of the wire check it."""
     return evolve(request, headers=tuple(field for field in request.headers if field[0] != b"host"))
 
 
@@ -209,7 +210,7 @@ def _send_case(case: Case, port: int) -> str | None:
     statuses = [status for status, _ in answers]
     if len(answers) != len(case.expected) or any(status in BROKEN for status in statuses):
         if any("#" in request.target for request in case.expected) and statuses[-1] == 400:
-            return None  # a fragment is no part of a target (RFC 9112 section 3.2): the parser tells, the route refuses
+            return None  # RFC 9112 section 3.2: a target has no fragment; the parser passes it on, the route refuses it
         return f"answered {statuses} to {len(case.expected)} requests"
     for request, (_, body) in zip(case.expected, answers, strict=True):
         if request.body and body != request.body:
@@ -218,7 +219,7 @@ def _send_case(case: Case, port: int) -> str | None:
 
 
 def _exchange(data: bytes, port: int) -> bytes:
-    """All that the server says; it has to close."""
+    """Return all that the server sends up to its close."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=WITHIN) as sock:
         try:
@@ -227,12 +228,12 @@ def _exchange(data: bytes, port: int) -> bytes:
             while more := sock.recv(1 << 16):
                 answer += more
         except ConnectionError:
-            pass  # it had enough
+            pass  # the server has closed
     return answer
 
 
 def _answers(data: bytes, methods: list[str]) -> list[tuple[int, bytes]]:
-    """The status and the body of each answer; every status line has a reason phrase."""
+    """Return status and body of each answer; every status line must have a reason phrase."""
     found: list[tuple[int, bytes]] = []
     for method in methods:
         status = STATUS.match(data)

@@ -1,4 +1,4 @@
-"""What a suite found, for people: one line a suite, and one for each thing that is not as the suite wants it."""
+"""Result of a suite: a line with the counts, and one for each deviation."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from attrs import define, field
 
 @define
 class Result:
-    """Passed, different on purpose, failed, left out; `lines` tells all but what has passed."""
+    """Counts and cases: passed, different on purpose, failed, left out."""
 
     name: str
     passed: int = 0
     different: dict[str, str] = field(factory=dict)
     failed: dict[str, str] = field(factory=dict)
     left_out: dict[str, str] = field(factory=dict)
-    repeated: list[str] = field(factory=list)  # were run a second time, whose outcome counts
+    repeated: list[str] = field(factory=list)  # run a second time, whose outcome counts
 
     def note(self, case: str, problem: str | None, reason: str | None = None) -> None:
-        """A case was run: it has no problem, or one with a `reason`, or one that is a failure."""
+        """Record a case: without a problem, with a problem that has a `reason`, or with a failure."""
         if problem is None and reason is None:
             self.passed += 1
         elif problem is None:
@@ -28,15 +28,15 @@ class Result:
             self.failed[case] = problem
 
     def compare(self, case: str, seen: object, wanted: object) -> None:
-        """A case passes if what was seen is what was wanted."""
+        """Record a case that passes if `seen` equals `wanted`."""
         self.note(case, None if seen == wanted else f"{seen!r:.500}, not {wanted!r:.500}")
 
     def leave_out(self, case: str, reason: str) -> None:
-        """A case does not apply."""
+        """Record a case that does not apply."""
         self.left_out[case] = reason
 
     def lines(self) -> list[str]:
-        """For the terminal."""
+        """Return the lines for the terminal: all cases except passed ones."""
         run = self.passed + len(self.different) + len(self.failed)
         head = f"{self.name}: {self.passed} of {run} passed, {len(self.failed)} failed"
         if self.different:

@@ -1,4 +1,4 @@
-"""Our event streams in the hands of parsers that others wrote: httpx-sse (PyPI) and eventsource (npm)."""
+"""Our event streams read by external parsers: httpx-sse (PyPI) and eventsource (npm)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 HTTPX_SSE = ("httpx==0.28.1", "httpx-sse==0.4.3")
 EVENTSOURCE = "eventsource@4.1.1"
 WITHIN = 60.0  # s for all streams
-NOTICED_WITHIN = 5.0  # s until the server knows that a client has come or gone
+NOTICED_WITHIN = 5.0  # s until the server has noticed a connected or disconnected client
 GREET = ("greet", "hello", "1")
 FIVE = [GREET, ("message", "line one\nline two", "2"), ("message", "café", "2"), ("message", "", "2")]
 FIVE.append(("message", "last", "3"))
@@ -22,7 +22,7 @@ RETRY = 250  # ms, of the fourth event
 
 
 def httpx_sse(runtime: str) -> Result:
-    """It reads each stream once."""
+    """Read each stream once with httpx-sse."""
     folder = pip_target("httpx-sse", *HTTPX_SSE)
     with echo_server(runtime) as port:
         seen = run_json((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
@@ -38,13 +38,14 @@ def httpx_sse(runtime: str) -> Result:
 
 
 def eventsource(runtime: str) -> Result:
-    """It comes back after the `retry` that it was told, with the last id."""
+    """Read each stream with eventsource, which reconnects after `retry` with the last id."""
     env = {"NODE_PATH": str(npm_package(EVENTSOURCE))}
     with echo_server(runtime) as port:
         seen = run_json((program("node"), HERE / "client_eventsource.cjs", _url(port)), within=WITHIN, env=env)
         left = open_streams(port)
     result = Result(f"event streams, {EVENTSOURCE} on {runtime}")
-    # It tells no id with an event that has none of its own; the standard wants the last one. It sends the right one.
+    # For an event without an id, eventsource reports none; the standard requires the last one. On reconnecting it sends
+    # the right one.
     five = [event if event[2] != "2" or "line" in event[1] else (*event[:2], "") for event in FIVE]
     result.compare("plain, and back", _triples(seen["plain"]), [*five, ("resumed", "3", "")])
     result.compare("slow", _triples(seen["slow"]), five)
@@ -62,7 +63,7 @@ def _triples(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
 
 
 def open_streams(port: int, wanted: int = 0) -> int:
-    """How many endless streams the server writes, once it had time to notice that there are `wanted`."""
+    """Return the number of open endless streams, once the server had time to notice that there are `wanted`."""
     until = time.monotonic() + NOTICED_WITHIN
     while True:
         with urllib.request.urlopen(f"{_url(port)}/sse-open", timeout=NOTICED_WITHIN) as answer:

@@ -1,4 +1,4 @@
-"""How the reports of Autobahn's chapters become one verdict; its runner is not started here."""
+"""Verdict from the reports of Autobahn's chapters; its runner is not started here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OK, LATE, INFORMATIONAL = ("OK", "OK"), ("FAILED", "UNCLEAN"), ("INFORMATIONAL",
 
 
 class Runner:
-    """Stands for the runner: what it says of each case, run by run."""
+    """Fake runner with scripted results of each case, run by run."""
 
     def __init__(self, told: dict[str, list[tuple[str, str]]]) -> None:
         self.told = told
@@ -43,7 +43,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
     return runner
 
 
-def test_what_failed_is_run_once_more(run: Runner) -> None:
+def test_failed_cases_are_run_again(run: Runner) -> None:
     result = judge(1, "autobahn-trio", "on trio")
     assert run.runs == [["1.*"], ["12.1.*"], ["12.1.1", "12.1.2"]]
     assert result.passed == 3
@@ -52,21 +52,19 @@ def test_what_failed_is_run_once_more(run: Runner) -> None:
     assert "3 of 4 passed, 1 failed, run twice: 12.1.1 12.1.2" in result.lines()[0]
 
 
-def test_a_run_that_was_broken_off_goes_on(run: Runner, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_resumed(run: Runner, tmp_path: Path) -> None:
     run("", 1, tmp_path / "autobahn-trio" / "1", ["1.*"])
     run.runs.clear()
     assert judge(1, "autobahn-trio", "on trio", resume=True).passed == 3
     assert run.runs == [["12.1.*"], ["12.1.1", "12.1.2"]]
 
 
-def test_a_case_that_was_not_run_is_missed(run: Runner) -> None:
+def test_a_missing_case_is_a_failure(run: Runner) -> None:
     del run.told["1.2"]
     assert judge(1, "autobahn-trio", "on trio").failed["all"] == "3 cases were run, not 4"
 
 
-def test_without_an_old_python_another_runner_takes_the_basic_cases(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_python_2_kosoku_runs_the_basic_cases(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*names: str) -> str:
         raise Unavailable("it is not installed")
 

@@ -1,4 +1,4 @@
-"""What reads and judges the corpus, on a corpus of its own."""
+"""Reader and judge of the corpus, with a corpus of the test."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def test_the_judgement(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_host_where_one_is_missing(data: bytes, completed: bytes) -> None:
+def test_a_missing_host_is_added(data: bytes, completed: bytes) -> None:
     assert with_host(data) == completed

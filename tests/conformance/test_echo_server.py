@@ -29,7 +29,7 @@ def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[Live
 
 
 def converse(ws: WebSocketTestClient, version: str) -> None:
-    """All that a WebSocket is to do."""
+    """Use every function of a WebSocket."""
     assert ws.compressed
     assert ws.receive() == TextMessage(ws._stream, version)
     ws.send_text("h\u00e9" * 1000)
@@ -53,7 +53,7 @@ def over_http2(port: int, context: ssl.SSLContext | None = None) -> None:
     with connected(port, context) as wire:
         client = HttpClient(wire, AUTHORITY, os.urandom, http2=True)
         ws = WebSocketTestClient(client, path="/version")
-        uploading = client.begin("POST", "/x", body=b"a" * 100_000)  # beside it
+        uploading = client.begin("POST", "/x", body=b"a" * 100_000)  # a concurrent stream
         assert client.request("GET", "/").body == b"hello\n"
         assert uploading.finish().body == b"a" * 100_000
         converse(ws, "2")

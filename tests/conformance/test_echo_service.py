@@ -1,4 +1,4 @@
-"""The echo by itself, in memory: what suites and strange clients rely on."""
+"""The echo service in memory: the behaviour that suites and external clients rely on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONE = StreamId(1)
 
 
 class Caller:
-    """One connection to an echo."""
+    """A connection to an echo."""
 
     def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
@@ -42,7 +42,7 @@ class Caller:
         self.peer: HttpPeer = self.book.accept(lambda node, ch: HttpPeer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
-        """What is heard then."""
+        """Send events and return the answers."""
         before = len(self.peer.events)
         self.peer.send_events(*events)
         return self.peer.events[before:]
@@ -57,7 +57,7 @@ class Caller:
         return events[0].status, b"".join(event.data for event in events if isinstance(event, ResponseData))
 
     def wait(self, seconds: float) -> list[Event]:
-        """What is heard meanwhile."""
+        """Let time pass and return the events received meanwhile."""
         before = len(self.peer.events)
         self.book.after(seconds)
         return self.peer.events[before:]
@@ -118,7 +118,7 @@ def test_five_events_in_pieces_of_seven_bytes(version: str) -> None:
     assert decoded(events) == FIVE
 
 
-def test_slow_ones_come_one_by_one() -> None:
+def test_slow_events_arrive_one_by_one() -> None:
     caller = Caller()
     assert decoded(caller.ask("GET", "/sse?slow")) == []
     events: list[Event] = []
@@ -128,13 +128,13 @@ def test_slow_ones_come_one_by_one() -> None:
     assert decoded(events) == FIVE
 
 
-def test_who_comes_back_is_told_one() -> None:
+def test_a_reconnected_client_gets_one_event() -> None:
     caller = Caller()
     events = caller.ask("GET", "/sse", (b"last-event-id", b"3")) + caller.wait(0.1)
     assert decoded(events) == [ServerSentEvent("3", "resumed")]
 
 
-def test_ticks_until_the_client_goes() -> None:
+def test_ticks_until_the_client_disconnects() -> None:
     caller = Caller()
     events = caller.ask("GET", "/sse?endless")
     events += caller.wait(1.05)
@@ -158,7 +158,7 @@ def test_sockets_on_every_path(path: str, version: str) -> None:
     assert DEFAULT_LIMITS.max_message < 9 * 1024 * 1024 < LIMITS.max_message
 
 
-def test_a_socket_of_http2_leaves_its_connection_behind() -> None:
+def test_an_http2_connection_outlives_its_websocket() -> None:
     caller = Caller("2")
     caller.say(RequestHead(ONE, "GET", "/", Headers([(b"host", b"a")]), websocket=True), RequestEnd(ONE))
     assert caller.say(CloseWebSocket(ONE, 3001, "enough")) == [WebSocketClosed(ONE, 3001, "")]

@@ -1,4 +1,4 @@
-"""The official Python client of MCP, unmodified, does all that it can with a phone; and the way that is cut."""
+"""The unmodified official Python client of MCP uses every feature of a phone; and the proxy that cuts connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_tool_has_the_arguments_that_it_needs() -> None:
         assert set(row.required) <= set(CALLS.get(name, {})), name
 
 
-def test_a_way_that_is_cut() -> None:
+def test_the_proxy_cuts_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         cutter = CuttableProxy(listener.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""What openapi-spec-validator says of the three documents, and how a report of schemathesis is read."""
+"""Validity of the three documents by openapi-spec-validator, and the reader of schemathesis reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_it_is_openapi(name: str) -> None:
+def test_the_documents_are_valid_openapi(name: str) -> None:
     assert list(OpenAPIV31SpecValidator(json.loads(DOCUMENTS[name]())).iter_errors()) == []
 
 

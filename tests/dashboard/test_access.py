@@ -31,7 +31,7 @@ def basic(password: str, user: str = "me") -> str:
 def refusal(
     gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
 ) -> Refused | None:
-    """What is said to a request; None when it may pass."""
+    """Return the refusal of a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
     request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
     try:
@@ -44,7 +44,7 @@ def refusal(
 def verdict(
     gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
 ) -> int:
-    """The status of a refusal; 200 when the request may pass."""
+    """Return the status of a refusal; 200 when the request may pass."""
     refused = refusal(gate, headers, peer=peer, path=path, after=after)
     return 200 if refused is None else refused.status
 
@@ -58,7 +58,7 @@ def verdict(
         (KEPT, OWN, 401, "password_needed", "password"),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_refusals_name_the_reason(
     gate: DashboardConfig, headers: dict[str, str], status: int, code: str, hint: str
 ) -> None:
     refused = refusal(DashboardAuthorizer(gate), headers)
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_named(
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:9119", "127.0.0.1", "localhost:9119", "LOCALHOST", "[::1]:9119"], ids=lambda host: host
 )
-def test_this_host_by_its_names(host: str) -> None:
+def test_local_host_names_are_accepted(host: str) -> None:
     assert verdict(DashboardAuthorizer(OPEN), {"host": host}) == 200
 
 
@@ -82,19 +82,19 @@ def test_this_host_by_its_names(host: str) -> None:
         {"host": "rebound.example:9119"},
         {"host": "127.0.0.1.rebound.example"},
         {"host": "localhost.example"},
-        {"host": "192.0.2.2:9119"},  # an address, but not that of a loopback interface
+        {"host": "192.0.2.2:9119"},  # an address, but not of a loopback interface
         {"host": "[2001:db8::1]:9119"},
         {**OWN, "origin": "https://evil.example"},
         {**OWN, "origin": "null"},
         {**OWN, "origin": "http://127.0.0.1:8642"},  # another page of this host
         {**OWN, "sec-fetch-site": "cross-site"},
         {**OWN, "sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
-        {**OWN, "x-forwarded-for": "192.0.2.1"},  # somebody put a proxy in front, and no password is asked
+        {**OWN, "x-forwarded-for": "192.0.2.1"},  # behind a proxy, without a password
         {**OWN, "forwarded": "for=192.0.2.1"},
     ],
     ids=lambda headers: "; ".join(f"{name}={value}" for name, value in headers.items()) or "no host",
 )
-def test_who_is_kept_out_without_a_password(headers: dict[str, str]) -> None:
+def test_requests_refused_without_a_password(headers: dict[str, str]) -> None:
     assert verdict(DashboardAuthorizer(OPEN), headers) == 403
 
 
@@ -102,7 +102,7 @@ def test_other_hosts_are_kept_out_without_a_password() -> None:
     assert verdict(DashboardAuthorizer(OPEN), OWN, peer=FAR) == 403
 
 
-def test_a_page_may_ask_its_own_server_and_be_linked_to() -> None:
+def test_same_origin_and_navigation_are_accepted() -> None:
     gate = DashboardAuthorizer(OPEN)
     assert verdict(gate, {**OWN, "origin": "http://127.0.0.1:9119"}, path="/api/qr") == 200
     assert verdict(gate, {**OWN, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}, path="/api/qr") == 200
@@ -125,7 +125,7 @@ def test_with_a_password_other_hosts_may_come_by_address_and_by_name() -> None:
 @pytest.mark.parametrize(
     "given", ["Bearer x", "Basic", "Basic !!!", basic("wrong"), basic(PASSWORD + "x"), basic("", PASSWORD), "basic"]
 )
-def test_a_password_is_asked_for(given: str) -> None:
+def test_password_is_required(given: str) -> None:
     gate = DashboardAuthorizer(KEPT)
     assert verdict(gate, OWN) == 401  # from loopback, too
     assert verdict(gate, {**OWN, "authorization": given}) == 401
@@ -138,8 +138,8 @@ def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
     assert verdict(gate, {**OWN, "authorization": basic("grün:weiß:rot")}) == 200
 
 
-def test_guessing_has_an_end() -> None:
-    """Five wrong ones within a minute block an address for five minutes; asking without one is no guess."""
+def test_wrong_passwords_block_the_address() -> None:
+    """Block an address for five minutes after five wrong passwords within a minute; no password is no guess."""
     gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(10):
@@ -159,7 +159,7 @@ def test_the_right_password_ends_the_count_of_wrong_ones() -> None:
         assert verdict(gate, right) == 200
 
 
-def test_behind_a_proxy_that_is_named_the_one_in_front_is_counted() -> None:
+def test_forwarded_address_of_a_named_proxy_is_counted() -> None:
     proxied = {**OWN, "authorization": basic("wrong")}
     for networks, blocked in ((("127.0.0.0/8",), [429, 401]), ((), [429, 429])):
         gate = DashboardAuthorizer(evolve(KEPT, relay=RelayConfig(trusted_proxies=networks)))
@@ -177,7 +177,7 @@ def test_the_page_may_load_nothing_from_elsewhere() -> None:
     assert "http" not in policy
 
 
-def test_another_policy_is_a_bug() -> None:
+def test_foreign_access_policy_is_an_error() -> None:
     class Other(enum.Enum):
         ANY = "any"
 

@@ -64,7 +64,7 @@ def test_the_calls_of_a_chat(virtual: SimulatedEnvironment) -> None:
         ("POST", "/chat/completions"),
     ],
 )
-def test_nothing_else_of_the_api(virtual: SimulatedEnvironment, method: str, path: str) -> None:
+def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     assert board_before(virtual, peer).request(method, PREFIX + path).status in (404, 405)
     assert peer.heard == []
@@ -89,7 +89,7 @@ def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
         (b"", None),
     ],
 )
-def test_the_models_name_and_nothing_else_of_the_settings(
+def test_only_the_model_name_of_the_settings_is_shown(
     virtual: SimulatedEnvironment, config: bytes, model: str | None
 ) -> None:
     peer = CannedServer(http(200, config))
@@ -98,7 +98,7 @@ def test_the_models_name_and_nothing_else_of_the_settings(
     assert b"".join(peer.heard).startswith(b"GET /api/config HTTP/1.1")
 
 
-def test_no_model_where_there_is_no_chat(virtual: SimulatedEnvironment) -> None:
+def test_no_model_without_chat(virtual: SimulatedEnvironment) -> None:
     assert DashboardServer(virtual).request("GET", f"{PREFIX}/model").json == {"chat": False, "model": None}
 
 
@@ -134,8 +134,8 @@ def test_without_an_api_server(virtual: SimulatedEnvironment) -> None:
         assert "without an API server" in board.detail(answer)
 
 
-def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: SimulatedEnvironment) -> None:
-    """A 401 would make a browser ask its user for a password that does not exist."""
+def test_refused_key_gives_502(virtual: SimulatedEnvironment) -> None:
+    """Answer 502: a browser would answer a 401 by a prompt for a password that does not exist."""
     board = board_before(virtual, ScriptedApi("another"))
     for method, path in (("GET", "/sessions"), ("POST", "/sessions/s-1/chat/stream")):
         answer = board.request(method, PREFIX + path, {} if method == "POST" else None)
@@ -144,20 +144,20 @@ def test_a_key_that_the_server_does_not_know_is_our_fault(virtual: SimulatedEnvi
         assert KEY not in answer.body.decode()
 
 
-def test_a_server_that_asks_for_a_key_of_which_nothing_is_known(virtual: SimulatedEnvironment) -> None:
+def test_missing_key_gives_502(virtual: SimulatedEnvironment) -> None:
     board = board_before(virtual, ScriptedApi("another"), api_key="")
     answer = board.request("GET", f"{PREFIX}/sessions")
     assert answer.status == 502
     assert board.detail(answer).endswith("it asks for a key, and the dashboard was given none: set API_SERVER_KEY")
 
 
-def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: SimulatedEnvironment) -> None:
+def test_replaced_key_is_reloaded(virtual: SimulatedEnvironment) -> None:
     home, api = virtual.relay_host.state, Noting("sk-new")
     api.turns.append(hello("Hi"))
     virtual.start_service("api", lambda port, home: api, port=8642)
     relay = RelayConfig(home=home, config_path=f"{home}/config.yaml")
     board = DashboardServer(virtual, api_url="http://127.0.0.1:8642", api_key=KEY, relay=relay)
-    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 502  # and nothing else is there
+    assert board.request("POST", f"{PREFIX}/sessions", {}).status == 502  # and no other server is reachable
     virtual.relay_host.disk.put(f"{home}/.env", b"API_SERVER_KEY=sk-new\n")
     api.said.clear()
     assert board.request("POST", f"{PREFIX}/sessions", {}).status == 201
@@ -170,7 +170,7 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept(virtual: SimulatedEnviron
     assert len(api.said) == 5
 
 
-def test_what_is_no_stream_is_passed_on(virtual: SimulatedEnvironment) -> None:
+def test_non_stream_answer_is_passed_on(virtual: SimulatedEnvironment) -> None:
     answer = board_before(virtual, CannedServer(http(404, b'{"error":{"message":"No such session"}}'))).request(
         "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
     )
@@ -178,7 +178,7 @@ def test_what_is_no_stream_is_passed_on(virtual: SimulatedEnvironment) -> None:
     assert answer.json == {"detail": {"error": {"message": "No such session"}}}
 
 
-def test_a_server_that_never_answers(virtual: SimulatedEnvironment) -> None:
+def test_silent_server_gives_502(virtual: SimulatedEnvironment) -> None:
     board = board_before(virtual, CannedServer())
     began = virtual.clock()
     answer = board.request("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"})
@@ -187,8 +187,8 @@ def test_a_server_that_never_answers(virtual: SimulatedEnvironment) -> None:
     assert virtual.clock() - began < 5.1
 
 
-def test_a_stream_that_breaks_off_says_so(virtual: SimulatedEnvironment) -> None:
-    """The name of an event cannot be used to smuggle lines either."""
+def test_broken_stream_ends_with_an_error_event(virtual: SimulatedEnvironment) -> None:
+    """End a broken stream with an error event; control characters are removed from event names."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
     peer = CannedServer(head + encode_event("1", event="a") + b"event: b\x00c\ndata: 2\n\n", closes=True)
     told = events_of(board_before(virtual, peer).request("POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}))
@@ -198,7 +198,7 @@ def test_a_stream_that_breaks_off_says_so(virtual: SimulatedEnvironment) -> None
     assert json.loads(last.data)["message"].startswith("API server unreachable at 10.0.0.3:9000: ")
 
 
-def test_a_browser_that_goes_away_ends_the_call(virtual: SimulatedEnvironment) -> None:
+def test_disconnected_browser_ends_the_call(virtual: SimulatedEnvironment) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 999\r\n\r\n"
     board = board_before(virtual, CannedServer(head + encode_event("1")))
     client = board.client()
@@ -211,7 +211,7 @@ def test_a_browser_that_goes_away_ends_the_call(virtual: SimulatedEnvironment) -
 
 
 class Noting(ScriptedApi):
-    """Writes down who is said to ask."""
+    """Scripted API server that records the operator of each request."""
 
     def __init__(self, key: str = KEY) -> None:
         super().__init__(key)
@@ -224,9 +224,7 @@ class Noting(ScriptedApi):
 
 
 @pytest.mark.parametrize("password", ["", "a password"])
-def test_a_turn_is_the_operators_with_the_secret_if_it_is_known_who_asks(
-    virtual: SimulatedEnvironment, password: str
-) -> None:
+def test_turn_has_operator_headers_with_a_password(virtual: SimulatedEnvironment, password: str) -> None:
     api = Noting()
     api.turns.append(hello("Hi"))
     virtual.start_service("api", lambda port, home: api, port=8642)

@@ -17,7 +17,7 @@ def test_defaults() -> None:
     assert (config.relay_url, config.api_url) == ("http://127.0.0.1:8767", None)
 
 
-def test_everything_can_be_said() -> None:
+def test_all_variables() -> None:
     env = {
         "SVC_DASHBOARD_HOST": "0.0.0.0",
         "SVC_DASHBOARD_PORT": "9000",
@@ -42,7 +42,7 @@ def test_this_host_needs_no_password(host: str) -> None:
 
 
 def test_the_port_of_the_relay() -> None:
-    """Spec: `SVC_RELAY_PORT`; the relay beside us is where it listens, unless the variable says otherwise."""
+    """Prefer the variable `SVC_RELAY_PORT` over the port of the relay on the same host."""
     assert parse_dashboard_config({"SVC_RELAY_PORT": "8800"}).relay_url == "http://127.0.0.1:8800"
     assert parse_dashboard_config({"HERMES_RELAY_PORT": "8801"}).relay_url == "http://127.0.0.1:8801"
     assert parse_dashboard_config({}, relay_port=4711).relay_url == "http://127.0.0.1:4711"
@@ -67,7 +67,7 @@ def test_the_shortest_password_and_the_longest_name() -> None:
         ({"SVC_DASHBOARD_PORT": "x"}, "SVC_DASHBOARD_PORT must be a whole number"),
     ],
 )
-def test_what_cannot_be_meant(env: dict[str, str], problem: str) -> None:
+def test_invalid_values(env: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         parse_dashboard_config(env)
     assert "short" not in str(caught.value)

@@ -31,7 +31,7 @@ PUBLIC = {
 
 
 class Tailscale(ScriptedProgram):
-    """Says what it is to this host, and ends; `/silent` never does."""
+    """Program that prints the status of this host and exits; `/silent` never exits."""
 
     def on_start(self) -> None:
         status = {"Self": {"TailscaleIPs": [MESH_ADDRESS]}}
@@ -53,19 +53,19 @@ def mesh_of(world: SimulatedEnvironment, program: Any = Tailscale) -> None:
 
 
 class Minting:
-    """A dashboard before a relay that makes any invite."""
+    """Dashboard before a relay that mints any invite."""
 
     def __init__(self, world: SimulatedEnvironment, **config: Any) -> None:
         self._relay = CannedServer(http(200, b'{"ok":true}'))
         self._board = DashboardServer(world, relay_url=world.peer(self._relay), **config)
 
     def __call__(self, body: dict[str, object]) -> list[Any]:
-        """The candidates that the relay is given for this wish."""
+        """Return the candidates that the relay receives for this request."""
         self._relay.heard.clear()
         answer = self._board.relay("POST", "/pairing", body)
         assert answer.status == 200, answer
         sent = json.loads(b"".join(self._relay.heard).partition(b"\r\n\r\n")[2])
-        assert {"mode", "public_url", "prefer"}.isdisjoint(sent)  # wire core 9: removed before it is forwarded
+        assert {"mode", "public_url", "prefer"}.isdisjoint(sent)  # wire core 9: removed before forwarding
         found: list[Any] = sent["endpoints"]
         return found
 
@@ -85,14 +85,14 @@ def test_each_mode(virtual: SimulatedEnvironment) -> None:
         assert mint({"mode": word, "public_url": URL}) == placed(MESH)
 
 
-def test_one_role_first(virtual: SimulatedEnvironment) -> None:
+def test_preferred_role_is_first(virtual: SimulatedEnvironment) -> None:
     mint = Minting(virtual)
     body: dict[str, object] = {"mode": "auto", "public_url": URL}
     assert mint({**body, "prefer": "public"}) == placed(PUBLIC, LAN)
     assert mint({**body, "prefer": "sneakernet"}) == placed(LAN, PUBLIC)
 
 
-def test_another_address_of_the_api(virtual: SimulatedEnvironment) -> None:
+def test_other_api_address(virtual: SimulatedEnvironment) -> None:
     minting = Minting(virtual)
     for port in (1, 65_535):
         (found,) = minting({"mode": "lan", "host": "box.example", "port": port})
@@ -102,7 +102,7 @@ def test_another_address_of_the_api(virtual: SimulatedEnvironment) -> None:
     assert found["relay"] == LAN["relay"]
 
 
-def test_as_the_relay_was_told(virtual: SimulatedEnvironment) -> None:
+def test_addresses_of_the_relay_configuration(virtual: SimulatedEnvironment) -> None:
     relay = RelayConfig(
         host="192.0.2.8", port=9443, ssl_cert="c", ssl_key="k", webapi_url="https://api.example", brand=HERMES
     )
@@ -136,9 +136,7 @@ def test_without_an_address_on_a_network(virtual: SimulatedEnvironment) -> None:
     ],
     ids=str,
 )
-def test_wishes_that_cannot_be_meant(
-    virtual: SimulatedEnvironment, body: dict[str, object], status: int, word: str
-) -> None:
+def test_invalid_requests(virtual: SimulatedEnvironment, body: dict[str, object], status: int, word: str) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     answer = board.relay("POST", "/pairing", body)
@@ -149,7 +147,7 @@ def test_wishes_that_cannot_be_meant(
     assert peer.heard == []
 
 
-def test_a_mesh_that_hangs_leaves_the_relay_its_share_of_the_time(virtual: SimulatedEnvironment) -> None:
+def test_hanging_mesh_program_leaves_time_for_the_relay(virtual: SimulatedEnvironment) -> None:
     mesh_of(virtual, Silent)
     board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer()))
     began = virtual.clock()

@@ -1,4 +1,4 @@
-"""The page that lets an agent elsewhere in."""
+"""The page on which the owner answers consent requests."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def post(board: DashboardServer, **fields: str) -> Response:
     return board.request("POST", "/allow", urlencode(said).encode(), headers=FORM)
 
 
-def test_first_it_asks_for_the_word(virtual: SimulatedEnvironment) -> None:
+def test_page_requests_the_code_first(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
     answer = board.request("GET", "/allow")
     assert (answer.status, peer.heard) == (200, [])
     assert b'name="code"' in answer.body
 
 
-def test_the_question(virtual: SimulatedEnvironment) -> None:
+def test_page_shows_the_consent_request(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
     answer = board.request("GET", "/allow?code=%20abc%2F1%20")
     text = answer.body.decode()
@@ -56,14 +56,14 @@ def test_the_question(virtual: SimulatedEnvironment) -> None:
     assert "computer that asks" not in text
 
 
-def test_who_asks_to_look_can_be_given_no_more(virtual: SimulatedEnvironment) -> None:
+def test_read_only_request_offers_only_read(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual, scope="bridge:read", answer_stays_there=True)
     text = board.request("GET", "/allow?code=ABC123").body.decode()
     assert re.findall(r'name="scope" value="([a-z:]+)"', text) == ["bridge:read"]
     assert "computer that asks" in text
 
 
-def test_in_no_frame_and_to_nobody_else(virtual: SimulatedEnvironment) -> None:
+def test_page_headers_forbid_frames_and_referrers(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual)
     fields = board.request("GET", "/allow?code=ABC123").headers
     policy = fields.get(b"content-security-policy") or b""
@@ -77,30 +77,30 @@ def test_in_no_frame_and_to_nobody_else(virtual: SimulatedEnvironment) -> None:
 @pytest.mark.parametrize(
     ("fields", "ttl"), [({}, 30), ({"days": "1"}, 1), ({"days": "365"}, 365), ({"days": "9999"}, 30)]
 )
-def test_yes(virtual: SimulatedEnvironment, fields: dict[str, str], ttl: int) -> None:
+def test_consent_is_allowed(virtual: SimulatedEnvironment, fields: dict[str, str], ttl: int) -> None:
     board, peer = asked(virtual)
     answer = post(board, answer="allow", scope="bridge", **fields)
     assert b"listed among the devices" in answer.body
     body = {"ballot": "b4llot", "allow": True, "scope": "bridge", "ttl_seconds": ttl * 86_400}
     assert sent(peer) == ("POST /mcp/questions/ABC123", body)
-    assert "agent answered by the dashboard" in [line.event for line in board.server.logs]
+    assert "authorization request answered" in [line.event for line in board.server.logs]
 
 
 @pytest.mark.parametrize("fields", [{"answer": "refuse"}, {}, {"answer": "ALLOW"}])
-def test_anything_else_is_no(virtual: SimulatedEnvironment, fields: dict[str, str]) -> None:
+def test_any_other_answer_denies(virtual: SimulatedEnvironment, fields: dict[str, str]) -> None:
     board, peer = asked(virtual)
-    assert b"is told no" in post(board, **fields).body
+    assert b"was refused" in post(board, **fields).body
     assert sent(peer)[1] == {"ballot": "b4llot", "allow": False}
 
 
-def test_without_a_choice_it_may_look(virtual: SimulatedEnvironment) -> None:
+def test_default_choice_is_read_only(virtual: SimulatedEnvironment) -> None:
     board, peer = asked(virtual)
     post(board, answer="allow")
     assert sent(peer)[1]["scope"] == "bridge:read"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_the_relay_refuses(virtual: SimulatedEnvironment, method: str) -> None:
+def test_refusals_of_the_relay_are_shown(virtual: SimulatedEnvironment, method: str) -> None:
     board, _ = asked(virtual, status=404, error="no agent <waits>")
     answer = board.request("GET", "/allow?code=ABC123") if method == "GET" else post(board, answer="allow")
     assert answer.status == 200
@@ -109,12 +109,12 @@ def test_what_the_relay_refuses(virtual: SimulatedEnvironment, method: str) -> N
 
 
 @pytest.mark.parametrize("status", [400, 404, 499])
-def test_a_relay_that_says_nothing(virtual: SimulatedEnvironment, status: int) -> None:
+def test_relay_error_without_a_text(virtual: SimulatedEnvironment, status: int) -> None:
     board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(http(status, b""))))
     assert b"the relay refuses" in board.request("GET", "/allow?code=ABC123").body
 
 
-def test_a_relay_that_is_ill(virtual: SimulatedEnvironment) -> None:
+def test_relay_error_gives_502(virtual: SimulatedEnvironment) -> None:
     board, _ = asked(virtual, status=500)
     assert board.request("GET", "/allow?code=ABC123").status == 502
 
@@ -128,7 +128,7 @@ def test_a_relay_that_is_ill(virtual: SimulatedEnvironment) -> None:
         {"host": "rebound.example"},
     ],
 )
-def test_no_other_page_answers(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
+def test_foreign_page_cannot_answer(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     board, peer = asked(virtual)
     said = urlencode({"code": "ABC123", "ballot": "b4llot", "answer": "allow"}).encode()
     kind = {"content-type": "application/x-www-form-urlencoded"}
@@ -136,6 +136,6 @@ def test_no_other_page_answers(virtual: SimulatedEnvironment, headers: dict[str,
     assert peer.heard == []
 
 
-def test_it_stands_behind_the_password(virtual: SimulatedEnvironment) -> None:
+def test_page_requires_the_password(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse")
     assert (board.request("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)

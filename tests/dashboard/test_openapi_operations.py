@@ -1,4 +1,4 @@
-"""The dashboard's document: every route and nothing else, and what GET answers is as it says."""
+"""The dashboard's document has exactly its routes, and the responses to GET match it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {"id": "none", "token": "none", "prefix": "none"}
 
 
 @pytest.mark.parametrize("prefix", ["", "/board"])
-def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
+def test_document_has_exactly_the_routes(prefix: str) -> None:
     routes = Dashboard(DashboardConfig(root_path=prefix), FILES).router.routes
     document: Any = build_document(routes, build_api_doc(FILES, prefix), prefix)
     OpenApiValidator(document).expect_routes(routes)
@@ -33,7 +33,7 @@ def test_it_has_every_route_and_nothing_else(prefix: str) -> None:
     }
 
 
-def test_what_a_get_answers(virtual: SimulatedEnvironment) -> None:
+def test_get_answers_match_the_document(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     board = DashboardServer(virtual, api=virtual.api())
     made = board.request("POST", "/api/agent/sessions", {"title": "One"})
@@ -49,7 +49,7 @@ def test_what_a_get_answers(virtual: SimulatedEnvironment) -> None:
             documented.check(label, board.request("POST", f"{place}/pairing", body))
 
 
-def test_it_is_its_owner_s(virtual: SimulatedEnvironment) -> None:
+def test_document_requires_the_password(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse")
     assert [board.request("GET", path).status for path in ("/openapi.json", "/docs")] == [401, 401]
 

@@ -1,4 +1,4 @@
-"""The dashboard's own types, held to what the reference phone answers through it, and what it takes."""
+"""The dashboard's own types match the answers of the reference phone and the accepted requests."""
 
 from __future__ import annotations
 

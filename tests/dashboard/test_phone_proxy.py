@@ -1,4 +1,4 @@
-"""The reference phone in the dashboard: found by its file, touched and spoken to through five calls."""
+"""The reference phone in the dashboard: found by its file, controlled through five routes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.support.servers.canned_server import CannedServer, http
 
 
 def point_at(world: SimulatedEnvironment, port: int) -> None:
-    """A phone has said that it is there."""
+    """Write the file by which a phone announces its screen."""
     host = world.relay_host
     text = json.dumps({"url": f"http://127.0.0.1:{port}", "secret": "5ec4e7"})
     host.disk.replace(f"{host.state}/{PHONE_SCREEN_FILE}", text.encode())
 
 
-def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None:
+def test_phone_screen_and_touches(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     board = DashboardServer(virtual)
     nobody = board.request("GET", f"{PREFIX}/screen")
@@ -33,10 +33,10 @@ def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None
     began = virtual.clock()
     after = board.request("GET", f"{PREFIX}/screen?seen={screen['tag']}").json
     assert after["tag"] != screen["tag"]
-    assert virtual.clock() - began < 1  # it need not wait for what is new already
+    assert virtual.clock() - began < 1  # no wait: the screen has changed already
     assert (
         board.request("GET", f"{PREFIX}/screen?seen={after['tag']}").json["tag"] == after["tag"]
-    )  # in time for its 5 s
+    )  # before its timeout of 5 s
     refused = board.request("POST", f"{PREFIX}/answer", {"question": "c9", "allow": True})
     assert (refused.status, refused.json["detail"]["code"]) == (409, "not_open")
     assert board.request("POST", f"{PREFIX}/toggle", {"on": False}).status == 200
@@ -48,7 +48,7 @@ def test_a_phone_that_is_seen_and_touched(virtual: SimulatedEnvironment) -> None
     assert (gone.status, board.detail(gone).startswith("phone unreachable at 127.0.0.1:41233")) == (502, True)
 
 
-def test_a_phone_that_is_spoken_to(virtual: SimulatedEnvironment) -> None:
+def test_text_to_the_phone(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     PhoneScreen(virtual)
     board = DashboardServer(virtual, api_url="http://127.0.0.1:8642")
@@ -56,7 +56,7 @@ def test_a_phone_that_is_spoken_to(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", f"{PREFIX}/screen").json["talk"][0] == {"id": 1, "kind": "person", "text": "hello"}
 
 
-def test_what_goes_to_the_phone(virtual: SimulatedEnvironment) -> None:
+def test_forwarded_requests(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual)
     port = virtual.start_service("canned", lambda port, home: peer, port=41_234).port
@@ -70,12 +70,12 @@ def test_what_goes_to_the_phone(virtual: SimulatedEnvironment) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/touch"), ("POST", "/screen"), ("POST", "/tap"), ("GET", "")])
-def test_nothing_else(virtual: SimulatedEnvironment, method: str, path: str) -> None:
+def test_other_requests_are_refused(virtual: SimulatedEnvironment, method: str, path: str) -> None:
     assert DashboardServer(virtual).request(method, PREFIX + path).status in (404, 405)
 
 
 @pytest.mark.parametrize("headers", [{"origin": "http://127.0.0.1:1"}, {"sec-fetch-site": "same-site"}])
-def test_no_other_page_touches_it(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
+def test_foreign_page_cannot_touch(virtual: SimulatedEnvironment, headers: dict[str, str]) -> None:
     point_at(virtual, 1)
     answer = DashboardServer(virtual).request("POST", f"{PREFIX}/touch", {"kind": "wake"}, headers=headers)
     assert answer.status == 403

@@ -12,7 +12,7 @@ from tests.support.servers.canned_server import CannedServer, http
 
 
 def heard(peer: CannedServer) -> tuple[str, Any]:
-    """The request line and the body of the only call."""
+    """Return the request line and the body of the only request."""
     head, _, body = b"".join(peer.heard).partition(b"\r\n\r\n")
     return head.split(b" HTTP/1.1", 1)[0].decode(), json.loads(body) if body else None
 
@@ -65,8 +65,8 @@ def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
     assert peer.heard == []
 
 
-def test_push_asks_nobody(virtual: SimulatedEnvironment) -> None:
-    """Spec: `{configured: false, reason}` without any network call."""
+def test_push_makes_no_request(virtual: SimulatedEnvironment) -> None:
+    """Answer `{configured: false, reason}` without any network call, as specified."""
     answer = DashboardServer(virtual).relay("GET", "/push")
     assert answer.status == 200
     assert answer.json["configured"] is False
@@ -76,7 +76,7 @@ def test_push_asks_nobody(virtual: SimulatedEnvironment) -> None:
 @pytest.mark.parametrize(
     "body", [None, {}, {"ttl_seconds": 60, "grants": {"bridge": 5}, "prefer": "lan", "public_url": ""}]
 )
-def test_an_invite_without_a_mode_is_the_relays_own(virtual: SimulatedEnvironment, body: Any) -> None:
+def test_invite_without_mode_is_minted_by_the_relay(virtual: SimulatedEnvironment, body: Any) -> None:
     peer = CannedServer(http(200, b'{"ok":true}'))
     answer = DashboardServer(virtual, relay_url=virtual.peer(peer)).relay("POST", "/pairing", body)
     assert answer.json == {"ok": True}
@@ -136,6 +136,6 @@ def test_no_other_file_of_the_host(virtual: SimulatedEnvironment, path: str | No
         (b"", 502),
     ],
 )
-def test_what_is_no_picture(virtual: SimulatedEnvironment, answer: bytes, status: int) -> None:
+def test_invalid_images(virtual: SimulatedEnvironment, answer: bytes, status: int) -> None:
     board = DashboardServer(virtual, relay_url=virtual.peer(CannedServer(answer)))
     assert board.relay("GET", "/media/t0ken").status == status

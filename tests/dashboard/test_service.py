@@ -31,7 +31,7 @@ def test_refusals_have_one_form(virtual: SimulatedEnvironment) -> None:
     assert list(wrong.json) == ["detail"]
 
 
-def test_a_browser_is_told_to_ask_for_the_password(virtual: SimulatedEnvironment) -> None:
+def test_missing_password_gives_a_basic_challenge(virtual: SimulatedEnvironment) -> None:
     refused = DashboardServer(virtual, password="correct horse").request("GET", "/")
     assert refused.status == 401
     assert (refused.headers.get(b"www-authenticate") or b"").startswith(b"Basic realm=")
@@ -57,12 +57,12 @@ def test_a_qr_is_drawn(virtual: SimulatedEnvironment) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff"])
-def test_what_is_no_text_is_not_drawn(virtual: SimulatedEnvironment, body: bytes) -> None:
+def test_non_text_qr_is_refused(virtual: SimulatedEnvironment, body: bytes) -> None:
     answer = DashboardServer(virtual).request("POST", "/api/qr", body)
     assert (answer.status, answer.json["detail"][0]["type"]) == (422, "string_type")
 
 
-def test_a_qr_that_cannot_be_drawn(virtual: SimulatedEnvironment) -> None:
+def test_unavailable_qr_encoder_is_refused(virtual: SimulatedEnvironment) -> None:
     del virtual.relay_host.compute["qr.rows"]
     assert DashboardServer(virtual).request("POST", "/api/qr", b"x").status == 422
 
@@ -80,13 +80,13 @@ def test_connections_have_a_limit() -> None:
     assert counts == [1, 1]
 
 
-def test_it_says_what_it_is(virtual: SimulatedEnvironment) -> None:
+def test_ready_record_describes_the_server(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse", api_url="http://127.0.0.1:8642")
     (ready,) = [line for line in board.server.logs if line.event == "ready"]
     assert ready.fields == {"service": "dashboard", "port": 9119, "password": True, "chat": True}
 
 
-def test_a_monitor_needs_no_password_but_its_own(virtual: SimulatedEnvironment) -> None:
+def test_monitoring_needs_no_dashboard_password(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse")
     assert [board.request("GET", path).status for path in ("/healthz", "/readyz", "/metrics", "/")] == [
         200,

@@ -7,7 +7,7 @@ from tests.loops.dashboard_client import FILES, DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 
 
-def test_files_are_served_as_what_they_are(virtual: SimulatedEnvironment) -> None:
+def test_files_are_served_with_their_types(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
     page = board.request("GET", "/")
     assert (page.status, page.body) == (200, FILES["index.html"])
@@ -23,7 +23,7 @@ def test_files_are_served_as_what_they_are(virtual: SimulatedEnvironment) -> Non
     assert board.request("HEAD", "/").body == b""
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again(virtual: SimulatedEnvironment) -> None:
+def test_cached_file_gives_304(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
     tag = (board.request("GET", "/page/app.css").headers.get(b"etag") or b"").decode()
     again = board.request("GET", "/page/app.css", headers={"if-none-match": f'"other", {tag}'})
@@ -44,6 +44,6 @@ def test_under_a_path_of_a_proxy(virtual: SimulatedEnvironment) -> None:
     assert board.request("GET", "/boarding").status == 404
 
 
-def test_a_file_of_an_unknown_kind_is_a_bug() -> None:
+def test_file_of_an_unknown_type_is_an_error() -> None:
     with pytest.raises(KeyError):
         routes({"page.exe": b""})

@@ -1,4 +1,4 @@
-"""The looks at the servers beside the dashboard, and what its page is shown of them."""
+"""Readings of the servers beside the dashboard, and their statistics on its page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def now(found: Mapping[str, Any]) -> dict[str, float | None]:
     return dict(zip(found["names"], found["now"], strict=True))
 
 
-def test_the_first_who_asks_has_a_look(virtual: SimulatedEnvironment) -> None:
+def test_first_request_takes_a_reading(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     virtual.pair("Workbench")
     found = seen(DashboardServer(virtual))
@@ -38,7 +38,7 @@ def test_the_first_who_asks_has_a_look(virtual: SimulatedEnvironment) -> None:
     assert found["answers"] == {"relay": True}
 
 
-def test_looks_are_made_while_nobody_asks(virtual: SimulatedEnvironment) -> None:
+def test_readings_are_taken_without_requests(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     board = DashboardServer(virtual, api=virtual.api())
     virtual.pass_time(46)
@@ -47,11 +47,11 @@ def test_looks_are_made_while_nobody_asks(virtual: SimulatedEnvironment) -> None
     assert [round(b - a) for a, b in pairwise(times)] == [15, 15]
     assert found["answers"] == {"relay": True, "api": True}
     assert now(found)["turns"] == 0
-    assert now(found)["requests"] == 0  # its own are nobody's
+    assert now(found)["requests"] == 0  # the dashboard's own requests do not count
     assert now(found)["at"] > times[-1]
 
 
-def test_who_does_not_answer_leaves_a_gap(virtual: SimulatedEnvironment) -> None:
+def test_silent_server_leaves_a_gap(virtual: SimulatedEnvironment) -> None:
     silent, well = CannedServer(), CannedServer(http(200, TEXT))
     board = DashboardServer(virtual, relay_url=virtual.peer(silent), api_url=virtual.peer(well, port=9001))
     found = seen(board)
@@ -62,16 +62,16 @@ def test_who_does_not_answer_leaves_a_gap(virtual: SimulatedEnvironment) -> None
     assert turns == [1] * len(turns)
 
 
-def test_a_look_goes_on_for_as_long_as_it_takes(virtual: SimulatedEnvironment) -> None:
-    """None is begun beside it by the timer."""
+def test_slow_reading_is_not_repeated(virtual: SimulatedEnvironment) -> None:
+    """Check that the timer starts no reading beside one in progress."""
     silent = CannedServer()
     board = DashboardServer(virtual, relay_url=virtual.peer(silent), patience=40.0)
     virtual.pass_time(50)
     assert b"".join(silent.heard).count(b"GET ") == 1
-    board.server.stop()  # it takes the look with it
+    board.server.stop()  # also cancels the reading
 
 
-def test_it_shows_the_monitors_token(virtual: SimulatedEnvironment) -> None:
+def test_readings_show_the_metrics_token(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(403, b"{}"))
     token = "monitor-0123456789"
     board = DashboardServer(virtual, relay_url=virtual.peer(peer), metrics_token=token)
@@ -90,7 +90,7 @@ def test_a_dashboard_with_a_password_shows_the_secret_of_this_host(virtual: Simu
         board.server.stop()
 
 
-def test_nothing_is_looked_at_once_it_stops(virtual: SimulatedEnvironment) -> None:
+def test_no_readings_after_the_stop(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, TEXT))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     board.server.stop()

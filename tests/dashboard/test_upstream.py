@@ -38,7 +38,7 @@ def board_before(world: SimulatedEnvironment, peer: CannedServer) -> DashboardSe
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_becomes_of_an_answer(virtual: SimulatedEnvironment, answer: bytes, status: int, detail: object) -> None:
+def test_answers_of_the_relay(virtual: SimulatedEnvironment, answer: bytes, status: int, detail: object) -> None:
     board = board_before(virtual, CannedServer(answer))
     found = board.relay("GET", "/overview")
     assert found.status == status
@@ -50,7 +50,7 @@ def test_what_becomes_of_an_answer(virtual: SimulatedEnvironment, answer: bytes,
     assert detail is None or told.endswith(f": {detail}")
 
 
-def test_a_body_is_passed_on_to_the_byte(virtual: SimulatedEnvironment) -> None:
+def test_body_is_passed_on_unchanged(virtual: SimulatedEnvironment) -> None:
     body = '{ "name" : "Zoë <b>\\u0000",\n "n": 1.0 }'.encode()
     answer = board_before(virtual, CannedServer(http(201, body))).relay("GET", "/media")
     assert (answer.status, answer.body) == (201, body)
@@ -83,9 +83,7 @@ def test_nothing_of_the_browser_reaches_the_relay(virtual: SimulatedEnvironment)
     ],
     ids=["cut", "huge", "stuck", "silent"],
 )
-def test_a_relay_that_does_not_answer_as_it_should(
-    virtual: SimulatedEnvironment, peer: CannedServer, reason: str
-) -> None:
+def test_invalid_answers_give_502(virtual: SimulatedEnvironment, peer: CannedServer, reason: str) -> None:
     board = board_before(virtual, peer)
     began = virtual.clock()
     for path in ("/overview", "/sessions", "/bridge-activity", "/media"):
@@ -96,7 +94,7 @@ def test_a_relay_that_does_not_answer_as_it_should(
 
 
 def test_no_relay(virtual: SimulatedEnvironment) -> None:
-    """And it is asked anew each time: one that comes back is found at once."""
+    """Connect again for each request, so that a restarted relay is found at once."""
     board = DashboardServer(virtual)
     answer = board.relay("GET", "/overview")
     assert (answer.status, board.detail(answer).partition(": ")[0]) == (502, "relay unreachable at 127.0.0.1:8767")
@@ -104,7 +102,7 @@ def test_no_relay(virtual: SimulatedEnvironment) -> None:
     assert board.relay("GET", "/overview").status == 200
 
 
-def test_the_address_as_people_write_it() -> None:
+def test_address_in_error_texts() -> None:
     assert "at [::1]:8767: gone" in Upstream(ServiceClient("relay", "http://[::1]:8767")).unreachable("gone").message
 
 

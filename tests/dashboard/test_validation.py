@@ -26,10 +26,10 @@ from tests.loops.simulated_environment import SimulatedEnvironment
         ("POST", "/pairing", {"mode": "lan", "tls": "yes"}, "bool_type", ["body", "tls"]),
     ],
 )
-def test_what_the_proxy_itself_refuses(
+def test_proxy_refuses_invalid_input_itself(
     virtual: SimulatedEnvironment, method: str, path: str, body: Any, kind: str, place: list[str]
 ) -> None:
-    """Wire core 9: 422 with the framework's list of details. The relay, which is not there, was not asked."""
+    """Answer 422 with the framework's list of details, without a request to the relay (wire core 9)."""
     board = DashboardServer(virtual)
     answer = board.relay(method, path, body)
     assert answer.status == 422, answer
@@ -46,5 +46,5 @@ def test_what_the_proxy_itself_refuses(
         ("POST", "/pairing", {"public_url": "x" * 2048}),
     ],
 )
-def test_what_is_just_short_enough(virtual: SimulatedEnvironment, method: str, path: str, body: Any) -> None:
+def test_longest_accepted_values(virtual: SimulatedEnvironment, method: str, path: str, body: Any) -> None:
     assert DashboardServer(virtual).relay(method, path, body).status != 422

@@ -1,4 +1,4 @@
-"""Strangers at a small door: what they send, and who comes."""
+"""Playbooks with unauthenticated connections under small limits, and the bytes that they send."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
 
 
 def some(size: int) -> bytes:
-    """So much of a binary message that has no end."""
+    """Return the beginning of a binary message of this size that does not end."""
     return frame(0x02, bytes(size))
 
 
@@ -53,7 +53,7 @@ def connect(book: ToyPlaybook, ch: ChannelId, host: str = "192.0.2.7") -> None:
 
 
 def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
-    """Two strangers, of whom the first has nearly spent the budget."""
+    """Return a playbook with two unauthenticated connections, of which the first has nearly spent the budget."""
     book = open_book(limits)
     connect(book, FOUR, "192.0.2.4")
     connect(book, SIX, "192.0.2.6")
@@ -64,7 +64,7 @@ def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
 
 
 def many(book: Http2Playbook, heads: int, path: str = "/open") -> bytes:
-    """So many requests, packed."""
+    """Return this number of requests as HTTP/2 frames with compressed heads."""
     data = b""
     for number in range(heads):
         stream = StreamId(2 * number + 1)

@@ -1,4 +1,4 @@
-"""A playbook whose peer speaks HTTP/2."""
+"""Playbook with an HTTP/2 peer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOST = Headers(((b"host", b"x"),))
 
 
 class Http2Playbook:
-    """A playbook whose peer speaks HTTP/2. `others` are the commands that are no `Send`."""
+    """A playbook with an HTTP/2 peer. `others` has the commands other than `Send`."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
         self.book: ToyPlaybook = open_book(limits, log_level=log_level)
@@ -46,7 +46,7 @@ class Http2Playbook:
         assert self.talk() == []
 
     def talk(self, *, sent: bool = True) -> list[Event]:
-        """Bytes both ways until both are silent; what the client heard."""
+        """Exchange bytes until both sides are idle; return the events that the client received."""
         heard: list[Event] = self.feed(self.book.drain_commands(), sent=sent)
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
@@ -54,7 +54,7 @@ class Http2Playbook:
         return merged(heard)
 
     def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
-        """The client reads what was written."""
+        """Pass written bytes to the client and return its events."""
         heard: list[Event] = []
         while commands:
             for command in commands:
@@ -92,7 +92,7 @@ class Http2Playbook:
 
 
 def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
-    """Status and body of the answers that are complete."""
+    """Return status and body of the complete responses."""
     found: dict[int, tuple[int, bytes]] = {}
     for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
         (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]

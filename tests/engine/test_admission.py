@@ -1,4 +1,4 @@
-"""Who is let in, and what those may hold whom nobody knows."""
+"""Admission of new connections, and the memory budget of unauthenticated connections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.support.playbook import PATIENT, SendMatcher, accepted, wire_bytes
 from tests.wire.connection_pair import seeded, send_events
 from tests.wire.test_websocket import frame, packed
 
-# --- who is let in --------------------------------------------------------------------------------------------------
+# --- admission ------------------------------------------------------------------------------------------------------
 
 
 def test_too_many_from_one_address() -> None:
@@ -56,12 +56,12 @@ def test_too_many_from_one_address() -> None:
         book >> accepted(number, Address("127.0.0.1", number)) << []
     book >> Closed(FOUR, "") << []
     book >> accepted(30, Address("192.0.2.7", 30)) << []
-    book.get(b"/hello", ch=6) << [book.says(200, b"hello", ch=6)]  # whom somebody knows
+    book.get(b"/hello", ch=6) << [book.says(200, b"hello", ch=6)]  # an authenticated request
     book >> accepted(32, Address("192.0.2.7", 32)) << []
     book.after(14.0) << []
 
 
-def test_the_warning_comes_again_after_a_minute() -> None:
+def test_refusal_warning_repeats_after_a_minute() -> None:
     book = open_book(Limits(unauthenticated_connections=0, max_connections=5, head_timeout=100.0))
     for number in (4, 6):
         book >> accepted(number, Address("192.0.2.7", number)) << [Abort(ChannelId(number))]
@@ -71,7 +71,7 @@ def test_the_warning_comes_again_after_a_minute() -> None:
     assert len(book.logs) == 2
 
 
-def test_a_proxy_says_from_where_a_request_comes() -> None:
+def test_connections_behind_a_proxy_count_by_forwarded_address() -> None:
     def behind(request: Request) -> str:
         return (request.headers.get(b"x-forwarded-for") or b"nobody").decode()
 
@@ -87,13 +87,13 @@ def test_a_proxy_says_from_where_a_request_comes() -> None:
     other = head.replace(b"192.0.2.1", b"192.0.2.2")
     book >> Received(ChannelId(10), other) << [book.says(200, b"", ch=10)]
     book.get(b"/hello", ch=4) << [book.says(200, b"hello", ch=4)]
-    book >> Received(ChannelId(4), head) << [book.says(200, b"", ch=4)]  # known: it counts no more
+    book >> Received(ChannelId(4), head) << [book.says(200, b"", ch=4)]  # authenticated: it no longer counts
 
 
-# --- what is held ---------------------------------------------------------------------------------------------------
+# --- memory that counts ----------------------------------------------------------------------------------------------
 
 
-def test_what_counts_over_http1() -> None:
+def test_http1_bytes_that_count_towards_the_budget() -> None:
     book = open_book()
     book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: ") << []
     assert channel_count(book) == 26
@@ -109,7 +109,7 @@ def test_what_counts_over_http1() -> None:
     book >> Received(CH, b"\r\nabcde\r\n0\r\n\r\n") << [book.says(200, b"abcabcde")]
     book >> Received(CH, post(b"/open", b"", length=5).replace(b"POST", b"GET")) << []
     book >> Received(CH, b"abc") << []
-    assert channel_count(book) == 0  # thrown away
+    assert channel_count(book) == 0  # discarded
     book >> Received(CH, b"de") << [book.says(200, b"")]
     book >> Received(CH, post(b"/nowhere", b"abc", length=5)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     assert channel_count(book) == 0
@@ -119,7 +119,7 @@ def test_what_counts_over_http1() -> None:
     assert channel_count(book) == 0
 
 
-def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
+def test_a_request_counts_until_its_policy_has_decided() -> None:
     book = open_book()
     book >> Received(CH, post(b"/slow", b"abc", length=5))
     book.drain_commands()
@@ -128,11 +128,11 @@ def test_what_waits_for_a_policy_counts_until_that_knows() -> None:
     assert channel_count(book) == 0
 
 
-def test_what_counts_on_a_socket() -> None:
+def test_websocket_bytes_that_count_towards_the_budget() -> None:
     book = open_book()
     book >> Received(CH, AGREED) << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Received(CH, frame(0x42, packed(bytes(1000)))) << []
-    assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and what zlib needs beside it
+    assert 40 * KIB < channel_count(book) < 43 * KIB  # a window of 32 KiB, and the state of zlib
     book >> Received(CH, frame(0x80)) << []
     assert 40 * KIB <= channel_count(book) < 41 * KIB
     book >> Received(CH, frame(0x01, "\N{GRINNING FACE}".encode() * 1000)) << []
@@ -142,7 +142,7 @@ def test_what_counts_on_a_socket() -> None:
     assert channel_count(book) == 0
 
 
-def test_what_counts_over_http2() -> None:
+def test_http2_bytes_that_count_towards_the_budget() -> None:
     book = Http2Playbook(PATIENT)
     for stream, path in ((ONE, "/open-ws"), (THREE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
@@ -163,7 +163,7 @@ def test_what_counts_over_http2() -> None:
     assert channel_count(book.book) == 0
 
 
-def test_heads_count_while_their_requests_are_under_way() -> None:
+def test_heads_count_until_their_requests_end() -> None:
     book = open_book(PATIENT)
     large = b"x" * 9 * KIB
     book >> Received(CH, b"POST /keyless HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX: " + large + b"\r\n\r\n") << []
@@ -183,7 +183,7 @@ def test_heads_count_while_their_requests_are_under_way() -> None:
     assert channel_count(other.book) == 0
 
 
-def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
+def test_immediately_answered_http2_requests_never_wait() -> None:
     book = Http2Playbook(evolve(PATIENT, unauthenticated_budget=0, unauthenticated_share=0))
     for stream in (ONE, THREE):
         send_events(book.client, RequestHead(stream, "GET", "/open", HOST), RequestEnd(stream))
@@ -193,40 +193,40 @@ def test_who_asks_over_http2_and_is_answered_at_once_never_waits() -> None:
     assert book.pauses == []
 
 
-def test_of_many_packed_requests_a_few_are_begun_in_one_go() -> None:
+def test_requests_started_in_one_burst_are_limited() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     data = many(book, 3 * MAX_HEADS_PER_READ + 1)
     assert len(data) < 2 * KIB
     book.book >> Received(CH, data)
-    assert (
-        len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
-    )  # the end of the last one waits, too
+    # the end of the last one waits, too
+    assert len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
     send_events(book.client, RequestHead(StreamId(101), "GET", "/open", HOST), RequestEnd(StreamId(101)))
-    book.book >> Received(CH, book.client.data_to_send())  # behind them
+    book.book >> Received(CH, book.client.data_to_send())  # after them
     assert book.feed(book.book.drain_commands()) == []
     assert [len(answers(book.after(0.001))) for _ in range(3)] == [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ + 3, 0]
     assert book.others == []
 
 
-def test_who_is_known_is_read_at_once() -> None:
+def test_authenticated_requests_are_read_at_once() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.book >> Received(CH, many(book, 50, "/hello"))
     assert len(answers(book.feed(book.book.drain_commands()))) == 50
 
 
+# In the first row: 8 x 32 KiB at 16 MiB/s.
 @pytest.mark.parametrize(
     ("others", "answered"),
     [
         (
             BUSY_CONNECTIONS,
             [MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, MAX_HEADS_PER_READ, 1, 0],
-        ),  # 8 x 32 KiB at 16 MiB/s
-        (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # no crowd yet
+        ),
+        (BUSY_CONNECTIONS - 1, [4 * MAX_HEADS_PER_READ + 1, 0, 0, 0, 0, 0]),  # below the limit for a crowd
     ],
 )
-def test_in_a_crowd_of_strangers_a_request_counts_for_more(others: int, answered: list[int]) -> None:
-    """So that a loop that is behind does not begin ever more of them in one go, each timer being fired at its time."""
+def test_requests_cost_more_with_many_unauthenticated_connections(others: int, answered: list[int]) -> None:
+    """A late loop fires each timer at its own time, so it must not start ever more requests in one round."""
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     for number in range(others):
@@ -238,7 +238,7 @@ def test_in_a_crowd_of_strangers_a_request_counts_for_more(others: int, answered
     assert book.book.toy.door.budget.guests == others
 
 
-def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -> None:
+def test_waiting_requests_are_answered_after_a_fin() -> None:
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     book.book >> Received(CH, many(book, MAX_HEADS_PER_READ + 3))
@@ -251,14 +251,14 @@ def test_what_waits_when_a_stranger_sends_no_more_is_answered_before_the_end() -
     assert book.others == [CloseWrite(CH)]
 
 
-def test_trust_that_comes_too_late() -> None:
+def test_limits_can_be_lifted_after_release() -> None:
     for connection in (Http1Connection(Role.SERVER, entropy=seeded()), Http2Connection(Role.SERVER, entropy=seeded())):
         connection.lift_limits(ONE)
         assert connection.buffered_bytes == 0
         connection.release()
 
 
-def test_one_stream_vouches_for_its_connection() -> None:
+def test_one_authenticated_stream_authenticates_its_connection() -> None:
     book = Http2Playbook(TIGHT)
     send_events(book.client, RequestHead(ONE, "POST", "/keyless", HOST), RequestData(ONE, bytes(5000)))
     book.talk()
@@ -270,7 +270,7 @@ def test_one_stream_vouches_for_its_connection() -> None:
     assert channel_count(book.book) == 0
 
 
-def test_http2_is_held_back_as_a_whole() -> None:
+def test_backpressure_pauses_the_whole_http2_connection() -> None:
     book = Http2Playbook(TIGHT)
     for stream in (ONE, THREE):
         send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(50 * KIB)))
@@ -282,7 +282,7 @@ def test_http2_is_held_back_as_a_whole() -> None:
     assert channel_count(book.book) == 0
 
 
-def test_a_connection_that_came_by_no_door() -> None:
+def test_a_channel_without_admission_is_served() -> None:
     book = open_book()
     book.engine.attach(ServerChannel(book.engine, accepted(4), book.toy, DEFAULT_LIMITS, http2=Http2Channel))
     client = Http2Connection(Role.CLIENT, entropy=seeded())
@@ -291,10 +291,10 @@ def test_a_connection_that_came_by_no_door() -> None:
     assert channel_count(book) == 0
 
 
-# --- when it is too much ----------------------------------------------------------------------------------------------
+# --- over the budget -------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_waits_and_goes_on() -> None:
+def test_the_newest_connection_is_paused_and_resumed() -> None:
     book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book >> Closed(FOUR, "") << [ResumeReading(SIX)]
@@ -303,11 +303,11 @@ def test_the_newest_waits_and_goes_on() -> None:
     assert ("binary", bytes(39 * KIB)) in book.toy.handler.told
 
 
-def test_the_newest_waits_and_goes() -> None:
+def test_the_newest_connection_is_paused_and_dropped() -> None:
     book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.after(4.9) << []
-    book >> Received(SIX, frame(0x00, b"x")) << []  # it was on its way, and wins no time
+    book >> Received(SIX, frame(0x00, b"x")) << []  # it was in flight, and does not extend the time
     size = channel_count(book)
     book.after(0.1) << [Abort(SIX)]
     assert book.logs == [Log(Level.WARNING, "no memory left for strangers", {"held": size})]
@@ -315,7 +315,7 @@ def test_the_newest_waits_and_goes() -> None:
     assert channel_count(book) < size
 
 
-def test_who_is_heard_out_at_once_never_waits() -> None:
+def test_a_message_read_at_once_is_not_paused() -> None:
     book = nearly_full()
     book >> Received(SIX, some(37 * KIB)) << []
     connect(book, EIGHT, "192.0.2.8")
@@ -323,7 +323,7 @@ def test_who_is_heard_out_at_once_never_waits() -> None:
     assert book.toy.handler.told[-1] == ("binary", bytes(60 * KIB))
 
 
-def test_who_waits_and_becomes_known_goes_on() -> None:
+def test_a_paused_connection_resumes_when_authenticated() -> None:
     book = nearly_full()
     book >> Received(SIX, some(39 * KIB)) << [PauseReading(SIX)]
     book.engine.timers.timer(book.toy.handler.open_socket.mark_authenticated).set(book.now.mono)
@@ -331,7 +331,7 @@ def test_who_waits_and_becomes_known_goes_on() -> None:
     book.after(6.0) << []
 
 
-def test_far_too_much_goes_at_once() -> None:
+def test_a_connection_far_over_budget_is_dropped_at_once() -> None:
     book = nearly_full()
     book >> Received(SIX, some(62 * KIB)) << [PauseReading(SIX)]
     connect(book, EIGHT, "192.0.2.8")
@@ -340,7 +340,7 @@ def test_far_too_much_goes_at_once() -> None:
     book.after(1.0) << []
 
 
-def test_far_too_much_over_http2_goes_at_once() -> None:
+def test_an_http2_connection_far_over_budget_is_dropped_at_once() -> None:
     book = Http2Playbook(TIGHT)
     for stream in (ONE, THREE, FIVE):
         send_events(book.client, RequestHead(stream, "POST", "/keyless", HOST), RequestData(stream, bytes(60 * KIB)))
@@ -348,7 +348,7 @@ def test_far_too_much_over_http2_goes_at_once() -> None:
     assert book.others[-1] == Abort(CH)
 
 
-def test_what_a_crowd_held_is_given_back_once() -> None:
+def test_freed_memory_of_many_connections_is_trimmed_once() -> None:
     book = open_book(PATIENT)
     crowd = [ChannelId(4 + 2 * number) for number in range(200)]
     for ch in crowd:
@@ -356,9 +356,9 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
         book >> Received(ch, some(60 * KIB)) << []
     for ch in crowd:
         book >> Closed(ch, "") << []
-    assert len(book.engine.timers._heap) > 100  # of people who are not there
+    assert len(book.engine.timers._heap) > 100  # of peers that have disconnected
     book.after(RELEASE_DELAY)
-    assert len(book.engine.timers._heap) == 2  # of the first connection, and of the order
+    assert len(book.engine.timers._heap) == 2  # of the first connection, and of the schedule
     (order,) = book.drain_commands()
     assert isinstance(order, Compute)
     assert order == Compute(order.op, "memory.give_back")
@@ -370,7 +370,7 @@ def test_what_a_crowd_held_is_given_back_once() -> None:
     book.after(3.0) << []
 
 
-def test_what_a_crowd_leaves_that_held_nothing_is_given_back_until_all_have_gone() -> None:
+def test_memory_is_trimmed_until_all_small_connections_have_closed() -> None:
     book = open_book(PATIENT)
     crowd = [ChannelId(4 + 2 * number) for number in range(2 * BUSY_CONNECTIONS)]
     for ch in crowd:
@@ -390,13 +390,13 @@ WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
 
 
 def deflated() -> bytes:
-    """A message without an end, of which as much can be kept as may be."""
+    """Return the deflated beginning of a message, of the greatest size that may be buffered."""
     deflater = zlib.compressobj(wbits=-15)
     return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
 
 
 @pytest.mark.parametrize("first", [WORST, deflated()], ids=["too large", "unfinished"])
-def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
+def test_unauthenticated_connections_stay_within_the_memory_budget(first: bytes) -> None:
     limits = evolve(
         PATIENT, unauthenticated_budget=1024 * KIB, unauthenticated_share=512 * KIB, unauthenticated_connections=50
     )
@@ -427,10 +427,9 @@ def test_strangers_take_no_more_than_they_may(first: bytes) -> None:
     ],
     ids=["socket", "head", "body", "body of somebody"],
 )
-def test_what_a_closed_connection_held_is_free_at_once(said: bytes) -> None:
-    book = open_book(
-        evolve(DEFAULT_LIMITS, unauthenticated_burst=64 * 1024 * KIB)
-    )  # all that they send is read: nobody waits
+def test_a_closed_connection_frees_its_memory_at_once(said: bytes) -> None:
+    # everything is read, nothing waits
+    book = open_book(evolve(DEFAULT_LIMITS, unauthenticated_burst=64 * 1024 * KIB))
 
     def wave(first: int) -> None:
         for ch in range(first, first + 100, 2):

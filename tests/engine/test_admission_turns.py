@@ -1,4 +1,4 @@
-"""What strangers send is read in turn, a part of each, and their ends as well."""
+"""Read scheduling of unauthenticated connections: slices in turn, for their data and their ends."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PING = frame(0x89, b"")
 
 
 def busy() -> ToyPlaybook:
-    """A stranger has just sent as much as is read in one go."""
+    """Use up the budget that is read in one burst."""
     book = open_book(TURNS)
     for size in (4000, 200):
         book >> Received(CH, get(b"/open", b"X: " + b"x" * size)) << [book.says(200, b"")]
     return book
 
 
-def test_who_sends_much_is_read_a_part_at_a_time() -> None:
+def test_large_input_is_read_in_slices() -> None:
     book = open_book(TURNS)
     connect(book, FOUR)
     pongs = SendMatcher(FOUR, startswith=b"\x8a\x00")
@@ -39,7 +39,7 @@ def test_who_sends_much_is_read_a_part_at_a_time() -> None:
     assert channel_count(book) == 0
 
 
-def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
+def test_buffered_input_of_a_waiting_connection_is_limited() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     said = OPEN + PING * 10_000 + some(30 * KIB)
@@ -47,13 +47,13 @@ def test_of_who_waits_so_much_is_kept_and_no_more() -> None:
         book >> Received(FOUR, said[at : at + 1024]) << []
     book >> Received(FOUR, said[63 * KIB : 70 * KIB]) << [PauseReading(FOUR)]
     assert channel_count(book) == 70 * KIB
-    book >> Received(FOUR, said[70 * KIB :]) << []  # on its way already
+    book >> Received(FOUR, said[70 * KIB :]) << []  # in flight already
     book.after(1.0)
     assert book.drain_commands().count(ResumeReading(FOUR)) == 1
     assert 30 * KIB < channel_count(book) < 31 * KIB
 
 
-def test_what_those_in_line_have_sent_counts() -> None:
+def test_input_of_queued_connections_counts_towards_the_budget() -> None:
     book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
     connect(book, FOUR, "192.0.2.4")
     book >> Received(FOUR, some(60 * KIB)) << []
@@ -61,14 +61,14 @@ def test_what_those_in_line_have_sent_counts() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
     book >> Received(SIX, bytes(30 * KIB)) << []
     book >> Received(EIGHT, bytes(30 * KIB)) << [PauseReading(EIGHT)]
-    book >> ReadClosed(EIGHT) << []  # on its way already
+    book >> ReadClosed(EIGHT) << []  # in flight already
     book >> Closed(SIX, "") << [ResumeReading(EIGHT)]
     book >> Closed(EIGHT, "") << []
     book >> Closed(FOUR, "") << []
     assert channel_count(book) == 0
 
 
-def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
+def test_a_connection_without_budget_is_read_in_turn_and_dropped() -> None:
     book = open_book(evolve(TURNS, unauthenticated_budget=100 * KIB, unauthenticated_share=100 * KIB))
     for ch in (FOUR, SIX):
         connect(book, ch, f"192.0.2.{ch}")
@@ -80,9 +80,9 @@ def test_who_waits_for_room_is_heard_in_its_turn_and_goes() -> None:
     assert Abort(SIX) in book.drain_commands()
 
 
-def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
+def test_new_connections_queue_but_authenticated_ones_do_not() -> None:
     book = open_book(TURNS)
-    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # somebody who is known from here on
+    book >> Received(CH, get(b"/hello")) << [book.says(200, b"hello")]  # authenticated from here on
     connect(book, FOUR)
     book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []
     book >> accepted(SIX, Address("192.0.2.9", 5)) << []
@@ -94,7 +94,7 @@ def test_others_who_come_meanwhile_wait_and_who_is_known_does_not() -> None:
     book.after(1.0) << []
 
 
-def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
+def test_an_answered_queued_request_holds_no_memory() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     asked = get(b"/open")
@@ -104,12 +104,12 @@ def test_a_request_that_had_to_wait_and_is_answered_holds_nothing() -> None:
     assert channel_count(book) == 0
 
 
-def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
+def test_queued_connections_are_read_once_per_round() -> None:
     book = open_book(TURNS)
     connect(book, FOUR)
     book >> Received(FOUR, PING * 10_000) << [SendMatcher(FOUR, startswith=b"\x8a\x00")]
     left = channel_count(book)
-    for _ in range(10):  # facts that one round of the loop has, each later than the one before
+    for _ in range(10):  # facts of one round of the loop, each later than the one before
         book.now = book.now.at(book.now.mono + 0.002)
         book >> Closed(ChannelId(99)) << []
     assert channel_count(book) == left
@@ -117,7 +117,7 @@ def test_those_who_wait_go_on_once_in_a_round_of_the_loop() -> None:
     assert left - 22 * KIB < channel_count(book) < left - 18 * KIB
 
 
-def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
+def test_authentication_within_queued_input_reads_all_of_it() -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
@@ -126,27 +126,27 @@ def test_who_is_known_in_the_middle_is_read_to_the_end() -> None:
     assert not book.toy.door.budget.held
 
 
-def test_who_is_known_in_the_middle_of_http2_is_read_to_the_end() -> None:
+def test_authentication_within_queued_http2_input_reads_all_of_it() -> None:
     book = Http2Playbook(TURNS)
     streams = (ONE, THREE, FIVE)
     for stream in streams:
         book.send_request(stream, "/hello", None, (b"x", b"%d" % stream * 3000))
     said = book.client.data_to_send()
-    assert len(said) > 5 * KIB  # more than is read of a stranger in one go; its first request says who it is
+    assert len(said) > 5 * KIB  # more than one slice; the first request authenticates
     book.book >> Received(CH, said)
     assert answers(book.feed(book.book.drain_commands())) == dict.fromkeys(streams, (200, b"hello"))
     assert not book.pauses
     assert channel_count(book.book) == 0
 
 
-def test_the_end_of_what_waits_is_heard_in_its_turn() -> None:
+def test_a_fin_after_queued_input_is_handled_in_turn() -> None:
     book = busy()
     book >> Received(CH, get(b"/open")) << []
     book >> ReadClosed(CH) << []
     book.after(0.5) << [book.says(200, b""), CloseWrite(CH)]
 
 
-def test_the_end_of_what_waits_is_heard_of_who_is_known_in_the_middle() -> None:
+def test_a_fin_after_authentication_within_queued_input_is_handled() -> None:
     book = open_book(TURNS)
     book >> Received(CH, get(b"/open", b"X: " + b"x" * 3900)) << [book.says(200, b"")]
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
@@ -157,13 +157,13 @@ def test_the_end_of_what_waits_is_heard_of_who_is_known_in_the_middle() -> None:
     assert commands[-1] == CloseWrite(CH)
 
 
-def test_who_has_said_the_end_does_not_wait_for_long() -> None:
+def test_a_half_closed_connection_does_not_wait_for_long() -> None:
     book = busy()
     for ch in (FOUR, SIX):
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
         book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
         book >> ReadClosed(ch) << []
-    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # what others have had read
+    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # read for other connections
     book.after(TURNS.unauthenticated_timeout) << [Abort(FOUR), Abort(SIX)]
     assert not book.logs
     for ch in (FOUR, SIX):
@@ -171,7 +171,7 @@ def test_who_has_said_the_end_does_not_wait_for_long() -> None:
     assert channel_count(book) == 0
 
 
-def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
+def test_a_queued_http2_connection_is_read_further() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     client = Http2Connection(Role.CLIENT, entropy=seeded())
@@ -180,7 +180,7 @@ def test_who_had_to_wait_and_speaks_http2_is_read_on() -> None:
     assert wire_bytes(book.drain_commands(), 4)[3:4] == b"\x04"  # SETTINGS
 
 
-def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
+def test_a_fin_after_the_http2_preface_is_handled() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     client = Http2Connection(Role.CLIENT, entropy=seeded())
@@ -194,7 +194,7 @@ def test_the_end_is_heard_behind_the_preface_of_http2() -> None:
     assert CloseWrite(FOUR) in commands
 
 
-def test_who_was_held_and_speaks_http2_is_read_on() -> None:
+def test_a_paused_http2_connection_is_read_further() -> None:
     book = busy()
     book >> accepted(FOUR, Address("192.0.2.9", 5)) << []
     said = Http2Connection(Role.CLIENT, entropy=seeded()).data_to_send()
@@ -205,7 +205,7 @@ def test_who_was_held_and_speaks_http2_is_read_on() -> None:
     assert channel_count(book) < 50 * KIB
 
 
-def test_who_waits_and_goes_is_forgotten() -> None:
+def test_a_closed_queued_connection_is_removed() -> None:
     book = open_book(TURNS)
     connect(book, FOUR)
     book >> Received(FOUR, some(60 * KIB)[: 10 * KIB]) << []

@@ -1,4 +1,4 @@
-"""Bodies that are not held in memory: requests read in pieces, files sent past the core, answers written bit by bit."""
+"""Bodies that are not held in memory: requests read in pieces, files sent past the core, streamed responses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MEG = 1024 * 1024
 
 
 class Reader:
-    """A handler that reads the body, and after each piece works until `go_on` if it is `slow`."""
+    """A handler that reads the body and, if it is `slow`, works after each piece until `go_on`."""
 
     def __init__(self, book: ToyPlaybook, *, slow: bool = False) -> None:
         self.book = book
@@ -70,7 +70,7 @@ class Reader:
         return plain(b"%d" % sum(map(len, self.pieces)))
 
     def go_on(self) -> list[Command]:
-        """The work on a piece is done; what comes of it, but for the work on the next."""
+        """Finish the work on a piece; return the commands, except the work on the next piece."""
         self.book >> Done(self.op, None)
         return without_work(self.book)
 
@@ -78,7 +78,7 @@ class Reader:
 # --- requests ---
 
 
-def test_the_handler_runs_at_the_head_and_reads_what_comes() -> None:
+def test_the_handler_starts_at_the_head_and_reads_pieces() -> None:
     book = open_book()
     reader = Reader(book)
     book >> Received(CH, post(b"/stream", b"ab", length=5)) << []
@@ -92,7 +92,7 @@ def test_the_handler_runs_at_the_head_and_reads_what_comes() -> None:
     )
 
 
-def test_a_body_of_nothing() -> None:
+def test_an_empty_body() -> None:
     book = open_book()
     reader = Reader(book)
     book >> Received(CH, post(b"/stream", b"")) << [book.says(200, b"0")]
@@ -145,15 +145,15 @@ def test_a_slow_handler_holds_the_reading() -> None:
     assert without_work(book) == []
     book >> Received(CH, b"x" * 1000) << []
     book >> Received(CH, b"x") << [PauseReading(CH)]
-    book >> Received(CH, b"x" * 9) << []  # was under way
+    book >> Received(CH, b"x" * 9) << []  # was in flight
     assert reader.go_on() == [ResumeReading(CH)]
     assert list(map(len, reader.pieces)) == [10, 1010]
-    book >> Received(CH, b"x" * 2980) << []  # all of the rest: nothing is left to hold
+    book >> Received(CH, b"x" * 2980) << []  # the whole rest: there is no more to pause
     assert reader.go_on() == []
     assert reader.go_on() == [book.says(200, b"4000")]
 
 
-def test_the_time_of_the_handler_is_not_the_peers() -> None:
+def test_handler_time_does_not_count_towards_the_body_timeout() -> None:
     book = open_book(Limits(high_water=1000))
     reader = Reader(book, slow=True)
     book >> Received(CH, post(b"/stream", b"x" * 10, length=40000))
@@ -171,7 +171,7 @@ def test_the_time_of_the_handler_is_not_the_peers() -> None:
     assert reader.cleaned == 1
 
 
-def test_a_large_piece_that_is_read_at_once_takes_no_time_of_the_handler() -> None:
+def test_a_large_piece_read_at_once_does_not_stop_the_body_timeout() -> None:
     book = open_book(Limits(high_water=1000))
     reader = Reader(book)
     book >> Received(CH, post(b"/stream", b"x" * 10, length=40000)) << []
@@ -191,7 +191,7 @@ def test_a_slow_peer_gets_408_and_the_handler_is_cancelled() -> None:
     assert reader.cleaned == 1
 
 
-def test_a_peer_that_was_fast_may_not_fall_silent_for_long() -> None:
+def test_a_fast_peer_has_a_limited_credit_of_time() -> None:
     book = open_book()
     Reader(book)
     book >> Received(CH, post(b"/stream", b"x" * 1_000_000, length=1_000_001)) << []
@@ -199,7 +199,7 @@ def test_a_peer_that_was_fast_may_not_fall_silent_for_long() -> None:
     book.after(0.2) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_reading_outlasts_its_own_patience() -> None:
+def test_reading_continues_within_a_long_body_timeout() -> None:
     book = open_book(Limits(body_timeout=500.0))
     Reader(book)
     book >> Received(CH, post(b"/stream", b"", length=1)) << []
@@ -241,12 +241,12 @@ def test_a_handler_that_answers_early_has_the_rest_drained() -> None:
     teapot = book.says(418, b"teapot: no more")
     book >> Received(CH, post(b"/stream", b"x" * 500, length=600)) << [teapot]
     book >> Received(CH, b"x" * 100 + get(b"/hello")) << [book.says(200, b"hello")]
-    last = book.says(418, b"teapot: no more", CLOSE)  # more is to come than is drained
+    last = book.says(418, b"teapot: no more", CLOSE)  # the rest exceeds what is drained
     book >> Received(CH, post(b"/stream", b"x" * 500, length=700)) << [last, CloseWrite(CH)]
     book >> Received(CH, b"x" * 200) << []
 
 
-def test_an_answer_while_the_reading_is_held_lets_it_go_on() -> None:
+def test_a_response_resumes_paused_reading() -> None:
     book = open_book(Limits(high_water=1000))
 
     def handle(request: Request) -> Flow[Response | StreamedResponse]:
@@ -284,7 +284,7 @@ def test_a_plain_handler_of_a_streamed_route_that_raises(error: Exception) -> No
 
 
 @pytest.mark.parametrize("fact", [Closed(CH, "reset"), ReadClosed(CH)])
-def test_a_peer_that_goes_away_cancels_the_handler(fact: Closed | ReadClosed) -> None:
+def test_a_disconnected_peer_cancels_the_handler(fact: Closed | ReadClosed) -> None:
     book = open_book()
     reader = Reader(book)
     book >> Received(CH, post(b"/stream", b"x", length=3)) << []
@@ -335,7 +335,7 @@ def test_a_flow_that_never_waits_answers_with_a_file_too() -> None:
     assert release == ReleaseFile(7)
 
 
-def test_a_large_file_goes_part_by_part() -> None:
+def test_a_large_file_is_sent_in_parts() -> None:
     book, order = sending(2 * MEG + 3)
     parts = []
     while True:
@@ -348,18 +348,18 @@ def test_a_large_file_goes_part_by_part() -> None:
     assert parts == [(2, MEG), (2 + MEG, MEG), (2 + 2 * MEG, 3)]
 
 
-def test_requests_behind_a_file_wait() -> None:
+def test_requests_after_a_file_wait() -> None:
     book = open_book()
     book.toy.answer = file_answer()
     book >> Received(CH, get(b"/answer") + get(b"/hello"))
     commands = book.drain_commands()
     assert commands[-1] == PauseReading(CH)
     order = book.order(SendFile)
-    book.after(50.0) << []  # and nobody is told to hurry
+    book.after(50.0) << []  # no deadline runs
     book >> Done(order.op, 5) << [ReleaseFile(7), ResumeReading(CH), book.says(200, b"hello")]
 
 
-def test_head_of_a_file_and_a_file_of_nothing() -> None:
+def test_head_requests_and_empty_files() -> None:
     book = open_book()
     book.toy.answer = file_answer()
     book >> Received(CH, get(b"/answer").replace(b"GET", b"HEAD")) << [ReleaseFile(7), file_head(book, 5)]
@@ -387,13 +387,13 @@ def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
     book >> Done(order.op, 64) << [ReleaseFile(7)]
     book.get(b"/hello") << [book.says(200, b"hello")]
     book.sent() << []
-    book.after(74.0) << []  # nothing is waited for but a request
+    book.after(74.0) << []  # only a new request is awaited
 
 
-def test_a_file_behind_bytes_that_have_not_left() -> None:
+def test_a_file_after_unsent_bytes() -> None:
     book, order = sending(64)
     head = len(wire_bytes(book.drain_commands()))
-    book >> Done(order.op, 64) << [ReleaseFile(7)]  # told before the head was
+    book >> Done(order.op, 64) << [ReleaseFile(7)]  # reported before the head was sent
     book.after(59.0) << []
     book >> Sent(CH, head + 64) << []
     book.after(14.0) << []
@@ -427,7 +427,7 @@ def test_a_lost_connection_releases_the_file() -> None:
     book >> Failed(order.op, Failure(FailureKind.CANCELLED)) << []
 
 
-def test_stopping_lets_a_file_end_and_cuts_it_at_the_end_of_the_grace() -> None:
+def test_stopping_cuts_a_file_at_the_end_of_the_grace() -> None:
     book, order = sending()
     book >> Stopping(5.0) << []
     book.after(5.0) << [Abort(CH), Cancel(order.op), ReleaseFile(7), Exit(0)]

@@ -1,4 +1,4 @@
-"""Answers that are written bit by bit."""
+"""Responses that are written in pieces."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tests.engine.streamed_answers import TEXT, file_answer, without_work
 from tests.engine.toy_service import ToyPlaybook, get, open_book
 from tests.support.playbook import CH, SendMatcher, wire_bytes
 
-# --- streamed answers ---
+# --- streamed responses ---
 
 
 class Producer:
-    """Writes what it is told to."""
+    """A producer that the test controls."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.book = book
@@ -66,7 +66,7 @@ class Producer:
 
 
 def streaming(book: ToyPlaybook) -> Producer:
-    """The head is out and gone."""
+    """Start a streamed response whose head has been sent."""
     producer = Producer(book)
     commands = book.get(b"/answer").drain_commands()
     book >> Sent(CH, len(wire_bytes(commands)))
@@ -89,7 +89,7 @@ def test_a_streamed_answer_is_chunked_and_ends() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_a_producer_that_lacks_something_drops_the_connection() -> None:
+def test_a_producer_with_an_incomplete_body_drops_the_connection() -> None:
     def produce(writer: ResponseWriter) -> Flow[bool]:
         yield from ()
         return not writer.write(b"half")
@@ -112,7 +112,7 @@ def test_head_of_a_streamed_answer_runs_no_producer() -> None:
     book.get(b"/hello") << [book.says(200, b"hello")]
 
 
-def test_an_old_client_sees_the_end_by_the_close() -> None:
+def test_http_1_0_responses_end_with_the_connection() -> None:
     book = open_book()
     producer = Producer(book)
     book >> Received(CH, b"GET /answer HTTP/1.0\r\n\r\n")
@@ -131,7 +131,7 @@ def test_a_producer_waits_for_the_peer_to_read() -> None:
     book >> Sent(CH, 100) << []
     book.after(59.0) << []
     book >> Sent(CH, 1) << []
-    book.after(59.0) << []  # it looked again in between
+    book.after(59.0) << []  # there was progress in between
     book >> Sent(CH, 80)
     assert without_work(book) == [ResumeReading(CH)]
     assert producer.op != before
@@ -153,7 +153,7 @@ def test_a_producer_that_does_not_wait_is_dropped() -> None:
     assert written == [True, False, False, False]
 
 
-def test_a_peer_that_goes_away_cancels_the_producer() -> None:
+def test_a_disconnected_peer_cancels_the_producer() -> None:
     book = open_book()
     producer = streaming(book)
     book >> Closed(CH, "reset") << [Cancel(producer.op)]
@@ -177,7 +177,7 @@ def test_a_bug_in_a_producer_cuts_the_connection() -> None:
     book >> Closed(CH) << []
 
 
-def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
+def test_progress_does_not_resume_ordinary_responses() -> None:
     book = open_book(Limits(high_water=100, low_water=50))
     book.toy.answer = file_answer()
     order = book.get(b"/answer").order(SendFile)
@@ -185,8 +185,8 @@ def test_a_peer_that_reads_wakes_no_ordinary_answer() -> None:
     book >> Done(order.op, 5) << [ReleaseFile(7)]
 
 
-def test_what_is_written_when_the_channel_turns_out_to_be_gone() -> None:
-    """A pause of the producer ends in the very call that brings `Closed`: nothing is ordered for the channel."""
+def test_writes_after_a_lost_channel_are_dropped() -> None:
+    """The producer's pause ends in the call that handles `Closed`: no command names the channel."""
     book = open_book()
     over: list[bool] = []
 

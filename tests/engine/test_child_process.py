@@ -21,11 +21,11 @@ from tests.engine.test_flow import Owner
 from tests.engine.toy_service import ToyPlaybook, open_book
 
 ONE, THREE, OP = ChannelId(1), ChannelId(3), OperationId(1)
-TICKETED = OperationId(2)  # a command that is run to its end takes its ticket first
+TICKETED = OperationId(2)  # `run_command` uses the first ticket itself
 
 
 class Output:
-    """A `ChildHandler` that writes down what it is told."""
+    """A `ChildHandler` that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[object] = []
@@ -49,7 +49,7 @@ def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Ou
 
 
 def of_the_child(book: ToyPlaybook) -> list[Any]:
-    """What the last step ordered for it."""
+    """Return the commands of the last step for the child."""
     return [command for command in book.drain_commands() if getattr(command, "ch", None) == ONE]
 
 
@@ -62,7 +62,7 @@ def commanded(said: bytes = b"") -> tuple[ToyPlaybook, list[Any]]:
     return book, owner.told
 
 
-def test_what_a_command_is_told() -> None:
+def test_a_command_receives_its_input_and_eof() -> None:
     book, _ = commanded(b"in")
     book >> Done(TICKETED, Spawned(7)) << [Send(ONE, b"in"), CloseWrite(ONE)]
 
@@ -78,7 +78,7 @@ def test_the_life_of_a_child() -> None:
     assert output.told == [b"out", 3]
 
 
-def test_its_error_output_is_a_channel_of_its_own() -> None:
+def test_standard_error_is_a_separate_channel() -> None:
     errors = Output()
     book, _, output = running(errors)
     book >> Received(THREE, b"oops") << []
@@ -86,7 +86,7 @@ def test_its_error_output_is_a_channel_of_its_own() -> None:
     assert (output.told, errors.told) == ([], [b"oops", None])
 
 
-def test_ending_it_kindly_and_then_not() -> None:
+def test_terminate_signals_and_then_kills() -> None:
     book, child, output = running()
     book.act(child.terminate) << [Signal(ONE, SignalName.HANGUP)]
     book >> Received(ONE, b"last words") << []
@@ -95,7 +95,7 @@ def test_ending_it_kindly_and_then_not() -> None:
     assert output.told == []
 
 
-def test_input_that_is_not_read_is_counted_and_never_waited_for() -> None:
+def test_unread_input_is_counted_without_a_deadline() -> None:
     book, child, output = running()
     book.act(lambda: child.write(b"x" * 1_000_000)) << [Send(ONE, b"x" * 1_000_000)]
     book.after(3600.0)
@@ -108,7 +108,7 @@ def test_input_that_is_not_read_is_counted_and_never_waited_for() -> None:
     assert output.told == [b"still listened to"]
 
 
-def test_it_exits_in_time() -> None:
+def test_a_child_that_exits_in_time_is_not_killed() -> None:
     book, child, _ = running()
     child.terminate()
     book >> Closed(ONE, exit=-1) << []
@@ -116,14 +116,14 @@ def test_it_exits_in_time() -> None:
     book.act(child.terminate) << []
 
 
-def test_letting_go_of_it() -> None:
+def test_detach_aborts_the_channel_silently() -> None:
     book, child, output = running()
     book.act(child.detach) << [Abort(ONE)]
     book >> Closed(ONE) << []
     assert output.told == []
 
 
-def test_what_its_owner_ends_itself_outlives_the_stop() -> None:
+def test_a_child_with_stays_outlives_the_stop() -> None:
     book, child, output = running()
     child.stays = True
     book >> Stopping(10.0)
@@ -134,7 +134,7 @@ def test_what_its_owner_ends_itself_outlives_the_stop() -> None:
     assert output.told == [0]
 
 
-def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
+def test_stopping_detaches_running_children() -> None:
     errors = Output()
     book, _, output = running(errors)
     book >> Stopping(9.0)
@@ -145,7 +145,7 @@ def test_stopping_lets_go_of_what_nobody_has_ended() -> None:
     assert (output.told, errors.told) == ([None], [None])
 
 
-def test_stopping_leaves_it_the_time_that_it_was_given() -> None:
+def test_stopping_keeps_the_patience_of_terminate() -> None:
     book, child, _ = running()
     child.terminate(SignalName.TERMINATE, patience=2.0)
     book >> Stopping(9.0)
@@ -154,13 +154,13 @@ def test_stopping_leaves_it_the_time_that_it_was_given() -> None:
     assert of_the_child(book) == [Signal(ONE, SignalName.KILL), Abort(ONE)]
 
 
-def test_it_cannot_be_started() -> None:
+def test_a_failed_spawn_is_the_result_of_a_command() -> None:
     book, told = commanded()
     book >> Failed(TICKETED, Failure(FailureKind.NOT_FOUND)) << []
     assert told == [Failure(FailureKind.NOT_FOUND)]
 
 
-def test_a_command_run_to_its_end() -> None:
+def test_run_command_collects_output_and_exit_status() -> None:
     book, told = commanded()
     book >> Done(TICKETED, Spawned(5)) << [CloseWrite(ONE)]
     book >> Received(ONE, b"a") << []
@@ -176,7 +176,7 @@ def test_a_command_that_does_not_end() -> None:
     assert told[0].kind is FailureKind.TIMED_OUT
 
 
-def test_what_a_child_sees_of_our_environment() -> None:
+def test_environment_variables_that_children_inherit() -> None:
     # decision 9: a list, since ours holds keys and passwords
     assert " ".join(sorted(INHERITED)) == (
         "ALSA_* COLORTERM DBUS_SESSION_BUS_ADDRESS DISPLAY EDITOR HERMES_HOME HOME HOSTNAME LANG LANGUAGE LC_* "

@@ -1,4 +1,4 @@
-"""What only HTTP/2 has, in the client's role: windows, settings, servers that open no WebSockets, resets, GOAWAY."""
+"""HTTP/2 features in the client's role: windows, settings, refused WebSockets, resets, GOAWAY."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WSS = "wss://relay.example/ws"
 MB = 1_000_000
 
 
-NO_SOCKETS = frame(4, b"")  # settings that say nothing
+NO_SOCKETS = frame(4, b"")  # settings without values
 
 
 def getting() -> CallDialogue:
@@ -55,7 +55,7 @@ def opened() -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnecti
 
 
 class Reluctant(Http2Connection):
-    """A server that makes no room until it is told to."""
+    """A server that opens its windows only when the test does."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))
@@ -84,7 +84,7 @@ def test_a_body_waits_for_the_servers_windows() -> None:
     assert talk.results[0].status == 204
 
 
-def test_a_server_that_never_makes_room() -> None:
+def test_a_window_that_never_opens_fails_the_upload() -> None:
     talk = CallDialogue(
         lambda engine: fetch(engine, "POST", "https://a/x", body=bytes(MB), within=300.0), "2", server=Reluctant()
     )
@@ -96,13 +96,13 @@ def test_a_server_that_never_makes_room() -> None:
     assert talk.results[0].kind is FailureKind.UNREACHABLE
 
 
-def test_messages_wait_too_and_so_does_the_close_behind_them() -> None:
+def test_messages_and_their_close_frame_wait_for_the_window() -> None:
     bare = Bare()
     talk, handler, socket = bare.waiting()
     assert not socket.writable
     bare.talk(frame(0, b"\x88\x02\x03\xe8", flags=1, stream=1))  # its close frame, and the end of its stream
     assert handler.told[-1] == ("closed", 1000, "")
-    assert talk.took() == []  # our own close frame waits behind the messages
+    assert talk.took() == []  # our own close frame waits after the messages
     bare.talk(frame(8, b"\x00\x0f\x00\x00", stream=1) + frame(8, b"\x00\x0f\x00\x00"))
     assert talk.took() == [CloseWrite(talk.ch)]
 
@@ -122,7 +122,7 @@ def test_a_window_that_never_opens() -> None:
     socket.send_text("hello")
     talk.after(0.0)
     talk.after(29.0)
-    bare.talk(frame(6, bytes(8)))  # it lives, but does not read
+    bare.talk(frame(6, bytes(8)))  # it is alive, but does not read
     talk.after(29.0)
     assert talk.took() == []
     talk.after(2.0)
@@ -131,15 +131,15 @@ def test_a_window_that_never_opens() -> None:
     assert handler.told[-1][:2] == ("closed", 1006)
 
 
-def test_who_has_nothing_to_say_waits_for_no_window() -> None:
+def test_without_output_no_window_deadline_runs() -> None:
     talk = CallDialogue(lambda engine: fetch(engine, "GET", "https://a/x", within=300.0), "2")
     talk.took()
-    talk.handle(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room, of which nothing is needed
+    talk.handle(Received(talk.ch, frame(8, b"\x00\x00\x00\x01")))  # more room than is needed
     talk.after(299.0)
     assert talk.took() == []
 
 
-def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
+def test_output_that_waits_for_the_socket_has_its_own_deadline() -> None:
     bare = Bare()
     talk, _, socket = bare.opened()
     talk.took()
@@ -149,7 +149,7 @@ def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
     (order,) = talk.took()
     assert isinstance(order, Send)
     talk.after(20.0)
-    talk.handle(Sent(talk.ch, 10))  # the rest leaves later
+    talk.handle(Sent(talk.ch, 10))  # the rest is sent later
     talk.after(5.0)
     bare.talk(frame(6, bytes(8)))
     pong = sum(len(command.data) for command in talk.took() if isinstance(command, Send))
@@ -157,11 +157,11 @@ def test_what_waits_for_the_socket_has_its_own_deadline() -> None:
     talk.handle(Sent(talk.ch, len(order.data) - 10 + pong))
     talk.after(14.0)
     assert Abort(talk.ch) not in talk.took()
-    talk.after(2.0)  # by now the window should have opened
+    talk.after(2.0)  # the window should have opened by now
     assert Abort(talk.ch) in talk.took()
 
 
-def test_a_broken_connection_ends_what_waits() -> None:
+def test_a_protocol_error_ends_waiting_messages() -> None:
     bare = Bare()
     talk, handler, _ = bare.waiting()
     bare.talk(frame(6, b"short"))
@@ -179,7 +179,7 @@ def test_a_server_that_ends_while_messages_wait() -> None:
 
 
 class Bare:
-    """A server of frames written by hand, which gives no window but the first."""
+    """A server of frames written by hand, which gives no window beyond the first."""
 
     def opened(
         self, settings: bytes = b"\x00\x08\x00\x00\x00\x01"
@@ -193,7 +193,7 @@ class Bare:
         return talk, handler, handler.open_socket
 
     def waiting(self) -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
-        """More messages than the window takes."""
+        """Send more messages than the window permits."""
         talk, handler, socket = self.opened()
         for _ in range(8):
             assert socket.send_text("x" * 50_000)
@@ -205,7 +205,7 @@ class Bare:
 
 
 class Silent(Http2Connection):
-    """Hears nothing and says nothing."""
+    """A peer that reads nothing and sends nothing."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))
@@ -217,7 +217,7 @@ class Silent(Http2Connection):
         return b""
 
 
-def test_a_reader_that_holds_keeps_its_window_shut_and_answers_pings() -> None:
+def test_a_paused_reader_keeps_its_window_shut_and_answers_pings() -> None:
     readers: list[EventReader] = []
     batches: list[int] = []
 
@@ -266,7 +266,7 @@ def refusing() -> tuple[CallDialogue, RecordingWebSocketHandler]:
     return talk, handler
 
 
-def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
+def test_websockets_fall_back_to_http1() -> None:
     talk, handler = refusing()
     talk.version = "1.1"
     talk.raw(NO_SOCKETS)
@@ -278,7 +278,7 @@ def test_a_server_without_websockets_over_http2_is_asked_over_http1() -> None:
     assert handler.told == [("open",)]
     talk.after(1.0)
     known = next(order for order in talk.orders if isinstance(order, Connect))
-    assert known.alpn == ("http/1.1",)  # it is remembered
+    assert known.alpn == ("http/1.1",)  # the version is cached
     talk.begin()
     talk.send_from_peer(AcceptWebSocket(S))
     ((first, second),) = talk.results
@@ -299,7 +299,7 @@ def test_the_time_is_for_both_attempts() -> None:
     assert not [order for order in talk.orders if isinstance(order, Connect)]
 
 
-def test_it_is_not_asked_again_when_there_is_no_time() -> None:
+def test_no_fallback_after_the_timeout() -> None:
     handler = RecordingWebSocketHandler()
     talk = CallDialogue(
         lambda engine: fetch(engine, "GET", WSS, into=websocket_upgrade(handler), within=0.0), "2", server=Silent()
@@ -307,7 +307,7 @@ def test_it_is_not_asked_again_when_there_is_no_time() -> None:
     assert talk.results[0].kind is FailureKind.TIMED_OUT
 
 
-def test_few_servers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_http1_servers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "MAX_REMEMBERED", 1)
 
     def flow(engine: Engine) -> Flow[object]:
@@ -342,7 +342,7 @@ def test_prior_knowledge_falls_back_too() -> None:
     assert handler.told == [("open",)]
 
 
-# --- resets and farewells ---
+# --- resets and GOAWAY ---
 
 
 def test_a_reset() -> None:
@@ -351,13 +351,13 @@ def test_a_reset() -> None:
     assert talk.results == [Failure(FailureKind.UNREACHABLE, "the peer reset the stream")]
 
 
-def test_a_server_that_leaves() -> None:
+def test_goaway_of_a_server() -> None:
     talk = getting()
     talk.raw(NO_SOCKETS + frame(7, bytes(8)))
     assert talk.results[0].kind is FailureKind.UNREACHABLE
     talk = getting()
     assert isinstance(talk.peer, Http2Connection)
-    talk.peer.go_away()  # and finishes what has begun
+    talk.peer.go_away()  # and finishes the open streams
     talk.run_until_idle()
     talk.send_from_peer(ResponseHead(S, 200), ResponseEnd(S))
     assert talk.results[0].status == 200

@@ -37,7 +37,7 @@ def fail() -> None:
     raise RuntimeError("a secret")
 
 
-# --- facts of what is not there ---
+# --- facts about unknown channels and operations ---
 
 
 def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
@@ -54,7 +54,7 @@ def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
     assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2
 
 
-def test_unwanted_peers_are_turned_away() -> None:
+def test_unwanted_and_late_connections_are_refused() -> None:
     book = open_book()
     book >> Accepted(FOUR, PEER, LOCAL, alpn="unwanted") << [Abort(FOUR)]
     book >> Closed(FOUR) << []
@@ -64,7 +64,7 @@ def test_unwanted_peers_are_turned_away() -> None:
 
 
 class Last(Channel):
-    """What others need until they are gone."""
+    """A channel that others need until they have ended."""
 
     survives_stop = True
     stopped = 0
@@ -81,7 +81,7 @@ class Last(Channel):
         self.write(b"bye")
 
 
-def test_what_others_need_stops_when_they_are_gone() -> None:
+def test_a_channel_that_survives_the_stop_stops_last() -> None:
     book = open_book()
     last = Last(book.engine, FOUR, DEFAULT_LIMITS)
     book.act(lambda: book.engine.attach(last))
@@ -97,7 +97,7 @@ def test_what_others_need_stops_when_they_are_gone() -> None:
 # --- bugs ---
 
 
-def test_a_bug_when_a_peer_comes() -> None:
+def test_a_bug_in_on_accepted_drops_the_connection() -> None:
     book = open_book()
     book.toy.on["accepted"] = fail
     book >> accepted(4) << [Abort(FOUR)]
@@ -205,7 +205,7 @@ def test_a_pause_waits_for_a_call_without_a_fact() -> None:
     assert seen == [4.0]
 
 
-def test_of_many_pauses_some_end_in_each_round() -> None:
+def test_the_number_of_coarse_timers_per_call_is_limited() -> None:
     book = open_book()
     seen: list[int] = []
     for number in range(2 * MAX_TASKS_PER_CALL + 1):
@@ -236,7 +236,7 @@ def test_time_never_goes_back() -> None:
 # --- the end ---
 
 
-def test_nothing_follows_exit() -> None:
+def test_no_command_follows_exit() -> None:
     book = open_book()
     book.get(b"/park") << []
     book.engine.timers.timer(lambda: book.engine.exit(2)).set(START.mono + 1.0)
@@ -249,7 +249,7 @@ def test_nothing_follows_exit() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_what_is_under_way_is_counted() -> None:
+def test_channels_and_flows_are_counted() -> None:
     book = open_book()
     assert (book.engine.channel_count, book.engine.flow_count) == (1, 0)
     book.get(b"/park") << []
@@ -283,7 +283,7 @@ REQUESTS = st.sampled_from(
 
 
 def spoken(data: bytes, sizes: Cuts) -> list[Command]:
-    """All commands but those that pause reading, with the bytes of sends joined."""
+    """Return all commands except those that pause reading, with the bytes of sends joined."""
     book = open_book()
     commands: list[Command] = []
     for piece in cut(data, sizes):
@@ -318,7 +318,7 @@ def facts() -> st.SearchStrategy[Any]:
 
 
 @given(st.lists(facts(), max_size=12))
-def test_whatever_happens_the_contract_holds(script: list[Any]) -> None:
+def test_random_facts_keep_the_contract(script: list[Any]) -> None:
     book = open_book(Limits(max_drain=40))
     engine, now = book.engine, START
     closed = exited = False
@@ -348,7 +348,7 @@ def test_whatever_happens_the_contract_holds(script: list[Any]) -> None:
         assert deadline is None or deadline > now.mono
 
 
-def test_an_operation_may_be_given_up_before_it_was_carried_out() -> None:
+def test_a_late_result_of_a_cancelled_operation_is_ignored() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH)

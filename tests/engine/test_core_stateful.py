@@ -1,7 +1,7 @@
-"""The relay and the API in the hands of Hypothesis: whatever happens, and whenever, the rules of `fuzz.cores` hold.
+"""Stateful tests of relay and API with Hypothesis: the rules of `fuzz.cores` hold for every sequence of facts.
 
-They are looked at after every fact: `handle` never raises, every command is one that the contract allows, nothing grows
-over its limit, no secret is logged, whoever speaks HTTP is spoken to in HTTP, and in the end the process ends.
+The rules are checked after every fact: `handle` never raises, and every command is permitted by the contract. Nothing
+exceeds its limit, no secret is logged, HTTP requests get HTTP responses, and in the end the process ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WHAT = st.integers(0, 255)
 
 
 class AnyCore(RuleBasedStateMachine):
-    """One service from its start to its end."""
+    """A service from its start to its end."""
 
     play: CoreScriptRun
     kind: ServiceKind

@@ -1,4 +1,4 @@
-"""Answers that begin before the request has ended, over both versions: a handler that writes while it reads."""
+"""Responses that start before the request has ended, over both versions: a handler that writes while it reads."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Talk(WirePeerDialogue):
 
     @property
     def others(self) -> list[Command]:
-        """What is ordered of the world, but for work."""
+        """Return the commands that are not for the peer, except `Compute`."""
         return [order for order in self.orders if not isinstance(order, Compute)]
 
     def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
         self.send_from_peer(RequestHead(S, "POST", target, headers))
 
     def resume(self, answer: object = None) -> None:
-        """The work of `deaf` is done."""
+        """Finish the work of `deaf`."""
         self.handle(Done(self.op, answer))
 
     @property
@@ -78,13 +78,13 @@ class Talk(WirePeerDialogue):
         return isinstance(self.heard[-1], ResponseEnd)
 
     def cut(self) -> bool:
-        """The client can tell that the answer is not whole."""
+        """Report whether the client can detect that the response is incomplete."""
         if self.version == "2":
             return isinstance(self.heard[-1], StreamReset) and Abort(CH) not in self.others
         return Abort(CH) in self.others
 
     def goes_on(self) -> bool:
-        """Another request on the same connection is answered."""
+        """Report whether another request on the same connection is answered."""
         stream = StreamId(3 if self.version == "2" else 2)
         self.send_from_peer(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
         return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
@@ -92,7 +92,7 @@ class Talk(WirePeerDialogue):
     # --- handlers ---
 
     def loud(self, request: Request) -> StreamedResponse:
-        """What comes goes back in capitals."""
+        """Send the received data back in capitals."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:
@@ -105,7 +105,7 @@ class Talk(WirePeerDialogue):
         return StreamedResponse(200, TEXT, produce)
 
     def deaf(self, request: Request) -> StreamedResponse:
-        """Writes at once, and ends or breaks when it is told to; reads nothing."""
+        """Write at once, and end or fail when the test resumes the flow; read nothing."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:
@@ -132,7 +132,7 @@ def test_writing_while_reading(talk: Talk) -> None:
     assert talk.goes_on()
 
 
-def test_much_of_it(talk: Talk) -> None:
+def test_large_bodies_in_both_directions(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     for _ in range(19):
@@ -161,7 +161,7 @@ def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
 
 
 def test_the_answer_ends_first(talk: Talk) -> None:
-    """What is left of the body is read and thrown away."""
+    """The rest of the body is read and discarded."""
     talk.toy.answer = talk.deaf
     talk.begin()
     talk.send_from_peer(RequestData(S, b"x" * 1000))
@@ -192,7 +192,7 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
         assert talk.peer.unsent(S) > 200_000
     else:
         assert talk.others == [PauseReading(CH)]
-    talk.after(300.0)  # that is not the peer's fault
+    talk.after(300.0)  # the handler is slow, not the peer
     assert not talk.cut()
     talk.resume()
     assert talk.ended
@@ -202,7 +202,7 @@ def test_a_handler_that_does_not_read_holds_the_peer(talk: Talk) -> None:
     assert talk.goes_on()
 
 
-# --- what can only be said by a cut ---
+# --- errors after the head, which only a cut can show ---
 
 
 def test_a_bug_in_the_middle(talk: Talk) -> None:
@@ -246,7 +246,7 @@ def test_a_body_that_is_malformed(talk: Talk) -> None:
     assert (talk.cleaned, talk.book.logs) == (1, [])
 
 
-def test_the_peer_goes_away(talk: Talk) -> None:
+def test_a_disconnected_peer_cancels_both_directions(talk: Talk) -> None:
     talk.toy.answer = talk.loud
     talk.begin()
     talk.handle(Closed(CH))

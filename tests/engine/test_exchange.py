@@ -50,7 +50,7 @@ def test_a_request_is_logged_only_on_demand() -> None:
 
 
 @pytest.mark.lane
-def test_nothing_is_made_for_a_log_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_record_is_made_above_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerChannel, "log_request", None)
     open_book().get(b"/item/1") << [SendMatcher(CH, startswith=b"HTTP/1.1 200")]
 
@@ -78,7 +78,7 @@ def test_too_large_by_content_length_is_refused_before_the_body() -> None:
     book >> Received(CH, post(b"/small", b"x" * 10)) << [book.says(200, b"x" * 10)]
 
 
-def test_too_large_by_counting() -> None:
+def test_a_chunked_body_over_the_limit_is_refused() -> None:
     book = open_book()
     head = b"POST /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
@@ -99,7 +99,7 @@ def test_a_refused_body_is_drained_only_so_far() -> None:
     book >> Received(CH, b"more") << []
 
 
-def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
+def test_an_undrained_body_gets_a_fin() -> None:
     book = open_book(Limits(max_drain=100))
     (
         book
@@ -108,10 +108,10 @@ def test_a_body_that_will_not_be_drained_is_told_to_end() -> None:
     )
     book.sent() << []
     book >> Received(CH, b"x" * 101) << []
-    book.after(2.0) << [Abort(CH)]  # whoever waits for our FIN before it goes need not wait for a deadline
+    book.after(2.0) << [Abort(CH)]  # a peer that waits for our FIN before its own gets it before the deadline
 
 
-def test_a_body_where_none_is_taken_is_thrown_away() -> None:
+def test_unexpected_bodies_are_discarded() -> None:
     book = open_book(Limits(max_skipped=100))
     body = b"Content-Length: 100\r\n\r\n" + b"x" * 100
     book >> Received(CH, b"GET /open HTTP/1.1\r\nHost: x\r\n" + body) << [book.says(200, b"")]
@@ -150,7 +150,7 @@ def test_expect_continue_refused_is_final() -> None:
 # --- flows ---
 
 
-def test_a_flow_answers_when_it_knows() -> None:
+def test_a_flow_answers_after_its_operations() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Done(opening.op, OpenedFile(7, "/f", 5, 0.0))
@@ -166,7 +166,7 @@ def test_a_failed_operation_is_an_answer() -> None:
     book.fail(opening, FailureKind.DENIED) << [book.says(502, b"denied")]
 
 
-def test_who_waits_for_one_call_has_its_answer_from_whoever_gives_it() -> None:
+def test_a_deferred_response_is_sent_when_resolved() -> None:
     book, later = open_book(), Deferred()
     book.toy.answer = lambda request: later
     book.get(b"/answer") << []
@@ -174,7 +174,7 @@ def test_who_waits_for_one_call_has_its_answer_from_whoever_gives_it() -> None:
     assert not later.resolve(plain(b"again"))
 
 
-def test_a_handler_of_a_request_in_pieces_refuses_as_any_other() -> None:
+def test_a_handler_of_a_split_request_may_refuse() -> None:
     book, request = open_book(), get(b"/teapot")
     book >> Received(CH, request[:10]) << []
     book >> Received(CH, request[10:]) << [book.says(418, b"teapot: short and stout")]
@@ -232,7 +232,7 @@ def test_a_handler_that_returns_no_answer() -> None:
     book.get(b"/hello") << [SendMatcher(CH, startswith=b"HTTP/1.1 500"), CloseWrite(CH)]
 
 
-def test_the_peer_goes_away_while_a_flow_works() -> None:
+def test_a_disconnected_peer_cancels_a_flow() -> None:
     book = open_book()
     opening = book.get(b"/file").order(OpenFile)
     book >> Closed(CH, "reset")

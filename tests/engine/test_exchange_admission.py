@@ -1,4 +1,4 @@
-"""A policy that has to ask somebody: the request waits, and nothing more of it is taken meanwhile."""
+"""Asynchronous access policies: the request waits for the decision, and reading pauses meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
 
 def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
-    """Send a request; what the policy asks."""
+    """Send a request and return the operation of the policy."""
     book >> Received(CH, data)
     order, paused = book.drain_commands()
     assert paused == PAUSED
@@ -27,7 +27,7 @@ def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
     return order
 
 
-def test_the_request_goes_on_once_the_policy_knows() -> None:
+def test_the_request_continues_after_the_policy() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"abc") + get(b"/hello"))
     both = book.says(200, b"abc").data + book.says(200, b"hello").data
@@ -36,20 +36,20 @@ def test_the_request_goes_on_once_the_policy_knows() -> None:
     assert book.toy.cleaned == ["access"]
 
 
-def test_who_is_known_already_waits_for_nobody() -> None:
+def test_a_cached_decision_needs_no_wait() -> None:
     book = open_book()
     book.toy.known = True
     book >> Received(CH, post(b"/slow", b"abc")) << [book.says(200, b"abc")]
     assert book.toy.seen[0].principal == "known"
 
 
-def test_the_body_may_come_later() -> None:
+def test_the_body_may_arrive_after_the_decision() -> None:
     book = open_book()
     book.answer(asked(book, post(b"/slow", b"ab", length=4)), "Ada") << [RESUMED]
     book >> Received(CH, b"cd") << [book.says(200, b"abcd")]
 
 
-def test_the_time_that_the_policy_takes_is_not_the_peers() -> None:
+def test_policy_time_does_not_count_towards_timeouts() -> None:
     book = open_book(Limits(head_timeout=1.0, body_timeout=2.0))
     order = asked(book, post(b"/slow", b"", length=4))
     book.after(4.0) << []
@@ -58,7 +58,7 @@ def test_the_time_that_the_policy_takes_is_not_the_peers() -> None:
     book.after(0.1) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_turned_away() -> None:
+def test_a_request_refused_by_the_policy() -> None:
     book = open_book()
     book.fail(asked(book, post(b"/slow", b"abc"))) << [RESUMED, book.says(403, b"no: not you")]
     assert book.toy.seen == []
@@ -72,13 +72,13 @@ def test_a_bug_of_the_policy() -> None:
     book.answer(order, "bug") << [RESUMED, problem, CloseWrite(CH)]
 
 
-def test_nobody_answers_the_policy() -> None:
+def test_a_policy_timeout_refuses_the_request() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"abc"))
     book.after(5.0) << [Cancel(order.op), RESUMED, book.says(403, b"no: not you")]
 
 
-def test_too_large_is_said_after_the_policy() -> None:
+def test_413_is_sent_after_the_policy() -> None:
     book = open_book()
     answer = book.says(413, b"body_too_large: the body may have at most 10 bytes")
     book.answer(asked(book, post(b"/slow", b"", length=11)), "Ada") << [RESUMED, answer]
@@ -91,7 +91,7 @@ def test_expect_continue_waits_for_the_policy() -> None:
     book >> Received(CH, b"ab") << [book.says(200, b"ab")]
 
 
-def test_expect_continue_and_turned_away() -> None:
+def test_expect_continue_refused_by_the_policy() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"", b"Expect: 100-continue", length=2))
     book.fail(order) << [RESUMED, book.says(403, b"no: not you", b"connection: close"), CloseWrite(CH)]
@@ -108,7 +108,7 @@ def test_a_streamed_body() -> None:
 
 
 def reader(got: bytearray) -> Callable[[Request], Flow[Response]]:
-    """A handler that reads a body as it comes."""
+    """Return a handler that reads a body in pieces."""
 
     def answer(request: Request) -> Flow[Response]:
         while data := (yield from request.stream.read()):
@@ -118,7 +118,7 @@ def reader(got: bytearray) -> Callable[[Request], Flow[Response]]:
     return answer
 
 
-def test_a_streamed_body_of_which_more_came_than_a_stranger_is_heard_at_once() -> None:
+def test_a_streamed_body_over_the_read_burst() -> None:
     book = open_book(DEFAULT_LIMITS)
     sent, got = random.Random(1).randbytes(200_000), bytearray()
     book.toy.answer = reader(got)
@@ -149,7 +149,7 @@ def test_a_websocket() -> None:
     assert book.toy.handler.told == [("open",)]
 
 
-def test_the_peer_goes_away_meanwhile() -> None:
+def test_a_disconnected_peer_cancels_the_policy() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"abc"))
     book >> Closed(CH, "reset") << [Cancel(order.op)]
@@ -157,14 +157,14 @@ def test_the_peer_goes_away_meanwhile() -> None:
     book.answer(order, "Ada") << []
 
 
-def test_the_peers_fin_is_no_hurry() -> None:
+def test_a_half_closed_peer_waits_for_the_policy() -> None:
     book = open_book()
     order = asked(book, post(b"/slow", b"abc"))
     book >> ReadClosed(CH) << []
     book.answer(order, "Ada") << [RESUMED, book.says(200, b"abc", b"connection: close"), CloseWrite(CH)]
 
 
-def test_a_stream_that_waits_holds_up_no_other() -> None:
+def test_a_waiting_stream_does_not_delay_others() -> None:
     book = Http2Playbook()
     book.send_request(StreamId(1), "/slow", b"abc")
     book.send_request(StreamId(3), "/hello")

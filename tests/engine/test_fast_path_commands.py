@@ -1,4 +1,4 @@
-"""Requests that come whole: what comes of them is what comes of them with the law alone, command by command."""
+"""Fast path for whole requests: its commands equal those of the reference implementation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
-    """Every command of a story, its logs, and when the core would look again."""
+    """Return every command of a story, its logs, and its deadlines."""
     monkeypatch.setattr(
         server_channel, "FastPathServerConnection", ReferenceServerConnection if law else FastPathServerConnection
     )
@@ -44,7 +44,7 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Li
 
 
 def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
-    """The lane and the law have the same story."""
+    """Check that fast path and reference implementation give the same story."""
     limits = limits or Limits()
     lane, law = (told(story, monkeypatch, law=law, limits=limits) for law in (False, True))
     assert lane == law
@@ -109,7 +109,7 @@ def test_every_kind_of_request(request_: bytes, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("later", [get(b"/hello"), get(b"/hello")[:9], b"x", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
-def test_bytes_behind_a_request_that_waits(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_after_a_pending_request(later: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
         book >> Received(CH, later)
@@ -136,7 +136,7 @@ def test_a_stream_and_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     same(story, monkeypatch)
 
 
-def test_a_process_that_ends_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_responses_while_stopping_close_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book.get(b"/park").drain_commands()
         book >> Stopping(5.0)
@@ -178,7 +178,7 @@ def test_a_peer_that_does_not_read_waits(monkeypatch: pytest.MonkeyPatch) -> Non
     same(story, monkeypatch, Limits(high_water=100_000, low_water=50_000))
 
 
-def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paused_unauthenticated_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         book >> Received(CH, post(b"/keyless", b"x" * 900, length=1000))
         assert PauseReading(CH) in book.drain_commands()
@@ -190,7 +190,7 @@ def test_a_stranger_that_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     same(story, monkeypatch, Limits(unauthenticated_budget=800))
 
 
-def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_post_that_starts_like_the_http2_preface(monkeypatch: pytest.MonkeyPatch) -> None:
     def story(book: ToyPlaybook) -> None:
         request = post(b"/echo", b"abc")
         for piece in (request[:1], request[1:], request):
@@ -201,7 +201,7 @@ def test_the_first_byte_of_a_post_may_be_that_of_http_2(monkeypatch: pytest.Monk
 
 
 def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads how a request is served reads no more functions than these, from the fact to the handler."""
+    """Only these functions are on the way from the fact to the handler, so that the code can be read."""
     monkeypatch.setattr(server_channel, "FastPathServerConnection", FastPathServerConnection)
     book = open_book()
     hops: list[str] = []

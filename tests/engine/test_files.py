@@ -31,7 +31,7 @@ def opened(**changes: Any) -> OpenedFile:
 
 
 def reading(flow: str = "file") -> tuple[ToyPlaybook, list[Any]]:
-    """A flow that has asked for `/f` to be opened."""
+    """Start a flow that opens `/f`."""
     book = open_book()
     owner = Owner(book)
     owner.spawn(read_yaml(book.engine, "/f") if flow == "yaml" else read_file(book.engine, "/f", limit=4))
@@ -88,7 +88,7 @@ def test_yaml(parsed: object, result: object) -> None:
     assert told == [result]
 
 
-def test_yaml_that_is_none() -> None:
+def test_invalid_yaml_files() -> None:
     book, told = reading("yaml")
     book >> Done(ONE, opened())
     book.drain_commands()
@@ -103,7 +103,7 @@ def test_yaml_that_is_none() -> None:
     assert told == [Failure(FailureKind.INVALID)]
 
 
-def test_a_yaml_file_that_is_not_there_is_made() -> None:
+def test_update_yaml_creates_a_missing_file() -> None:
     book = open_book()
     owner = Owner(book)
 
@@ -131,7 +131,7 @@ def test_a_secret() -> None:
 
 @pytest.mark.parametrize("fails", [1, 2, 3, 0])
 def test_a_file_of_the_spool(fails: int) -> None:
-    """What cannot be stored leaves nothing behind."""
+    """A file that cannot be stored leaves no partial file."""
     book, problem = open_book(), Failure(FailureKind.NO_SPACE)
     owner = Owner(book)
     owner.spawn(spool_file(book.engine, ".txt", b"words"))
@@ -145,7 +145,7 @@ def test_a_file_of_the_spool(fails: int) -> None:
     assert owner.told == [problem if fails else "/spool/1.txt"]
 
 
-def test_an_empty_one_is_not_written() -> None:
+def test_an_empty_spool_file_is_not_written() -> None:
     book = open_book()
     Owner(book).spawn(spool_file(book.engine, ".mp3"))
     book >> Done(ONE, 7) << [FinishBlob(TWO, 7)]

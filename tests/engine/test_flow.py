@@ -17,7 +17,7 @@ ONE = OperationId(1)
 
 
 class Owner:
-    """Starts flows on an engine and keeps what it is told."""
+    """Starts flows on an engine and records their results."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.engine: Engine = book.engine
@@ -69,7 +69,7 @@ def test_sleeping_and_waiting() -> None:
     book.after(100.0).drain_commands()
 
 
-def test_what_comes_for_certain_needs_no_deadline() -> None:
+def test_a_wait_without_deadline() -> None:
     book, owner = owned()
     ticket = owner.engine.new_op()
 
@@ -86,7 +86,7 @@ def test_what_comes_for_certain_needs_no_deadline() -> None:
     assert owner.told == [("now", TIMED_OUT)]
 
 
-def test_a_wait_that_ends_without_an_answer() -> None:
+def test_a_wait_times_out() -> None:
     book, owner = owned()
     owner.spawn(wait(owner.engine.new_op(), owner.engine.now.mono + 2.0))
     book.after(2.0) << []
@@ -117,7 +117,7 @@ def test_cancelling_twice_and_when_done() -> None:
     assert owner.told == []
 
 
-def test_a_bug_in_a_finally_block_does_not_hurt_its_owner() -> None:
+def test_a_bug_in_a_finally_block_is_contained() -> None:
     book, owner = owned()
 
     def flow() -> Flow[None]:
@@ -132,7 +132,7 @@ def test_a_bug_in_a_finally_block_does_not_hurt_its_owner() -> None:
     assert owner.told == []
 
 
-def test_a_bug_in_an_owner_does_not_hurt_who_resumes() -> None:
+def test_a_bug_in_on_done_is_contained() -> None:
     _, owner = owned()
     ticket = owner.engine.new_op()
 
@@ -189,9 +189,9 @@ class _Half(Deferred):
         return 84 // outcome
 
 
-def test_what_waits_for_one_call() -> None:
+def test_a_deferred_resolves_once() -> None:
     later, told = _Half(), list[object]()
-    assert later.resolve(1) is False  # nobody waits yet
+    assert later.resolve(1) is False  # no flow waits yet
     later.then(told.append)
     assert (later.resolve(2), later.resolve(3)) == (True, False)
     later.then(told.append)

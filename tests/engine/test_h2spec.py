@@ -1,7 +1,7 @@
-"""The cases of h2spec 2.6.0 as playbooks: for each the frames that it sends, and all that is to come back.
+"""The cases of h2spec 2.6.0 as playbooks: for each, its frames and the complete expected answer.
 
-h2spec takes several ends of a case for good; here each has one. Sections are those of RFC 9113, or of RFC 7541 where it
-says so; h2spec names its cases after RFC 7540. The one that is about TLS is in `test_http2_channel`.
+h2spec accepts several outcomes of a case; here each has one. Sections are those of RFC 9113, or of RFC 7541 where the
+text names it; h2spec names its cases after RFC 7540. The case about TLS is in `test_http2_channel`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST = 2**31 - 1
 
 
 class Case(NamedTuple):
-    """`frames` come each by itself, and what was said is read before the next one; `wanted` as `told` has it."""
+    """A case; the answer to each frame of `frames` is read before the next, `wanted` is in the form of `told`."""
 
     section: str
     name: str
@@ -85,7 +85,7 @@ ECHO = block(*fields("POST", "/echo"))
 SIZED = block(*fields("POST", "/echo", ("content-length", "1")))
 GET = head(1, PLAIN)
 POST = head(1, ECHO, END_HEADERS)
-OPEN = head(1, PLAIN, END_HEADERS)  # the rest is to come
+OPEN = head(1, PLAIN, END_HEADERS)  # incomplete
 HALF = head(1, PLAIN, END_STREAM)  # of a header block
 PING = frame(FrameType.PING, 0, 0, b"h2spec\0\0")
 GOAWAY = frame(FrameType.GOAWAY, 0, 0, struct.pack(">II", 0, 0))
@@ -316,7 +316,7 @@ CASES = [*GENERIC, *CONNECTION, *FRAMES, *MESSAGES, *COMPRESSION]
 
 
 def told(commands: list[Command]) -> str:
-    """What a client reads: answers with their bodies (`…`: that is not all), resets, pongs and the end."""
+    """Return what a client reads: responses with their bodies (`…`: incomplete), resets, pongs and the end."""
     raw, decoder = wire_bytes(commands), Decoder()
     said: list[str] = []
     answers: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A server's end of HTTP/2: many requests on one connection, each with its own phases, deadlines and credit."""
+"""HTTP/2 server channel: many requests on one connection, each with its own phases, deadlines and credit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_http1_that_begins_like_it() -> None:
 
 
 @pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
-def test_what_alpn_has_chosen_is_final(data: bytes) -> None:
+def test_the_alpn_protocol_is_final(data: bytes) -> None:
     """h2spec's case of RFC 9113 section 3.4 is the second one."""
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
@@ -95,7 +95,7 @@ def test_what_alpn_has_chosen_is_final(data: bytes) -> None:
     book >> Received(ChannelId(8), get(b"/hello")) << [book.says(200, b"hello", ch=8)]
 
 
-def test_one_that_is_closed_before_it_has_said_anything_is_read_no_more() -> None:
+def test_a_closed_connection_ignores_a_late_preface() -> None:
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
     book.after(PATIENT.head_timeout)
@@ -103,7 +103,7 @@ def test_one_that_is_closed_before_it_has_said_anything_is_read_no_more() -> Non
     book >> Received(ChannelId(4), PREFACE) << []
 
 
-def test_a_peer_that_says_half_a_preface() -> None:
+def test_half_a_preface_times_out() -> None:
     book = open_book()
     book >> Received(CH, b"PRI * ")
     book.drain_commands()
@@ -128,7 +128,7 @@ def test_a_peer_that_breaks_the_rules() -> None:
     book.book.after(3.0) << [Abort(CH)]
 
 
-def test_what_is_said_on_a_stream_that_was_just_given_up_goes_nowhere() -> None:
+def test_writes_on_a_reset_stream_are_dropped() -> None:
     book = Http2Playbook()
 
     def answer(request: Request) -> StreamedResponse:
@@ -149,7 +149,7 @@ def test_what_is_said_on_a_stream_that_was_just_given_up_goes_nowhere() -> None:
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-def test_a_connection_that_lingers_is_told_nothing_when_the_server_stops() -> None:
+def test_stopping_sends_nothing_on_a_lingering_connection() -> None:
     book = Http2Playbook()
     book.book >> ReadClosed(CH) << [CloseWrite(CH)]
     book.book >> Stopping(5.0) << []
@@ -207,7 +207,7 @@ def test_the_peer_that_only_begins_a_head() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
+def test_a_slow_body_ends_its_stream_only() -> None:
     book = Http2Playbook()
     send_events(book.client, RequestHead(ONE, "POST", "/echo", HOST), RequestData(ONE, b"begun"))
     book.send_request(THREE, "/hello")
@@ -219,7 +219,7 @@ def test_a_body_that_comes_too_slowly_costs_its_stream() -> None:
     assert book.others == []
 
 
-def test_a_peer_that_takes_a_request_back() -> None:
+def test_a_peer_resets_its_request() -> None:
     book = Http2Playbook()
     book.send_request(ONE, "/park")
     book.talk()
@@ -228,7 +228,7 @@ def test_a_peer_that_takes_a_request_back() -> None:
     assert book.toy.cleaned == ["park"]
 
 
-def test_a_body_that_is_not_wanted_any_more() -> None:
+def test_the_body_of_a_refused_request() -> None:
     book = Http2Playbook(Limits(max_drain=1000))
     send_events(book.client, RequestHead(ONE, "POST", "/small", HOST), RequestData(ONE, bytes(11)))
     assert [type(event) for event in book.talk()][:1] == [ResponseHead]
@@ -244,20 +244,20 @@ def test_a_body_that_is_not_wanted_any_more() -> None:
     assert book.client.idle
 
 
-def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_answer() -> None:
-    """Some drop an answer for the reset behind it, others send all before they read: RFC 9113 section 8.1 or not."""
+def test_refused_uploads_are_read_further_for_a_while() -> None:
+    """Clients may drop a response before a reset, or send all before they read, despite RFC 9113 section 8.1."""
     book = Http2Playbook(Limits(max_linger=400_000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()
     assert answers(heard) == {1: (413, b"body_too_large: the body may have at most 10 bytes")}
     assert resets(heard) == []
-    for _ in range(4):  # more than the window: it is given back
+    for _ in range(4):  # more than the window, which is refilled
         book.client.send(RequestData(ONE, bytes(100_000)))
         assert book.talk() == []
     assert book.client.unsent(ONE) == 0
     book.client.send(RequestData(ONE, bytes(400_000)))
     assert book.talk() == []
-    assert book.client.unsent(ONE) > 0  # not without end
+    assert book.client.unsent(ONE) > 0  # but with a limit
     assert book.after(1.9) == []
     assert book.after(0.2) == []
     assert not book.client.knows(ONE)
@@ -266,7 +266,7 @@ def test_what_is_refused_early_is_read_on_for_a_while_so_that_clients_take_the_a
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-def test_an_upload_that_ends_behind_its_refusal_leaves_nothing_to_wait_for() -> None:
+def test_an_upload_that_ends_after_its_refusal_leaves_no_stream() -> None:
     book = Http2Playbook()
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"300000")))))
     book.talk()
@@ -342,7 +342,7 @@ def test_a_handler_with_a_bug() -> None:
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_handler_that_does_not_read_holds_back_its_stream_only() -> None:
+def test_an_unread_body_pauses_its_stream_only() -> None:
     book = Http2Playbook()
     got: list[bytes] = []
 
@@ -380,12 +380,12 @@ def test_a_large_answer_to_a_slow_reader() -> None:
     assert answers(heard)[1] == (200, b"b" * 600_000)
 
 
-def test_a_stranger_may_say_less_on_a_socket() -> None:
+def test_unauthenticated_websocket_messages_are_limited() -> None:
     book = Http2Playbook()
     for stream, path in ((ONE, "/open-ws"), (THREE, "/ws"), (FIVE, "/open-ws")):
         book.client.send(RequestHead(stream, "GET", path, HOST, websocket=True))
     book.talk()
-    book.toy.handler.open_socket.mark_authenticated()  # that of the last
+    book.toy.handler.open_socket.mark_authenticated()  # of the last request
     book.toy.handler.told.clear()
     for stream in (THREE, FIVE):
         book.client.send(TextMessage(stream, "x" * 70_000))
@@ -395,7 +395,7 @@ def test_a_stranger_may_say_less_on_a_socket() -> None:
     (closed,) = book.talk()
     assert isinstance(closed, WebSocketClosed)
     assert (closed.stream, closed.code) == (ONE, 1009)
-    book.toy.handler.open_socket.mark_authenticated()  # harmless when it is over
+    book.toy.handler.open_socket.mark_authenticated()  # harmless after the end
     book.client.send(TextMessage(THREE, "still here"))
     assert book.talk() == []
 
@@ -499,7 +499,7 @@ def test_a_file_that_cannot_be_read_to_its_end(empty: bool) -> None:
     assert book.book.logs[-1].event == "file not sent"
 
 
-def test_the_socket_takes_more_again() -> None:
+def test_writing_resumes_when_the_socket_drains() -> None:
     book = Http2Playbook()
     streamed(book, 4)
     book.send_request(ONE, "/answer")
@@ -547,7 +547,7 @@ def test_the_connection_is_lost() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "reset")
 
 
-def test_a_client_that_has_nothing_more_to_say() -> None:
+def test_a_half_closed_client_gets_its_response() -> None:
     book = Http2Playbook()
     book.send_request(ONE, "/park")
     book.talk()

@@ -1,4 +1,4 @@
-"""WebSockets over HTTP/2, at the server's end: beside requests, silent, cut, and not read."""
+"""WebSockets over HTTP/2, in the server's role: beside requests, silent, cut, and unread."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_socket_that_is_not_read() -> None:
     assert answers(book.talk()) == {3: (200, b"hello")}
 
 
-def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
+def test_an_unread_socket_with_pings() -> None:
     book = Http2Playbook(Limits(max_unsent=1_000_000))
     book.open(ONE)
     socket = book.toy.handler.open_socket
@@ -91,7 +91,7 @@ def test_a_socket_that_is_not_read_and_makes_us_answer() -> None:
     assert book.toy.handler.told[-1][:2] == ("closed", 1006)
 
 
-def test_what_comes_for_a_stream_that_was_just_cut() -> None:
+def test_input_of_a_cut_stream_is_ignored() -> None:
     book = Http2Playbook()
     book.open(ONE)
     socket = book.toy.handler.open_socket

@@ -13,7 +13,7 @@ def channel_of(book: ToyPlaybook) -> HttpChannel:
     return book.toy.channel
 
 
-def test_everything_said_in_one_turn_is_one_send() -> None:
+def test_output_of_one_call_is_one_send() -> None:
     book = open_book()
     book >> Received(CH, get(b"/hello") * 3)
     (send,) = book.drain_commands()
@@ -39,7 +39,7 @@ def test_shutting_twice_and_after_a_drop() -> None:
     book.after(9.0) << []
 
 
-def test_a_dropped_channel_says_nothing_more() -> None:
+def test_a_dropped_channel_sends_nothing() -> None:
     book = open_book()
     channel = channel_of(book)
     book.get(b"/park") << []
@@ -51,7 +51,7 @@ def test_a_dropped_channel_says_nothing_more() -> None:
     book >> Closed(CH) << []
 
 
-def test_what_comes_during_the_linger_is_thrown_away() -> None:
+def test_input_during_the_linger_is_discarded() -> None:
     book = open_book()
     book >> Received(CH, get(b"/hello", b"Connection: close"))
     book.sent() << []
@@ -65,7 +65,7 @@ def test_a_peer_that_floods_during_the_linger_is_read_no_more() -> None:
     book.sent() << []
     book >> Received(CH, b"x" * 1000) << []
     book >> Received(CH, b"x") << [PauseReading(CH)]
-    book >> Received(CH, b"x") << []  # was under way
+    book >> Received(CH, b"x") << []  # was in flight
     book.after(2.0) << [Abort(CH)]
 
 

@@ -50,14 +50,14 @@ def calling(flow: Callable[[Engine], Flow[Any]]) -> tuple[Playbook, FlowService]
     return Playbook(Engine(caller, entropy=counting_entropy())), caller
 
 
-def test_unless_it_is_said_how_long_it_may_take_half_a_minute() -> None:
+def test_the_default_timeout_is_30_seconds() -> None:
     book, _ = calling(lambda engine: fetch(engine, "GET", URL))
     book >> Started() << [CONNECT]
     assert book.core.next_deadline() == book.now.mono + 30
 
 
 def fetching() -> tuple[Playbook, FlowService]:
-    """A fetch whose request is out."""
+    """Start a fetch whose request has been sent."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [REQUEST]
@@ -65,7 +65,7 @@ def fetching() -> tuple[Playbook, FlowService]:
 
 
 def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, FlowService, bytes]:
-    """A WebSocket that was asked for, and the answer that accepts it."""
+    """Request a WebSocket and return the response that accepts it."""
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
@@ -138,7 +138,7 @@ def test_an_unusable_url_and_a_refused_connection() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_the_connection_takes_too_long() -> None:
+def test_connecting_times_out() -> None:
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
     book.after(5.0) << [Cancel(OP)]
@@ -147,14 +147,14 @@ def test_the_connection_takes_too_long() -> None:
     book >> Closed(ONE) << []
 
 
-def test_the_answer_takes_too_long() -> None:
+def test_the_response_times_out() -> None:
     book, caller = fetching()
     book.after(5.0) << [Abort(ONE)]
     assert caller.results[0].kind is FailureKind.TIMED_OUT
     book >> Closed(ONE) << []
 
 
-def test_the_caller_goes_away() -> None:
+def test_a_cancelled_caller_drops_the_connection() -> None:
     book, caller = fetching()
     caller.task.cancel()
     book.after(0.0).drain_commands()
@@ -187,7 +187,7 @@ def test_a_server_that_does_not_speak_http() -> None:
 
 
 def test_an_answer_that_is_too_large() -> None:
-    """It is given up as soon as it says so, or has gone too far without a word."""
+    """The response is dropped when its length is announced, or when too much has arrived without one."""
     for length in (b"Content-Length: 5", b"Connection: close"):
         book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(4), within=5.0))
         book >> Started() << [CONNECT]
@@ -269,14 +269,14 @@ def test_a_websocket_that_is_cut_off() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_only_what_can_be_a_token_is_shown() -> None:
+def test_bearer_header_omits_invalid_tokens() -> None:
     assert bearer_header("1c2d-3e4f") == ((b"authorization", b"Bearer 1c2d-3e4f"),)
     for wrong in ("", "a b", "a\r\nhost: x", "tökén"):
         assert bearer_header(wrong) == ()
 
 
 class Source:
-    """A body of so many bytes, whose pieces are read when the test says so."""
+    """A request body of `size` bytes; the test controls when its pieces are read."""
 
     def __init__(self, engine: Engine, size: int, piece: int = 100_000) -> None:
         self.engine, self.size, self.piece = engine, size, piece
@@ -294,7 +294,7 @@ class Source:
 def uploading(
     size: int, within: float = 600.0, into: ResponseMode[Any] | None = None
 ) -> tuple[Playbook, FlowService, Source]:
-    """A request whose body is on its way, and whose head is out."""
+    """Send the head of a request whose body is still being read."""
     made: list[Source] = []
 
     def flow(engine: Engine) -> Flow[Any]:
@@ -311,7 +311,7 @@ def uploading(
 
 
 def reads(book: Playbook, source: Source) -> int:
-    """The next piece is there: how many bytes are sent then."""
+    """Deliver the next piece; return the number of bytes that are sent then."""
     return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).drain_commands(), ONE))
 
 
@@ -323,7 +323,7 @@ def test_a_body_is_sent_as_it_is_read_and_waits_for_the_server() -> None:
         n = reads(book, source)
         assert n == 100_000
         sent += n
-        if len(source.asked) == before and sent < 1_000_000:  # as much is on its way as may be
+        if len(source.asked) == before and sent < 1_000_000:  # the buffer limit is reached
             book >> Sent(ONE, n)
             book.drain_commands()
             book >> Sent(ONE, 200_000)
@@ -341,7 +341,7 @@ def test_an_answer_before_all_was_sent() -> None:
         if late:
             reads(book, source)
             reads(book, source)
-            reads(book, source)  # it waits for the server
+            reads(book, source)  # waits for the server
         book >> Received(ONE, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
         if not late:
             assert not caller.results
@@ -349,7 +349,7 @@ def test_an_answer_before_all_was_sent() -> None:
         assert [answer.status for answer in caller.results] == [403]
 
 
-def test_a_server_that_takes_nothing_and_one_that_goes() -> None:
+def test_an_upload_that_stalls_and_one_that_is_cut() -> None:
     book, caller, source = uploading(1_000_000, within=5.0)
     for _ in range(3):
         reads(book, source)
@@ -366,7 +366,7 @@ def test_a_server_that_takes_nothing_and_one_that_goes() -> None:
     ("instead", "kind"),
     [(b"", FailureKind.INVALID), (bytes(11), FailureKind.INVALID), (Failure(FailureKind.DENIED), FailureKind.DENIED)],
 )
-def test_a_body_that_is_not_what_it_was(instead: bytes | Failure, kind: FailureKind) -> None:
+def test_a_body_source_that_changes_fails_the_request(instead: bytes | Failure, kind: FailureKind) -> None:
     book, caller, source = uploading(10)
     source.instead = instead
     assert reads(book, source) == 0
@@ -374,7 +374,7 @@ def test_a_body_that_is_not_what_it_was(instead: bytes | Failure, kind: FailureK
 
 
 @pytest.mark.parametrize("gives_up", [False, True])
-def test_a_reader_that_came_too_early_for_whoever_asked(gives_up: bool) -> None:
+def test_a_response_before_the_end_of_the_upload(gives_up: bool) -> None:
     book, caller, source = uploading(10, into=streamed())
     book >> Received(ONE, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") << []
     if gives_up:
@@ -385,7 +385,7 @@ def test_a_reader_that_came_too_early_for_whoever_asked(gives_up: bool) -> None:
         assert caller.results == [source.instead]
 
 
-def test_a_host_that_was_signed_is_said_as_it_was() -> None:
+def test_a_given_host_field_is_sent_unchanged() -> None:
     book, _ = calling(lambda engine: fetch(engine, "GET", URL, headers=((b"host", b"x.example"),)))
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [Send(ONE, b"GET /v1/models HTTP/1.1\r\nhost: x.example\r\nconnection: close\r\n\r\n")]

@@ -1,4 +1,4 @@
-"""WebSockets that we have opened and read no more for a while, over HTTP/1.1 and over HTTP/2."""
+"""Client WebSockets that pause reading, over HTTP/1.1 and over HTTP/2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 class Reader(RecordingWebSocketHandler):
-    """Stops reading, goes on, and closes, at a word."""
+    """A handler that pauses, resumes and closes on text messages."""
 
     def on_text(self, text: str) -> None:
         super().on_text(text)
@@ -42,12 +42,12 @@ def reader(version: str) -> tuple[CallDialogue, Reader]:
 
 
 def pauses(talk: CallDialogue) -> list[type[Command]]:
-    """What was ordered of reading."""
+    """Return the types of the commands that pause or resume reading."""
     orders, talk.orders = talk.orders, []
     return [type(order) for order in orders if isinstance(order, PauseReading | ResumeReading)]
 
 
-def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> None:
+def test_a_paused_reader_sends_pings_for_an_hour(version: str) -> None:
     talk, handler = reader(version)
     assert pauses(talk) == [PauseReading]
     talk.heard.clear()
@@ -65,7 +65,7 @@ def test_who_reads_no_more_says_that_he_is_there_for_an_hour(version: str) -> No
     assert [type(event) for event in talk.heard] == [Ping]
 
 
-def test_who_closes_reads_again(version: str) -> None:
+def test_closing_resumes_reading(version: str) -> None:
     talk, handler = reader(version)
     pauses(talk)
     talk.send_from_peer(TextMessage(S, "close"))

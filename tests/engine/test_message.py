@@ -57,11 +57,11 @@ def test_responses() -> None:
     assert empty_response() == Response(204)
 
 
-def test_what_a_broken_rule_deserves() -> None:
+def test_refusals_of_protocol_errors() -> None:
     for status, code in ((400, "bad_request"), (408, "request_timeout"), (431, "head_too_large"), (422, "bad_request")):
         refused = refusal_of(RemoteProtocolError("not so", status=status))
         assert (refused.status, refused.code, refused.message) == (status, code, "not so")
 
 
-def test_a_broken_rule_may_have_a_word_of_its_own() -> None:
+def test_a_protocol_error_may_have_its_own_code() -> None:
     assert refusal_of(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"

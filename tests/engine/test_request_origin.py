@@ -1,4 +1,4 @@
-"""Who makes a request, by its peer and its head alone."""
+"""Origin of a request, by its peer and its head alone."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_local_are_three_addresses(peer: str, local: bool, loopback: bool) -> No
 @pytest.mark.parametrize(
     "name", [b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-real-ip", b"via"]
 )
-def test_what_a_proxy_forwards_is_never_local(name: bytes) -> None:
+def test_forwarded_requests_are_never_local(name: bytes) -> None:
     assert is_forwarded(request("127.0.0.1", (name, b"127.0.0.1")))
     assert not is_local(request("127.0.0.1", (name, b"127.0.0.1")))
 
 
-def test_a_proxy_that_says_nothing_of_itself_shows_in_how_it_speaks() -> None:
+def test_signs_of_a_proxy_without_forwarding_headers() -> None:
     assert not is_local(request("127.0.0.1", OWN, version="1.0"))
     assert not is_local(request("127.0.0.1", OWN, (b"connection", b"Upgrade")))
     assert is_local(request("127.0.0.1", OWN, (b"connection", b"upgrade, h2"), (b"upgrade", b"websocket")))
@@ -106,7 +106,7 @@ def test_a_rebound_name_shows_in_host(host: bytes, expected: bool) -> None:
         (((b"sec-fetch-site", b"same-origin"),), False),
         (((b"sec-fetch-site", b"same-site"),), True),
         (((b"sec-fetch-site", b"cross-site"),), True),
-        # What a browser says settles it: a proxy cut the port off `Host`, or put another name there.
+        # Sec-Fetch-Site decides: a proxy cut the port off `Host`, or replaced the name.
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-origin")), False),
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"none")), True),
         (((b"origin", b"https://home.example:8443"), (b"sec-fetch-site", b"same-site")), True),
@@ -121,7 +121,7 @@ def test_a_page_shows_in_origin_and_in_sec_fetch_site(headers: tuple[tuple[bytes
 
 
 @pytest.mark.parametrize("field", [b"origin", b"sec-fetch-site"])
-def test_what_shows_that_it_is_a_page(field: bytes) -> None:
+def test_signs_of_a_browser_request(field: bytes) -> None:
     assert is_browser_request(request("127.0.0.1", OWN, (field, b"x")))
     assert not is_browser_request(request("127.0.0.1", OWN))
 
@@ -163,7 +163,7 @@ def test_names_of_this_network(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["", ":8642", ".", "evil.example", "evil.example:8642", "127.0.0.1.evil.example", "evil.example.", "\xff.x"]
 )
-def test_names_that_may_have_been_made_to_point_here(host: str) -> None:
+def test_names_that_may_be_rebound(host: str) -> None:
     assert not is_trusted_host_name(host.encode("latin-1"), ("box.example",))
 
 
@@ -202,7 +202,7 @@ def test_the_address_behind_a_trusted_proxy(fields: list[bytes], expected: str) 
     [
         (b"203.0.113.5, 198.51.100.1, 10.1.2.3", "198.51.100.1"),
         (b"198.51.100.1, 2001:db8:ffff::7, 10.1.2.3:99", "198.51.100.1"),
-        (b"10.9.9.9, 10.1.2.3", "10.9.9.9"),  # nobody else: it came from the farthest of them
+        (b"10.9.9.9, 10.1.2.3", "10.9.9.9"),  # no other address: it came from the farthest proxy
         (b"198.51.100.1, unknown, 10.1.2.3", "unknown"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_trusted_network_of_link_local_addresses() -> None:
     ("said", "expected"),
     [(b"https", True), (b" HTTPS , http", True), (b"http, https", False), (b"", False), (b"httpsx", False)],
 )
-def test_https_is_what_a_trusted_proxy_says_first(said: bytes, expected: bool) -> None:
+def test_the_first_forwarded_proto_of_a_trusted_proxy_counts(said: bytes, expected: bool) -> None:
     assert ONE.forwarded_https(request("192.0.2.9", (b"x-forwarded-proto", said))) is expected
     assert not ONE.forwarded_https(request("192.0.2.8", (b"x-forwarded-proto", said)))
     assert not ONE.forwarded_https(request("192.0.2.9"))

@@ -1,4 +1,4 @@
-"""Event streams that are read at the reader's pace."""
+"""Event streams with backpressure from the reader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ END = Received(ONE, b"0\r\n\r\n")
 
 
 class Slow:
-    """Reads when told to, and keeps what came: the data of a batch of events, or a piece of a body."""
+    """A reader that the test controls; it records the data of a batch of events, or a piece of a body."""
 
     tap: Callable[[str, str], bool] | None = None
 
@@ -49,7 +49,7 @@ class Slow:
         self.reader: EventReader | BodyReader
 
     def read(self) -> None:
-        """Go on."""
+        """Continue reading."""
         self.engine.resume(self.ticket, None)
 
     def flow(self, engine: Engine) -> Flow[object]:
@@ -75,7 +75,7 @@ class Slow:
 
 
 def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
-    """Its request is out."""
+    """Start the flow and send its request."""
     book, caller = calling(slow.flow)
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [request]
@@ -84,7 +84,7 @@ def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
 
 
 def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, FlowService, Slow]:
-    """A stream whose request is out."""
+    """Start reading an event stream whose request has been sent."""
     slow = Slow(event_stream(), within)
     return *asking(slow, REQUEST), slow
 
@@ -113,7 +113,7 @@ def test_events_in_batches() -> None:
     assert caller.results == [None]
 
 
-def test_what_came_before_the_end_is_there_to_read() -> None:
+def test_events_before_the_end_can_be_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"data: last\n\n") << []
     book >> END << []
@@ -123,7 +123,7 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     assert caller.results == [None]
 
 
-def test_it_is_not_read_while_much_is_unread() -> None:
+def test_reading_pauses_with_much_unread_data() -> None:
     book, _, slow = opened()
     big = b"data: " + b"x" * (MAX_UNREAD // 2) + b"\n\n"
     book >> chunk(big) << []
@@ -144,7 +144,7 @@ def test_empty_events_count_too() -> None:
 
 def test_silence_is_counted_from_the_last_byte_or_the_question() -> None:
     book, caller, slow = opened(within=60.0)
-    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    book.after(500.0) << []  # no read is pending: the server may see a slow reader
     book.act(slow.read) << []
     book.after(50.0) << []
     book >> chunk(b": keepalive\n\n") << []
@@ -171,7 +171,7 @@ def test_a_stream_that_breaks_off(end: Closed | ReadClosed, asked: bool) -> None
     assert failure.kind is FailureKind.UNREACHABLE
 
 
-def test_a_stream_that_is_no_stream() -> None:
+def test_a_body_that_is_no_event_stream() -> None:
     book, caller, slow = opened()
     book.act(slow.read) << []
     for _ in range(3):
@@ -180,7 +180,7 @@ def test_a_stream_that_is_no_stream() -> None:
     assert caller.results[0].kind is FailureKind.INVALID
 
 
-def test_chunks_that_are_none() -> None:
+def test_invalid_chunks() -> None:
     book, caller, slow = opened()
     book.act(slow.read) << []
     book >> Received(ONE, b"zz\r\n")
@@ -218,7 +218,7 @@ def test_no_head_in_time() -> None:
     assert caller.results[0].kind is FailureKind.TIMED_OUT
 
 
-def test_nowhere_to_connect() -> None:
+def test_a_failed_connection() -> None:
     plans: list[Callable[[Engine], Flow[Any]]] = [lambda engine: fetch(engine, "POST", URL, into=event_stream())]
     book, caller = calling(plans[0])
     book >> Started() << [CONNECT]
@@ -226,7 +226,7 @@ def test_nowhere_to_connect() -> None:
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
 
 
-def test_giving_it_up() -> None:
+def test_cancelling_the_reader() -> None:
     book, caller, slow = opened()
     book.act(slow.read) << []
     book.act(caller.task.cancel) << [Abort(ONE)]
@@ -239,7 +239,7 @@ def test_giving_it_up() -> None:
 
 
 def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
-    """A stream whose events of type `a` somebody takes. It has begun."""
+    """Start a stream whose events of type `a` a callback consumes."""
     book, _, slow = reading(within=60.0)
     taken: list[tuple[str, str]] = []
 
@@ -255,7 +255,7 @@ def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
 
 
 @pytest.mark.lane
-def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
+def test_a_single_event_is_observed_before_it_is_buffered() -> None:
     book, slow, taken = tapped()
     book.act(slow.read) << []
     book >> chunk("event: a\ndata: ü\n\n".encode()) << []
@@ -267,7 +267,7 @@ def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
 @pytest.mark.parametrize(
     ("reads", "batch"),
     [
-        ([b"event: b\ndata: 1\n\n", b"event: a\ndata: 2\n\n"], ["1", "2"]),  # the one before is not read yet
+        ([b"event: b\ndata: 1\n\n", b"event: a\ndata: 2\n\n"], ["1", "2"]),  # the one before is still unread
         ([b"event: a\ndata: 1\n\nevent: a\ndata: 2\n\n"], ["1", "2"]),
         ([b"event: a\nid: 5\ndata: 1\n\n"], ["1"]),
         ([b": x", b"event: a\ndata: 1\n\n", b"data: 2\n\n"], ["1", "2"]),
@@ -276,7 +276,7 @@ def test_an_event_that_comes_alone_is_shown_before_it_is_kept() -> None:
         ([b"event: a\ndata: " + b"x" * MAX_OBSERVED_EVENT + b"\n\n"], ["x" * MAX_OBSERVED_EVENT]),
     ],
 )
-def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: list[str]) -> None:
+def test_events_read_together_are_buffered_in_order(reads: list[bytes], batch: list[str]) -> None:
     book, slow, taken = tapped()
     for data in reads:
         book >> chunk(data) << []
@@ -285,7 +285,7 @@ def test_what_does_not_come_alone_is_kept_in_order(reads: list[bytes], batch: li
 
 
 @pytest.mark.lane
-def test_the_longest_event_that_is_shown() -> None:
+def test_the_longest_observed_event() -> None:
     book, _, taken = tapped()
     text = "x" * (MAX_OBSERVED_EVENT - len("event: a\ndata: \n\n"))
     book >> chunk(f"event: a\ndata: {text}\n\n".encode()) << []
@@ -293,7 +293,7 @@ def test_the_longest_event_that_is_shown() -> None:
 
 
 @pytest.mark.lane
-def test_what_is_taken_is_no_silence() -> None:
+def test_consumed_events_reset_the_timeout() -> None:
     book, slow, _ = tapped()
     book.act(slow.read) << []
     book.after(50.0) << []
@@ -302,7 +302,7 @@ def test_what_is_taken_is_no_silence() -> None:
     book.after(1.0) << [Abort(ONE)]
 
 
-def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
+def test_split_chunks_and_chunks_after_a_pause() -> None:
     book, slow, taken = tapped()
     whole = chunk(b"event: a\ndata: 1\n\n").data
     for part in (whole[:5], whole[5:]):
@@ -312,7 +312,7 @@ def test_chunks_in_halves_and_behind_a_pause_are_read_as_ever() -> None:
 
 
 @pytest.mark.lane
-def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
+def test_a_single_body_piece_is_observed_first() -> None:
     shown: list[bytes] = []
     read: list[object] = []
 
@@ -339,15 +339,15 @@ def test_a_piece_of_a_body_that_comes_alone_is_shown_first() -> None:
     book >> Received(ONE, HEAD) << []
     book >> chunk(b"mine") << []
     book >> chunk(b"yours") << []
-    book >> chunk(b"mine") << []  # shown while the reader is elsewhere, too: whoever takes it knows of that
+    book >> chunk(b"mine") << []  # shown also while no read is pending: the callback allows for that
     book >> chunk(b"unread") << []
-    book >> chunk(b"mine") << []  # behind something that waits, it waits
+    book >> chunk(b"mine") << []  # after a waiting piece, it waits too
     assert (shown, read) == ([b"mine", b"yours", b"mine", b"unread"], [b"yours"])
     book.after(10.0) << []
     assert read == [b"yours", b"unreadmine"]
     book.after(50.0) << []
     book >> chunk(b"mine") << []
     book.after(59.0) << []
-    assert caller.results == []  # what was taken was heard
+    assert caller.results == []  # consumed bytes count as progress
     book.after(1.0) << [Abort(ONE)]
     assert caller.results == [Failure(FailureKind.TIMED_OUT, "the stream fell silent")]

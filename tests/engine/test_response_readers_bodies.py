@@ -1,4 +1,4 @@
-"""Bodies that are read at the reader's pace."""
+"""Response bodies with backpressure from the reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunke
 
 
 def reading() -> tuple[Playbook, FlowService, Slow]:
-    """A body whose request is out."""
+    """Start reading a body whose request has been sent."""
     slow = Slow(streamed(), 60.0)
     return *asking(slow, REQUEST), slow
 
@@ -33,7 +33,7 @@ def opened() -> tuple[Playbook, FlowService, Slow]:
     return book, caller, slow
 
 
-def test_bytes_as_they_come() -> None:
+def test_bytes_are_read_as_they_arrive() -> None:
     book, caller, slow = opened()
     assert isinstance(slow.reader, BodyReader)
     assert slow.reader.head.headers.get(b"content-type") == b"audio/pcm"
@@ -58,7 +58,7 @@ def test_a_part_is_read_the_same() -> None:
     assert slow.kept == [b"one"]
 
 
-def test_what_came_before_the_end_is_there_to_read() -> None:
+def test_bytes_before_the_end_can_be_read() -> None:
     book, caller, slow = opened()
     book >> chunk(b"last") << []
     book >> END << []
@@ -68,7 +68,7 @@ def test_what_came_before_the_end_is_there_to_read() -> None:
     assert caller.results == [None]
 
 
-def test_it_is_not_read_while_much_is_unread() -> None:
+def test_reading_pauses_with_much_unread_data() -> None:
     book, _, slow = opened()
     book >> chunk(bytes(MAX_UNREAD - 1)) << []
     book >> chunk(b"x") << [PauseReading(ONE)]
@@ -79,7 +79,7 @@ def test_it_is_not_read_while_much_is_unread() -> None:
 
 def test_silence_is_counted_from_the_question() -> None:
     book, caller, slow = opened()
-    book.after(500.0) << []  # the reader has not asked: the server may think that it is slow
+    book.after(500.0) << []  # no read is pending: the server may see a slow reader
     book.act(slow.read) << []
     book.after(59.0) << []
     assert caller.results == []
@@ -114,7 +114,7 @@ def test_a_broken_chunk_in_the_middle() -> None:
     assert failure.kind is FailureKind.INVALID
 
 
-def test_any_other_answer_comes_whole() -> None:
+def test_an_error_response_is_returned_whole() -> None:
     book, caller, _ = reading()
     book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [Abort(ONE)]
     (answer,) = caller.results
@@ -139,20 +139,20 @@ def test_no_answer_at_all() -> None:
     assert caller.results[0].kind is FailureKind.UNREACHABLE
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_server() -> None:
     book, caller = calling(Slow(streamed(), 60.0).flow)
     book >> Started() << [CONNECT]
     book >> Failed(OP, Failure(FailureKind.UNREACHABLE)) << []
     assert caller.results == [Failure(FailureKind.UNREACHABLE)]
 
 
-def test_whoever_gives_up_hangs_up() -> None:
+def test_cancelling_drops_the_connection() -> None:
     book, caller, _ = opened()
     book.act(caller.task.cancel) << [Abort(ONE)]
     book >> chunk(b"late") << []
 
 
-def test_a_hold_and_what_is_unread_stop_it_each_by_itself() -> None:
+def test_a_hold_and_unread_data_pause_reading_independently() -> None:
     readers: list[BodyReader] = []
 
     def flow(engine: Engine) -> Flow[None]:

@@ -1,4 +1,4 @@
-"""What is the same of every answer. How each kind is said: `test_turn`, `test_exchange`, `test_stream_answers`."""
+"""Properties common to all responses; the kinds are in `test_exchange` and `test_body_streams_answers`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_date_is_that_of_rfc_9110() -> None:
 
 @pytest.mark.parametrize(("size", "answers"), [(16 * 1024 - 1, 2), (16 * 1024, 1)])
 @pytest.mark.parametrize("in_one_go", [True, False])
-def test_what_is_asked_behind_16_kib_waits_for_the_socket(
+def test_requests_after_16_kib_of_output_wait_for_the_socket(
     size: int, answers: int, in_one_go: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not in_one_go:

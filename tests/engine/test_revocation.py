@@ -1,4 +1,4 @@
-"""What an exchange does when whoever holds it is gone, and when the policy says no to a body that took its time."""
+"""Effects of a revoked credential on an exchange, and a second policy check after a slow body."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Note:
         self.with_it()
 
 
-def test_who_holds_what() -> None:
+def test_revocation_reaches_all_revocables_of_a_credential() -> None:
     engine, mine, more, yours = open_book().engine, Note(), Note(), Note()
     engine.revocables.update({mine: "me", more: "me", yours: "you"})
     engine.revoke_credential("me", GONE)
@@ -38,7 +38,7 @@ def test_who_holds_what() -> None:
     assert (mine.told, more.told, yours.told) == ([GONE], [GONE], [])
 
 
-def test_what_ends_with_its_holder_may_take_others_with_it() -> None:
+def test_a_revoked_revocable_may_remove_others() -> None:
     engine, mine, more = open_book().engine, Note(), Note()
     engine.revocables.update({mine: "me", more: "me"})
     mine.with_it = engine.revocables.clear
@@ -46,7 +46,7 @@ def test_what_ends_with_its_holder_may_take_others_with_it() -> None:
     assert (mine.told, more.told) == ([GONE], [GONE])
 
 
-# --- the holder is gone ---------------------------------------------------------------------------------------------
+# --- the credential is revoked ---------------------------------------------------------------------------------------
 
 
 def held_book() -> ToyPlaybook:
@@ -57,7 +57,7 @@ def held_book() -> ToyPlaybook:
 
 
 def end(book: ToyPlaybook) -> ToyPlaybook:
-    """In the `handle` of something else, the holder is gone."""
+    """Revoke the credential while another fact is handled."""
     return book >> accepted(4)
 
 
@@ -65,7 +65,7 @@ def refused(book: ToyPlaybook) -> list[Command | Callable[[Command], bool]]:
     return [book.says(401, b"unauthorized: gone", b"www-authenticate: Bearer")]
 
 
-def test_a_request_whose_body_is_to_come_is_refused() -> None:
+def test_revocation_refuses_a_request_before_its_body() -> None:
     book = held_book()
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     end(book) << refused(book)
@@ -104,7 +104,7 @@ def test_an_answer_that_has_begun_is_cut() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
+def test_a_handler_that_revokes_its_own_credential_may_answer(streamed: bool) -> None:
     book = held_book()
 
     def last(request: Request) -> Response:
@@ -125,17 +125,17 @@ def test_a_handler_that_ends_its_own_holder_may_say_so(streamed: bool) -> None:
     assert len(book.engine.revocables) == 0
 
 
-def test_what_was_answered_already_is_left_alone() -> None:
+def test_revocation_leaves_answered_requests_alone() -> None:
     book = held_book()
     book >> Received(CH, post(b"/small", b"", length=11)) << [SendMatcher(CH, startswith=b"HTTP/1.1 413")]
     end(book) << []
     book >> Received(CH, b"x" * 11 + get(b"/hello")) << [book.says(200, b"hello")]
 
 
-# --- the policy is asked again --------------------------------------------------------------------------------------
+# --- the policy is checked again -------------------------------------------------------------------------------------
 
 
-def test_a_body_that_took_its_time_is_judged_again() -> None:
+def test_the_policy_is_checked_again_after_a_slow_body() -> None:
     book = open_book()
     book >> Received(CH, post(b"/echo", b"ab", length=4)) << []
     book.toy.barred = True
@@ -144,7 +144,7 @@ def test_a_body_that_took_its_time_is_judged_again() -> None:
     assert book.toy.seen == []
 
 
-def test_a_streamed_body_is_judged_again_at_its_end() -> None:
+def test_the_policy_is_checked_again_at_the_end_of_a_streamed_body() -> None:
     book = open_book()
     book.toy.answer = gather
     book >> Received(CH, post(b"/stream", b"ab", length=4)) << []
@@ -152,13 +152,13 @@ def test_a_streamed_body_is_judged_again_at_its_end() -> None:
     book >> Received(CH, b"cd") << [book.says(403, b"barred: no more")]
 
 
-def test_what_is_whole_at_once_is_judged_once() -> None:
+def test_a_request_read_at_once_is_checked_once() -> None:
     book = open_book()
     book >> Received(CH, post(b"/echo", b"ab")) << [book.says(200, b"ab")]
     assert book.toy.asked == 1
 
 
-def test_a_policy_that_asks_others_asks_once() -> None:
+def test_an_asynchronous_policy_is_checked_once() -> None:
     book = open_book()
     book.toy.known = True
     book >> Received(CH, post(b"/slow", b"ab", length=4)) << []

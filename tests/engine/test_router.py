@@ -80,8 +80,8 @@ BEHIND = Router(TABLE.routes, "/q")
         ("/q", "/"),
         ("/q/", "/"),
         ("/q/nothing/at/all", "/nothing/at/all"),
-        ("/a", "/a"),  # whoever is beside the proxy, or behind one that takes the prefix off
-        ("/q/b/z", "/q/b/z"),  # a route as it is
+        ("/a", "/a"),  # a client beside the proxy, or behind one that removes the prefix
+        ("/q/b/z", "/q/b/z"),  # a route without prefix
         ("/qa", "/qa"),
         ("", ""),
     ],
@@ -105,7 +105,7 @@ def test_a_segment_that_cannot_be_decoded() -> None:
         TABLE.match("GET", "/a/%FF")
 
 
-def test_a_server_as_a_whole_is_asked_for_its_methods() -> None:
+def test_options_of_the_whole_server() -> None:
     """RFC 9110 section 9.3.7."""
     with pytest.raises(Refused, match="nothing at this path"):
         TABLE.match("OPTIONS", "*")
@@ -115,7 +115,7 @@ def test_a_server_as_a_whole_is_asked_for_its_methods() -> None:
     assert said == Response(204, Headers([(b"allow", b"GET,HEAD,OPTIONS,PUT")]))
 
 
-def test_routes_for_later_are_made_when_such_a_path_is_asked_for() -> None:
+def test_late_routes_are_built_on_demand() -> None:
     made: list[str] = []
 
     def make() -> list[Route]:

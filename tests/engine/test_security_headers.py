@@ -1,4 +1,4 @@
-"""The pages of all servers have the same header fields, but for what they may load."""
+"""Security header fields of pages: the same for all servers, except the sources that a page may load."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.openapi.viewer_page import PAGE
 
 
-def test_a_page_is_framed_by_nobody_and_tells_nobody_where_it_leads() -> None:
+def test_a_page_forbids_frames_and_referrers() -> None:
     fields = dict(page_security_headers(b"default-src 'none'"))
     assert fields[b"content-security-policy"] == b"default-src 'none'"
     assert (fields[b"x-frame-options"], fields[b"referrer-policy"]) == (b"DENY", b"no-referrer")
 
 
-def test_each_page_has_them() -> None:
+def test_every_page_has_the_security_headers() -> None:
     names = {name for name, _ in page_security_headers(b"")}
     assert names <= {name for name, _ in FIELDS}
     assert names <= {name for name, _ in PAGE.policy}

@@ -19,7 +19,7 @@ def test_as_many_connections_as_there_may_be() -> None:
 # --- deadlines of each phase ---
 
 
-def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
+def test_a_silent_connection_is_closed_without_a_response() -> None:
     book = open_book()
     book.after(14.9) << []
     book.after(0.2) << [CloseWrite(CH)]
@@ -28,7 +28,7 @@ def test_a_connection_that_says_nothing_is_closed_without_a_word() -> None:
     assert book.engine.channel_count == 0
 
 
-def test_a_preface_of_http2_that_comes_when_we_have_closed_is_thrown_away() -> None:
+def test_an_http2_preface_after_our_close_is_discarded() -> None:
     book = open_book()
     book.after(15.0) << [CloseWrite(CH)]
     book >> Received(CH, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") << []
@@ -55,7 +55,7 @@ def test_a_slow_second_head_gets_408() -> None:
     book.after(1.0) << [SendMatcher(CH, startswith=b"HTTP/1.1 408"), CloseWrite(CH)]
 
 
-def test_each_head_has_its_own_time() -> None:
+def test_each_head_has_its_own_deadline() -> None:
     book = open_book()
     whole = get(b"/hello")
     book >> Received(CH, whole[:9]) << []
@@ -78,7 +78,7 @@ def test_a_slow_body_gets_408_and_bytes_buy_time() -> None:
     ]
 
 
-def test_a_slow_body_that_is_drained_gets_nothing_more() -> None:
+def test_a_slow_drained_body_gets_no_second_response() -> None:
     book = open_book()
     book >> Received(CH, post(b"/nowhere", b"", length=100)) << [SendMatcher(CH, startswith=b"HTTP/1.1 404")]
     book.after(30.0) << [CloseWrite(CH)]
@@ -144,7 +144,7 @@ def test_http_1_0_is_closed() -> None:
 # --- errors ---
 
 
-def test_what_is_not_http_is_answered_once() -> None:
+def test_invalid_http_gets_one_response() -> None:
     book = open_book(log_level=Level.DEBUG)
     (
         book
@@ -223,7 +223,7 @@ def test_stopping_drains_before_it_closes() -> None:
     book >> Received(CH, b"ab") << [CloseWrite(CH)]
 
 
-def test_stopping_tells_websockets() -> None:
+def test_stopping_closes_websockets_with_1001() -> None:
     book = open_book()
     book >> Received(CH, HANDSHAKE % b"/ws") << [SendMatcher(CH, startswith=b"HTTP/1.1 101")]
     book >> Stopping(10.0) << [SendMatcher(CH, startswith=b"\x88", contains=b"\x03\xe9the server is shutting down")]
@@ -305,13 +305,13 @@ def test_a_large_answer_for_a_dropped_connection() -> None:
     book.after(0.0) << []
 
 
-def test_what_might_have_become_http2_ends_as_half_a_head() -> None:
+def test_half_an_http2_preface_ends_as_half_a_head() -> None:
     book = open_book()
     book >> Received(CH, b"PR") << []
     book >> ReadClosed(CH) << [CloseWrite(CH)]
 
 
-def test_who_hangs_up_unanswered_has_gone_where_the_route_says_so() -> None:
+def test_a_fin_cancels_a_request_if_the_route_says_so() -> None:
     book = open_book()
     book.get(b"/hangs-up") << []
     book >> ReadClosed(CH) << [Abort(CH)]

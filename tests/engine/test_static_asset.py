@@ -1,4 +1,4 @@
-"""A file in memory: sent once, and asked for again by its tag."""
+"""Static assets in memory: sent once, then validated by their ETag."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def asked(*fields: tuple[bytes, bytes]) -> Request:
     return Request("GET", "/", "", Headers(fields), Address("127.0.0.1", 1), False, {})
 
 
-def test_it_is_sent_with_a_tag_and_not_again() -> None:
+def test_a_matching_etag_gets_304() -> None:
     file = StaticAsset(b"text/plain", b"hello")
     answer = file.answer(asked())
     assert not answer.only_these_headers
@@ -25,7 +25,7 @@ def test_it_is_sent_with_a_tag_and_not_again() -> None:
     assert (again.status, again.body, again.headers.get(b"etag")) == (304, b"", tag)
 
 
-def test_a_page_brings_its_own_policy() -> None:
+def test_a_page_has_its_own_security_policy() -> None:
     policy = (b"content-security-policy", b"default-src 'none'")
     page = StaticAsset(b"text/html", b"<p>", (policy,))
     for answer in (page.answer(asked()), page.answer(asked((b"if-none-match", page.tag)))):

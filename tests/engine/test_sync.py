@@ -1,4 +1,4 @@
-"""Waiting for several flows, and for one's turn."""
+"""Synchronization of flows: waiting for several, semaphores, wakeups and shields."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_nothing_to_wait_for() -> None:
     assert running(lambda engine: gather(engine, [at_once(1)]))[1].results == [[1]]
 
 
-def test_it_waits_as_long_as_it_takes() -> None:
+def test_gather_waits_without_a_deadline() -> None:
     book, caller = running(lambda engine: gather(engine, [after(engine, 1e6, "a")]))
     book.after(1e6) << []
     assert caller.results == [["a"]]
@@ -64,7 +64,7 @@ def test_the_first_error_is_raised_after_all_have_ended() -> None:
     assert caller.errors == [first]
 
 
-def test_who_cancels_it_cancels_them() -> None:
+def test_cancelling_gather_cancels_its_flows() -> None:
     ended: list[str] = []
 
     def flow(engine: Engine) -> Flow[object]:
@@ -84,7 +84,7 @@ def test_who_cancels_it_cancels_them() -> None:
 
 
 class Visitors:
-    """Flows that each stay two seconds in the same place."""
+    """Flows that hold the semaphore for two seconds each."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -100,7 +100,7 @@ class Visitors:
         return name
 
 
-def test_who_cancels_them_all_lets_none_of_them_in() -> None:
+def test_cancelled_waiters_do_not_acquire_the_lock() -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
@@ -112,7 +112,7 @@ def test_who_cancels_them_all_lets_none_of_them_in() -> None:
     assert visitors.seen == ["a in"]
 
 
-def test_they_go_in_one_after_the_other() -> None:
+def test_a_lock_admits_one_flow_at_a_time() -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
@@ -126,7 +126,7 @@ def test_they_go_in_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
-def test_one_that_gives_up_is_passed_over(gone: int) -> None:
+def test_a_cancelled_waiter_is_skipped(gone: int) -> None:
     visitors = Visitors()
 
     def flow(engine: Engine) -> Flow[object]:
@@ -134,7 +134,7 @@ def test_one_that_gives_up_is_passed_over(gone: int) -> None:
         tasks = [engine.spawn(visitors.visit(engine, place, name)) for name in "abc"]
         yield from sleep(engine, 1.0)
         tasks[gone].cancel()
-        assert place.waiting == 1  # the one that gave up has left it, too
+        assert place.waiting == 1  # the cancelled one has left the queue, too
         yield from sleep(engine, 9.0)
         yield from place.acquire()  # it is free again
         place.release()
@@ -168,7 +168,7 @@ def test_a_long_wait() -> None:
     assert caller.results == [["in"]]
 
 
-def test_two_at_a_time_and_who_does_not_wait_for_long() -> None:
+def test_a_semaphore_of_two_and_a_timeout() -> None:
     def flow(engine: Engine) -> Flow[object]:
         places = Semaphore(engine, 2)
         assert [(yield from places.acquire()), (yield from places.acquire())] == [True, True]
@@ -184,7 +184,7 @@ def test_two_at_a_time_and_who_does_not_wait_for_long() -> None:
     assert caller.results == [[False, began + 3.0, 0, True, False]]
 
 
-def test_the_place_without_waiting() -> None:
+def test_try_acquire() -> None:
     def flow(engine: Engine) -> Flow[object]:
         place = Lock(engine)
         taken = [place.try_acquire(), place.try_acquire()]
@@ -195,7 +195,7 @@ def test_the_place_without_waiting() -> None:
     assert running(flow)[1].results == [[True, False, False]]
 
 
-def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
+def test_a_condition_wakes_all_waiters() -> None:
     bells: list[Condition] = []
 
     def waiting(engine: Engine) -> Flow[object]:
@@ -203,14 +203,14 @@ def test_a_bell_wakes_all_who_wait_and_nobody_else() -> None:
         return (yield from gather(engine, [bells[0].wait(engine.now.mono + 5.0), bells[0].wait(engine.now.mono + 9.0)]))
 
     book, caller = running(waiting)
-    book.after(5.0) << []  # the first has had enough
+    book.after(5.0) << []  # the first has timed out
     book.act(lambda: bells[0].notify_all()) << []
     book.act(lambda: bells[0].notify_all()) << []
     assert caller.results == [[TIMED_OUT, None]]
 
 
 @pytest.mark.parametrize("leaves", [False, True])
-def test_what_a_shield_is_held_over_goes_on(leaves: bool) -> None:
+def test_a_shielded_flow_continues(leaves: bool) -> None:
     done: list[object] = []
 
     def work(engine: Engine) -> Flow[str]:

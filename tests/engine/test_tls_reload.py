@@ -24,14 +24,14 @@ def test_certificates_are_read_again() -> None:
     book >> Reloading() << [ReloadTls(SECOND)]
 
 
-def test_without_certificates_nothing_is_said() -> None:
+def test_without_certificates_nothing_is_logged() -> None:
     book = book_of()
     book >> Reloading() << [ReloadTls(FIRST)]
     book >> Done(FIRST, TlsReloaded(())) << []
     assert book.logs == []
 
 
-def test_what_cannot_be_used_is_an_error_in_the_log() -> None:
+def test_unusable_certificates_are_logged() -> None:
     book = book_of()
     book >> Reloading() << [ReloadTls(FIRST)]
     book >> Failed(FIRST, Failure(FailureKind.TLS, "cannot use a with b: KEY_VALUES_MISMATCH")) << []
@@ -50,7 +50,7 @@ def test_files_that_do_not_come() -> None:
     book >> Reloading() << [ReloadTls(SECOND)]
 
 
-def test_asked_again_and_again_meanwhile() -> None:
+def test_requests_during_a_reload_cause_one_more() -> None:
     book = book_of()
     book >> Reloading() << [ReloadTls(FIRST)]
     for _ in range(3):
@@ -60,7 +60,7 @@ def test_asked_again_and_again_meanwhile() -> None:
     assert book.logs == [NEW, NEW]
 
 
-def test_whoever_stops_reads_nothing() -> None:
+def test_no_reload_while_stopping() -> None:
     book = book_of()
     book >> Stopping(5.0) << [Exit(0)]
     book = book_of()

@@ -62,7 +62,7 @@ def test_messages_both_ways() -> None:
     book >> frame(10, b"p") << []
 
 
-def test_of_what_came_with_it_nothing_is_told_behind_a_close() -> None:
+def test_messages_after_a_close_are_not_delivered() -> None:
     class Closing(RecordingWebSocketHandler):
         def on_text(self, text: str) -> None:
             super().on_text(text)
@@ -151,11 +151,11 @@ def test_keepalive() -> None:
     book >> Closed(CH) << []
 
 
-def test_a_peer_that_does_not_read_holds_its_sender_back() -> None:
+def test_an_unread_socket_is_not_writable() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.send_text("é" * 150_000)
-    book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be waiting for the same
+    book.after(0.0) << [SendMatcher(CH)]  # and reading goes on: the peer may be blocked in the same way
     writable = [socket.writable]
     book >> Sent(CH, 200_000) << []
     book >> Sent(CH, 50_000) << []
@@ -163,7 +163,7 @@ def test_a_peer_that_does_not_read_holds_its_sender_back() -> None:
     assert book.toy.handler.told[-1] == ("writable",)
 
 
-def test_a_sender_that_does_not_hold_back_loses_its_peer() -> None:
+def test_too_much_unsent_output_drops_the_peer() -> None:
     book = socket_book(Limits(max_unsent=1000))
     socket = book.toy.handler.open_socket
     assert socket.send_text("x" * 1001)
@@ -175,7 +175,7 @@ def test_a_sender_that_does_not_hold_back_loses_its_peer() -> None:
     assert book.toy.handler.told[-1] == ("closed", 1006, "")
 
 
-def test_writable_is_not_told_to_who_is_leaving() -> None:
+def test_a_closing_socket_gets_no_on_writable() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.send_text("x" * 300_000)
@@ -193,7 +193,7 @@ def test_a_peer_that_only_pings_and_never_reads_is_dropped() -> None:
     book >> ping << [Abort(CH)]
 
 
-def test_a_service_that_wants_to_know_sooner_whether_its_peer_lives() -> None:
+def test_the_ping_interval_can_be_shortened() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.set_ping_interval(5.0)
@@ -253,7 +253,7 @@ def test_a_route_that_returns_no_handler() -> None:
     assert [log.fields["error"] for log in book.logs] == ["AttributeError", "AttributeError"]
 
 
-def test_the_handler_is_told_of_the_end_once() -> None:
+def test_on_closed_is_called_once() -> None:
     book = socket_book()
     socket = book.toy.handler.open_socket
     socket.end(1006, "first")
@@ -262,11 +262,11 @@ def test_the_handler_is_told_of_the_end_once() -> None:
     assert book.toy.handler.told == [("open",), ("closed", 1006, "first")]
 
 
-# --- who does not read --------------------------------------------------------------------------------------------
+# --- peers that do not read --------------------------------------------------------------------------------------
 
 
 class Speaker(RecordingWebSocketHandler):
-    """Says what it hears, and closes at a word."""
+    """Echoes text messages, and closes on the text `close`."""
 
     def on_text(self, text: str) -> None:
         if text == "close":
@@ -296,7 +296,7 @@ def test_a_peer_that_sends_but_does_not_read_stays_connected(sent: Received) -> 
     book.after(20.0) << [Abort(CH)]
 
 
-def test_half_a_word_is_none() -> None:
+def test_half_a_message_is_no_sign_of_life() -> None:
     book = reader_book()
     book >> text(b"unread") << [Send(CH, b"\x81\x06unread")]
     for byte in text(b"hello").data[:6]:
@@ -305,7 +305,7 @@ def test_half_a_word_is_none() -> None:
     book.after(0.7) << [Abort(CH)]
 
 
-def test_nobody_waits_longer_for_a_close_frame() -> None:
+def test_the_close_timeout_is_not_extended() -> None:
     book = reader_book()
     book >> text(b"close") << [Send(CH, b"\x88\x02\x03\xe8")]
     book.after(4.0) << []

@@ -1,4 +1,4 @@
-"""A small service for the tests of the engine: one route for each way in which a handler can behave."""
+"""A small service for the tests of the engine: one route for each behaviour of a handler."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ HANDSHAKE = (
 
 class ToyAccess(Enum):
     ANY = "any"
-    OPEN = "open"  # nobody asks who it is
+    OPEN = "open"  # no authentication
     NOBODY = "nobody"
     BUG = "bug"
-    SLOW = "slow"  # whoever the configuration names
+    SLOW = "slow"  # the client that the configuration names
 
 
 class RecordingWebSocketHandler:
-    """A `WebSocketHandler` that writes down what it was told and raises where `raises` says so."""
+    """A `WebSocketHandler` that records its calls and raises the errors of `raises`."""
 
     def __init__(self, raises: dict[str, Exception] | None = None) -> None:
         self.told: list[tuple[object, ...]] = []
@@ -82,7 +82,7 @@ def plain(body: bytes, status: int = 200) -> Response:
 
 
 class ToyService:
-    """The service. `on` holds what to do instead of nothing when the engine calls; `seen` what handlers saw."""
+    """Test service. `on` has replacements for its callbacks; `seen` records what handlers received."""
 
     engine: Engine
     door: AdmissionControl
@@ -96,9 +96,9 @@ class ToyService:
         self.cleaned: list[str] = []
         self.on: dict[str, Callable[[], None]] = {}
         self.refusal_fails = False
-        self.known = False  # SLOW needs to ask nobody
-        self.holder = ""  # of every request
-        self.barred = False  # nobody may any more
+        self.known = False  # SLOW needs no request to others
+        self.holder = ""  # credential id of every request
+        self.barred = False  # access is refused
         self.asked = 0
         self.extra_fields: tuple[tuple[bytes, bytes], ...] = ()
         self.answer: Callable[[Request], Answer] = lambda request: plain(b"")
@@ -243,7 +243,7 @@ class ToyService:
         return Response(200, Headers([(b"x", b"a\r\nb")]))
 
     def _parked(self, handler: Callable[[Request], Response]) -> Handler:
-        """The same, once the request has been parked."""
+        """Return a handler that parks the request before it calls `handler`."""
 
         def answer(request: Request) -> Flow[Response]:
             yield from self._park(request)
@@ -264,12 +264,12 @@ class ToyPlaybook(Playbook):
         return self
 
     def sent(self) -> ToyPlaybook:
-        """Everything that the last step ordered to send has left."""
+        """Report that all bytes of the last step have been sent."""
         self >> Sent(CH, len(wire_bytes(self.drain_commands())))
         return self
 
     def says(self, status: int, body: bytes, *headers: bytes, ch: int = CH) -> Send:
-        """The one response this service gives with that status line and body."""
+        """Return the response of this service with this status and body."""
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
             b"date: " + http_date(int(self.now.wall)),
@@ -287,7 +287,7 @@ def open_book(
     log_level: Level = Level.INFO,
     behind: Callable[[Request], str] | None = None,
 ) -> ToyPlaybook:
-    """A started engine with one peer."""
+    """Return a started engine with one peer."""
     toy = ToyService(limits, behind)
     engine = Engine(toy, entropy=counting_entropy(), log_level=log_level)
     book = ToyPlaybook(engine)
@@ -298,21 +298,21 @@ def open_book(
 
 
 def get(target: bytes, *fields: bytes) -> bytes:
-    """The bytes of a GET."""
+    """Return the bytes of a GET."""
     return b"\r\n".join([b"GET " + target + b" HTTP/1.1", b"Host: x", *fields]) + b"\r\n\r\n"
 
 
 def post(target: bytes, body: bytes, *fields: bytes, length: int | None = None) -> bytes:
-    """The bytes of a POST; with `length`, one that announces another length than it has."""
+    """Return the bytes of a POST; `length` replaces the announced length."""
     size = b"Content-Length: %d" % (len(body) if length is None else length)
     return b"\r\n".join([b"POST " + target + b" HTTP/1.1", b"Host: x", size, *fields]) + b"\r\n\r\n" + body
 
 
 def _route(line: str, handler: Handler, access: ToyAccess = ToyAccess.ANY, *, body_limit: int = BODY_LIMIT) -> Route:
-    """A row of the table; the line is its method and its pattern."""
+    """Return a row of the route table; the line has its method and its pattern."""
     method, pattern = line.split()
     return Route(method=method, pattern=pattern, access=access, handler=handler, body_limit=body_limit)
 
 
 def _nothing() -> None:
-    """What most calls do."""
+    """Do nothing."""

@@ -1,7 +1,7 @@
-"""A core under test and our own wire in the other role: the same words in each version.
+"""A core under test and a product connection in the other role, with the same events in each version.
 
-What the core sends is heard by the peer at once, and what that answers by itself (settings, windows, pongs) goes
-back, until both are silent. Everything else the core orders is in `orders`.
+The peer receives the core's bytes at once, and its automatic answers (settings, windows, pongs) go back, until both are
+idle. The core's other commands are in `orders`.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from tests.wire.connection_pair import seeded
 
 
 class WirePeerDialogue:
-    """A core and the peer of one of its connections, which takes all that it hears."""
+    """A core and the peer of one of its connections, which reads everything."""
 
     def __init__(self, book: Playbook, version: str, role: Role, ch: ChannelId = CH) -> None:
         self.book = book
         self.version = version
         self.ch = ch
         self.peer = self.connection(role)
-        self.reads = True  # the peer
+        self.reads = True  # whether the peer reads
         self.heard: list[Event] = []
         self.orders: list[Command] = []
 
     def connection(self, role: Role) -> Http1Connection | Http2Connection:
-        """A new end of the version."""
+        """Return a new connection of this version."""
         return (Http2Connection if self.version == "2" else Http1Connection)(role, entropy=seeded(7))
 
     def handle(self, fact: Fact) -> None:
-        """Something happened."""
+        """Pass a fact to the core."""
         self._step(fact)
         self.run_until_idle()
 
     def send_from_peer(self, *events: Event) -> None:
-        """The peer says so."""
+        """Send these events from the peer."""
         for event in events:
             self.peer.send(event)
         self.run_until_idle()
 
     def raw(self, data: bytes) -> None:
-        """The peer sends these bytes."""
+        """Send these bytes from the peer."""
         self.handle(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self._record(self.book.after(seconds).drain_commands())
         self.run_until_idle()
 
     def act(self, call: Callable[[], object]) -> None:
-        """Something is called inside of the core."""
+        """Call a function inside of the core."""
         self._record(self.book.act(call).drain_commands())
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
-        """Let both talk until they are silent."""
+        """Exchange bytes until both sides are idle."""
         while data := self.peer.data_to_send():
             self._step(Received(self.ch, data))
 
@@ -87,7 +87,7 @@ class WirePeerDialogue:
 
 
 class CallDialogue(WirePeerDialogue):
-    """One call over one version of HTTP, on its first connection and on those after it."""
+    """A call over one version of HTTP, on its first and its later connections."""
 
     def __init__(
         self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
@@ -100,11 +100,11 @@ class CallDialogue(WirePeerDialogue):
 
     @property
     def results(self) -> list[Any]:
-        """What the caller got."""
+        """Return the results of the caller."""
         return self.caller.results
 
     def begin(self, server: Http2Connection | None = None) -> None:
-        """The connection that was asked for stands."""
+        """Complete the requested connection."""
         self.peer = server or self.connection(Role.SERVER)
         self.connect = next(order for order in reversed(self.orders) if isinstance(order, Connect))
         self.orders = []
@@ -113,6 +113,6 @@ class CallDialogue(WirePeerDialogue):
         self.handle(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
-        """What was ordered since the last time, but for the pauses of HTTP/1.1."""
+        """Return the commands since the last call, except the pauses of HTTP/1.1."""
         orders, self.orders = self.orders, []
         return [order for order in orders if not isinstance(order, PauseReading | ResumeReading)]

@@ -1,1 +1,1 @@
-"""The programs of examples/ run, each in the least of a world that it needs."""
+"""The programs of examples/, each in a minimal environment."""

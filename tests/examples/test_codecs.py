@@ -1,4 +1,4 @@
-"""Only the codecs, and only the decoder of event streams."""
+"""The codecs alone, and the decoder of event streams alone."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_an_echo(peer: socket.socket) -> None:
     assert ask(peer, "/echo", "one", "two" * 1000) == ["one", "two" * 1000]
 
 
-def test_a_peer_that_is_none(peer: socket.socket, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_request(peer: socket.socket, capsys: pytest.CaptureFixture[str]) -> None:
     peer.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
     peer.shutdown(socket.SHUT_WR)
     assert peer.recv(4096) == b""
     assert "the peer broke the protocol" in capsys.readouterr().err
 
 
-def test_the_words_of_a_stream_cut_anywhere() -> None:
+def test_the_text_of_a_stream_cut_anywhere() -> None:
     stream = b"".join(
         (
             encode_event("{}", event="run.started"),

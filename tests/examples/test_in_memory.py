@@ -1,4 +1,4 @@
-"""Two cores in one memory: here, and, where Pyodide was fetched by `make conformance`, in WebAssembly."""
+"""Two cores in one memory: in Python, and in WebAssembly if `make conformance` has fetched Pyodide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_phone_is_driven(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["/ping", "/current_app", "/screen"]
 
 
-def test_what_the_relay_refuses() -> None:
+def test_refusals_of_the_relay() -> None:
     memory = InMemory()
     assert memory.call("GET", "/nothing").startswith("404 ")
     assert memory.call("GET", "/ping").startswith("200 ")

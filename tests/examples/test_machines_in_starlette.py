@@ -1,4 +1,4 @@
-"""The machines inside an app of Starlette, spoken to as a server of ASGI speaks."""
+"""The machines inside a Starlette app, called as an ASGI server calls it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEER = ("192.0.2.7", 50_000)
 
 
 async def call(method: str, path: str, token: str = "") -> tuple[int, Any]:
-    """One request: the status, and the JSON of its answer."""
+    """Send a request; return the status, and the JSON of its response."""
     said: list[Message] = []
     scope = {
         "type": "http",
@@ -53,7 +53,7 @@ class Phone:
         self.to_app.put_nowait({"type": "websocket.connect"})
 
     async def says(self) -> Any:
-        """What the app says next; a close code for its close."""
+        """Return the app's next message, or the close code."""
         message = await asyncio.wait_for(self.from_app.get(), 60.0)
         if message["type"] == "websocket.accept":
             return await self.says()
@@ -69,7 +69,7 @@ class Phone:
 
 
 async def paired() -> tuple[Phone, str]:
-    """A phone that is paired and can be driven, and its token."""
+    """Return a phone that is paired and accepts commands, and its token."""
     _, answer = await call("POST", "/code")
     phone = Phone()
     phone.say("system", "auth", pairing_code=answer["code"], device_name="Pixel", device_id="p1")
@@ -112,7 +112,7 @@ async def guesses() -> None:
         await phone.task
     phone = Phone()
     phone.say("system", "auth", pairing_code=answer["code"])
-    assert (await phone.says())["type"] == "auth.fail"  # blocked, and the code still stands
+    assert (await phone.says())["type"] == "auth.fail"  # the address is blocked, and the code is still valid
     await phone.leave()
 
 

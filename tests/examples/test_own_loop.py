@@ -1,4 +1,4 @@
-"""A relay on a loop of one's own, under the contract; and that the contract sees what breaks it."""
+"""A relay on a custom loop, under the contract; and violations that the contract detects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from svc_proto.engine import Engine
 from svc_proto.relay import Relay, RelayConfig
 from svc_proto.wire import write_envelope
 
-MOST_LINES = 150  # what the documents say
+MOST_LINES = 150  # as the documents state
 
 
 @contextmanager
 def serving() -> Iterator[tuple[str, int]]:
-    """The address of a relay that knows the code ABC123; it stops in good order."""
+    """Yield the address of a relay with the pairing code ABC123; it stops regularly."""
     core = Checked(Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=os.urandom))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         loop, over = OwnLoop(core, listener), threading.Event()
@@ -43,13 +43,13 @@ def serving() -> Iterator[tuple[str, int]]:
         address: tuple[str, int] = listener.getsockname()
         yield address
         over.set()
-        with socket.create_connection(address, 10.0):  # wakes it
+        with socket.create_connection(address, 10.0):  # wakes the loop
             thread.join(10.0)
         assert loop.exit == 0
         assert not loop.connections
 
 
-def test_it_is_short() -> None:
+def test_the_example_is_short() -> None:
     assert len(Path(own_loop.__file__).read_text().splitlines()) <= MOST_LINES
 
 
@@ -72,7 +72,7 @@ def test_a_phone_signs_in() -> None:
     assert json.loads(welcome)["type"] == "auth.ok"
 
 
-def test_the_contract_sees_a_fact_that_comes_twice() -> None:
+def test_the_contract_detects_a_repeated_fact() -> None:
     core = Checked(Engine(Relay(RelayConfig()), entropy=os.urandom))
     core.handle(Started(), Moment(0.0, 0.0))
     with pytest.raises(ContractError, match="comes once"):

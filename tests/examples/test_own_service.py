@@ -1,4 +1,4 @@
-"""A service of one's own: over a real socket on a loop without one, and in virtual time."""
+"""A custom service: over a real socket on a minimal loop, and in virtual time."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_notes(port: int) -> None:
     connection.close()
 
 
-def test_who_listens_is_told(port: int) -> None:
+def test_subscribers_get_new_notes(port: int) -> None:
     told: list[str] = []
     with socket.create_connection(("127.0.0.1", port), 10.0) as listener:
         thread = threading.Thread(target=lambda: told.extend(ask(listener, "/live", "I am here")))
         thread.start()
         writer = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
-        while not told and thread.is_alive():  # the first notes may come before it listens
+        while not told and thread.is_alive():  # the first notes may come before the subscription
             writer.request("POST", "/notes", '{"text": "news"}')
             writer.getresponse().read()
         thread.join(10.0)

@@ -1,4 +1,4 @@
-"""For all tests of the simulation: processes of their own for many worlds, that nobody measures."""
+"""Common fixtures of the simulation tests: worker processes for many simulations, without coverage measurement."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MEASURING = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")  # coverage.py
 
 @contextmanager
 def unmeasured_pool(first: Callable[[], object] | None = None) -> Iterator[Pool]:
-    """One process for each core, which begins with a call of `first`.
+    """Yield a pool with one process for each core, each initialized by a call of `first`.
 
-    Worlds are there to find bugs: what they cover proves nothing, and costs time.
+    Coverage is not measured: simulations find bugs, their coverage proves nothing, and costs time.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name in MEASURING:

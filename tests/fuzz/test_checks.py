@@ -1,4 +1,4 @@
-"""The audits: each room can be gone through, and finds what is not as it should be; what is told is compared whole."""
+"""Tests of the checks: each one passes, finds wrong states, and compares values completely."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def gone_through(name: str, seed: int) -> ScenarioReport | ScenarioFailure:
     return run_script(Script(seed, generate_script(seed).steps[:SHORT], (name,)))
 
 
-@pytest.mark.full  # the worlds of each suite go through all of them
+@pytest.mark.full  # the simulations of each suite run all of them
 @pytest.mark.parametrize("name", [kind.__name__ for kind in KINDS])
-def test_a_room_is_as_it_should_be(name: str) -> None:
+def test_check_passes(name: str) -> None:
     outcome = gone_through(name, 1)
     assert isinstance(outcome, ScenarioReport), str(outcome)
     assert outcome.counts[f"audits: {name}"] == 1
 
 
-def test_each_room_has_a_name_of_its_own() -> None:
+def test_check_names_are_unique() -> None:
     assert len({kind.__name__ for kind in KINDS}) == len(KINDS)
     assert all(kind.__doc__ for kind in KINDS)
 
 
-def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_check_reports_actual_and_expected_value(monkeypatch: pytest.MonkeyPatch) -> None:
     def evict(self: ClientConnection, reason: str) -> None:
         self.close_children()
         self.send_error(reason, "session_ended")
@@ -52,13 +52,13 @@ def test_what_is_wrong_is_told_with_what_it_is(monkeypatch: pytest.MonkeyPatch) 
     assert "lifecycle.py" in outcome.place or "check_context.py" in outcome.place
 
 
-def test_each_round_of_worlds_goes_through_each_room() -> None:
+def test_each_round_runs_each_check() -> None:
     for first in (0, 7 * ROUND):
         worlds = [select_checks(Script(seed, ())) for seed in range(first, first + ROUND)]
         assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ALL_CHECKS)
 
 
-def test_worlds_can_be_asked_for_by_their_rooms() -> None:
+def test_checks_can_be_selected_by_name() -> None:
     asked = Script(3, (), ("restart", "session_end"))
     assert [kind.__name__ for kind in select_checks(asked)] == ["session_end", "restart"]
     assert Script.from_json(asked.to_json()) == asked
@@ -69,7 +69,7 @@ def test_worlds_can_be_asked_for_by_their_rooms() -> None:
     assert CliRunner().invoke(main, ["--room", "nowhere"]).exit_code == 2
 
 
-def test_only_what_differs_is_told() -> None:
+def test_difference_has_only_unequal_parts() -> None:
     told = CheckContext.difference({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})
     assert told == {"b": [(1, 2)]}
     assert CheckContext.difference([1], [1, 2]) == [1]

@@ -1,4 +1,4 @@
-"""Nodes that share a Redis and a store, in a minute in which everything goes wrong."""
+"""Tests of cluster runs: nodes that share a Redis and a store, with all faults within a minute."""
 
 from __future__ import annotations
 

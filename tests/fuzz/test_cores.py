@@ -1,4 +1,4 @@
-"""The driver of whole cores: its scripts reach what they should, and each of its rules finds a bug that is planted."""
+"""Tests of the driver of whole cores: its scripts reach all parts, and each rule finds a seeded bug."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_two_ids_of_a_script_are_the_same() -> None:
 
 
 def paired(*, http2: bool = False) -> CoreScriptRun:
-    """A relay with a phone that has a token."""
+    """Return a relay with a paired phone."""
     play = CoreScriptRun(ServiceKind.RELAY)
     play.connect(int(http2), 0)
     play.send_request(0, 0)
@@ -60,10 +60,10 @@ def test_a_phone_gets_in_and_a_command_reaches_it(http2: bool) -> None:
 def test_a_chat_is_answered() -> None:
     play = CoreScriptRun(ServiceKind.API)
     play.connect(0, 0)
-    for what in (0, 1):  # a session, and a turn in it
+    for what in (0, 1):  # a chat session, and a turn in it
         play.send_request(0, what)
         play.answer_all(0, 0)
-    (relay,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]  # which is asked for phones first
+    (relay,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]  # the API requests the phones first
     play.driver.close(relay)
     play.answer_all(0, 0)
     (model,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]
@@ -89,7 +89,7 @@ def test_any_bytes_are_a_script() -> None:
         assert run_core_script(data).driver.exits
 
 
-def test_every_deed_is_in_the_corpus() -> None:
+def test_corpus_has_every_action() -> None:
     deeds = {
         data[at] % len(ACTIONS)
         for data in (path.read_bytes() for path in corpus("core").iterdir())
@@ -98,7 +98,7 @@ def test_every_deed_is_in_the_corpus() -> None:
     assert deeds == set(range(len(ACTIONS)))
 
 
-# --- planted bugs -------------------------------------------------------------------------------------------------
+# --- seeded bugs --------------------------------------------------------------------------------------------------
 
 
 def test_a_logged_token_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_nonsense_for_a_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
         play.drain(0, 255)
 
 
-def test_what_piles_up_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_unsent_bytes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def order(engine: Engine, commands: list[Any], fact: Any) -> None:
         if isinstance(fact, Accepted):
             commands += [Send(fact.ch, bytes(100_000)) for _ in range(3)]
@@ -186,7 +186,7 @@ def test_a_process_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch)
 # --- the driver ---------------------------------------------------------------------------------------------------
 
 
-def test_what_fails_is_told_once() -> None:
+def test_failed_operation_is_answered_once() -> None:
     play = CoreScriptRun(ServiceKind.RELAY)
     play.connect(0, 0)
     play.send_request(0, 0)
@@ -198,7 +198,7 @@ def test_what_fails_is_told_once() -> None:
     play.driver.finish()
 
 
-def test_nobody_comes_when_it_is_full_or_over() -> None:
+def test_full_or_stopped_core_accepts_no_connection() -> None:
     play = CoreScriptRun(ServiceKind.RELAY)
     for _ in range(20):
         play.connect(0, 0)

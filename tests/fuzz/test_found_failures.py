@@ -1,4 +1,4 @@
-"""What the simulation has found, as small as it gets."""
+"""Failures that the simulation has found, minimized."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svc_proto.facts import Done, OperationId, Started
 from tests.support.playbook import FlowService
 
 
-def test_what_is_answered_in_this_moment_is_not_given_up() -> None:
+def test_answer_at_the_deadline_is_not_cancelled() -> None:
     life = FlowService(lambda engine: run_operation(engine, ReadConfig(engine.new_op(), "greeting"), within=5.0))
     core = Engine(life, entropy=bytes)
     core.handle(Started(), Moment(0.0, 0.0))

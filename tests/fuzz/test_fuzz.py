@@ -1,4 +1,4 @@
-"""The fuzzers: seeds hold, a burst finds nothing and repeats itself, a broken oracle is noticed and saved."""
+"""Tests of the fuzzers: seeds pass, a short run finds nothing and is reproducible, failures are detected and saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzz.random_driver import fuzz_for, fuzz_inputs
 from fuzz.targets import TARGETS
 
 SEEDS = [(name, path) for name in TARGETS for path in sorted(corpus(name).iterdir())]
-INPUTS = 30  # of each target in the burst
+INPUTS = 30  # of each target in the short run
 
 
 @pytest.mark.parametrize(("name", "path"), SEEDS, ids=lambda each: getattr(each, "name", each))
@@ -64,7 +64,7 @@ def test_chunks_are_the_same_bytes() -> None:
     assert all(pieces)
 
 
-def test_a_target_has_the_same_inputs_whoever_else_has_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_a_target_are_independent_of_other_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setitem(TARGETS, "qr", seen.append)
     fuzz_inputs(["qr"], 10, 7, tmp_path)
@@ -86,7 +86,7 @@ def test_a_broken_oracle_is_saved_and_can_be_replayed(tmp_path: Path, monkeypatc
     assert isinstance(result.exception, AssertionError)
 
 
-def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_prints_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["--plain", "--seconds", "0.1", "--target", "qr", "--crashes", str(tmp_path)]
     result = CliRunner().invoke(main, [*arguments, "--seed", "3"])
     assert result.exit_code == 0
@@ -105,7 +105,7 @@ def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_guided_runs_are_children_that_share_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A stand-in for libFuzzer, which is not needed to run the suite: it says what it was called with.
+    # A substitute for libFuzzer, which the suite does not need: it prints its arguments.
     script = tmp_path / "libfuzzer"
     script.write_text(
         "import sys\n"

@@ -1,4 +1,4 @@
-"""The grammar of traffic that is nearly plain: what it reaches, and how a difference is told."""
+"""Tests of the generated traffic that is nearly plain: its coverage, and the report of a difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_one_script_is_played_by_its_number() -> None:
     assert "python -m fuzz.fast_path --script" in CliRunner().invoke(fast_path.main, ["--help"]).output
 
 
-def test_a_difference_is_told_with_the_number_of_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_difference_names_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_path, "BATCH", 3)
     monkeypatch.setattr(fast_path, "compare_websocket", lambda seed: 0)
     monkeypatch.setattr(fast_path, "compare_client", lambda seed: 0)

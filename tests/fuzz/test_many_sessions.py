@@ -12,13 +12,13 @@ from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
 
 NODES = 3
 BUSY = HandleCost.MEASURED.times(2.0)  # three nodes, Redis, a store and their clients share two processors
-JOINED = 3.0  # s after which the nodes have nothing more to tell each other
-AWAY = 1.0  # s for which Redis is away
-STAYS = 3 * max(REPLY_TIMEOUT, LEASE)  # s, longer than it takes to notice that an answer or a node is missing
+JOINED = 3.0  # s after which the nodes have no more messages for each other
+AWAY = 1.0  # s for which Redis is stopped
+STAYS = 3 * max(REPLY_TIMEOUT, LEASE)  # s, longer than the detection of a missing answer or node takes
 
 
 def losses(world: ClusterDeployment) -> int:
-    """How often nodes have lost their connection to Redis."""
+    """Return how often nodes have lost their connection to Redis."""
     return sum(line.event == "cluster lost" for process in world.nodes for line in process.logs)
 
 
@@ -29,7 +29,7 @@ def restart_redis(sessions: int, cost: HandleCost) -> None:
     """
     world = ClusterDeployment(0, NODES)
     for host in world.hosts:
-        host.cost = HandleCost.NONE  # until all sessions are there
+        host.cost = HandleCost.NONE  # until all sessions are added
     world.start()
     world.sim.run_for(JOINED)
     world.add_sessions(sessions)
@@ -75,5 +75,5 @@ def test_fifty_thousand_sessions_survive_a_restart_of_redis() -> None:
 @pytest.mark.full
 @pytest.mark.timeout(240)
 def test_fifty_thousand_sessions_are_no_burden_where_computing_takes_no_time() -> None:
-    """Without the cost model the fault is out of sight."""
+    """Check that the fault does not appear without the cost model."""
     restart_redis(50_000, HandleCost.NONE)

@@ -1,4 +1,4 @@
-"""What the model of media says is over, what must live, and what it leaves open."""
+"""Tests of the media model: expired files, files that must live, and uncertain cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_time_to_live_counts_from_the_registration() -> None:
     assert shelf.end_reason(medium, 11.0)
 
 
-def test_the_least_recently_used_goes() -> None:
+def test_least_recently_used_file_is_evicted() -> None:
     shelf = MediaModel(ttl=100.0, cap=2)
     first = registered(shelf, 0.0, 1.0)
     for when in (2.0, 4.0):
@@ -31,12 +31,12 @@ def test_the_least_recently_used_goes() -> None:
     assert shelf.end_reason(first, 6.0)
     assert not shelf.end_reason(first, 4.5)
     assert not shelf.must_live(first, 6.0, 7.0)
-    shelf.use(first, 3.1).told = 3.5  # it was used before the last one came
+    shelf.use(first, 3.1).told = 3.5  # used before the last file was registered
     assert not shelf.end_reason(first, 6.0)
     assert shelf.must_live(first, 6.0, 7.0)
 
 
-def test_a_lost_answer_leaves_both_open() -> None:
+def test_lost_response_leaves_both_results_possible() -> None:
     shelf = MediaModel(ttl=100.0, cap=1)
     first = registered(shelf, 0.0, 1.0)
     shelf.add(b"", 2.0)
@@ -53,6 +53,6 @@ def test_an_outage_ends_all() -> None:
     assert shelf.end_reason(medium, 3.0)
 
 
-def test_what_came_after_the_question_was_not_over_when_it_was_asked() -> None:
+def test_file_registered_after_a_request_had_not_ended() -> None:
     shelf = MediaModel(ttl=10.0, cap=5)
     assert not shelf.end_reason(registered(shelf, 5.0, 6.0), 5.0)

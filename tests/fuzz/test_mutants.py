@@ -1,4 +1,4 @@
-"""Mutants: which there are, which are drawn, and what becomes of them in a tiny tree, which stays as it is."""
+"""Tests of mutants: their kinds, the sample, and their outcomes in a tiny tree, which stays unchanged."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FILES = {
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
-    for name in MEASURING:  # what the tiny tree covers proves nothing
+    for name in MEASURING:  # the coverage of the tiny tree proves nothing
         monkeypatch.delenv(name, raising=False)
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def test_each_kind(source: str, kind: MutationKind, after: list[str]) -> None:
     assert [each.after for each in mutants_of("m", source.encode()) if each.kind is kind] == after
 
 
-def test_what_is_left_alone() -> None:
+def test_code_without_mutants() -> None:
     source = '''"""For people."""
 from __future__ import annotations
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: SourceTree
     assert sample == tiny.sample(6, 1) == tiny.sample(100, 1)[:6]
     assert sample != tiny.sample(6, 2)
     assert [each.module.split(".")[0] for each in sample[:2]] == ["shop", "street"]
-    assert len({each.kind for each in sample if each.module.startswith("shop")}) == 4  # all that it has
+    assert len({each.kind for each in sample if each.module.startswith("shop")}) == 4  # all kinds that it has
     assert len(tiny.sample(100, 1)) == sum(len(tiny.mutants(module)) for module in tiny.modules())
 
 
 @pytest.mark.timeout(300)  # twenty-odd processes, one after another on a busy machine
-def test_what_becomes_of_them(tiny: SourceTree) -> None:
-    """One survives: nothing tries the limit itself. The tree is as before."""
+def test_outcomes_of_all_mutants(tiny: SourceTree) -> None:
+    """Check all outcomes: one mutant survives, since no test uses the limit itself. The tree is unchanged."""
     before = everything(tiny.root)
     result = run(tiny, "--count", "100", "--jobs", "2")
     assert result.exit_code == 1
@@ -163,9 +163,7 @@ def test_what_becomes_of_them(tiny: SourceTree) -> None:
     assert everything(tiny.root) == before
 
 
-def test_what_no_test_notices_may_be_refused_by_its_types(
-    tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_surviving_mutant_may_be_refused_by_mypy(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
     lamp = "def lit(watts: int, name: str) -> str:\n    return name * watts\n\n\nlit(2, 'x')\n"
     (tiny.root / "tiny/street/lamp.py").write_text(lamp)
     (tiny.root / "tests/street/test_lamp.py").write_text("def test_nothing():\n    pass\n")
@@ -226,10 +224,8 @@ def test_second(three):
 
 
 @pytest.mark.timeout(300)
-def test_what_was_called_before_a_test_is_missed_by_it_too(
-    tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Whether a test file was imported, an earlier test filled a cache, or several have a fixture in common."""
+def test_earlier_calls_count_for_later_tests(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Check three cases: import of a test file, a cache filled by an earlier test, and a shared fixture."""
     (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
     (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")
@@ -246,12 +242,12 @@ def test_what_was_called_before_a_test_is_missed_by_it_too(
         }
 
 
-def test_a_mutant_that_is_not_there(tiny: SourceTree) -> None:
+def test_unknown_mutant_is_an_error(tiny: SourceTree) -> None:
     for name in ("shop.till:00000000", "shop.cellar:00000000"):
         assert f"there is no mutant {name}" in run(tiny, "--only", name).stderr
 
 
-def test_tests_that_fail_anyway_prove_nothing(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_failure_without_mutant_is_an_error(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
     (mutant, *_) = tiny.mutants("shop.till")
     compiled = str(tmp_path_factory.mktemp("compiled"))
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    raise ValueError\n")
@@ -264,6 +260,6 @@ def test_tests_that_fail_anyway_prove_nothing(tiny: SourceTree, tmp_path_factory
 
 
 @pytest.mark.parametrize(("key", "why"), read_equal().items(), ids=lambda each: each[0] if len(each) == 4 else "")
-def test_what_is_explained_is_still_there(key: tuple[str, str, str, str], why: str) -> None:
+def test_each_equal_mutant_exists(key: tuple[str, str, str, str], why: str) -> None:
     assert why.endswith(".")
     assert key in [each.key for each in SourceTree(ROOT).mutants(key[0])]

@@ -1,4 +1,4 @@
-"""The story of a world is one that a reader can follow."""
+"""Tests of the narration: its texts are readable and have no secrets."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_fact_or_a_command_in_words(what: Fact | Command | str | None, words: 
     assert words in in_words(what)
 
 
-def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
+def test_narration_is_in_order_short_and_without_secrets() -> None:
     records = [
         TraceRecord(1002.0, "relay#1", Send(CH, b'Bearer key-1 {"session_token":"0123456789"} ' + b"x" * 500)),
         TraceRecord(1003.0, "relay#1", facts.Sent(CH, 544)),
@@ -106,7 +106,7 @@ def test_steps_and_events_are_told_in_order_short_and_without_secrets() -> None:
     ]
 
 
-def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_reports_its_place_and_the_steps_before(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: StatusReporters, path: str) -> None:
         raise ValueError("this is broken")
 
@@ -127,7 +127,7 @@ def test_a_failure_says_where_it_broke_and_what_came_before(monkeypatch: pytest.
     assert outcome.place in str(outcome)
 
 
-def test_the_whole_story_of_a_world_is_told_if_it_is_asked_for() -> None:
+def test_trace_has_the_whole_narration() -> None:
     script = Script(1, (RegisterCode.of(0.5), PairDevice.of(1.0)))
     brief, whole = run_script(script), run_script(script, trace=True)
     assert isinstance(brief, ScenarioReport)

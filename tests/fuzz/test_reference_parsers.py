@@ -1,4 +1,4 @@
-"""Worlds with the plain lanes and without: every fact and command of every program is the same."""
+"""Tests of simulations with and without fast paths: all facts and commands are equal."""
 
 from __future__ import annotations
 

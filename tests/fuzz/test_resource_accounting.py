@@ -1,4 +1,4 @@
-"""The books: what they find wrong, and what they let pass."""
+"""Tests of the resource accounting: wrong states are found, and right states pass."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _an_upload_has_no_token(world: Deployment) -> None:
     ],
     ids=lambda spoil: spoil.__name__.strip("_"),
 )
-def test_what_is_wrong_at_the_relay_is_found(world: Deployment, spoil: Callable[[Deployment], None]) -> None:
+def test_inconsistent_relay_is_found(world: Deployment, spoil: Callable[[Deployment], None]) -> None:
     check_relay(world.relay_service, clock_was_set=False)
     spoil(world)
     with pytest.raises(Violation, match="ACCOUNTING"):
@@ -83,14 +83,14 @@ def test_a_clock_that_was_set_is_noticed_within_the_hour(world: Deployment) -> N
     check_relay(world.relay_service, clock_was_set=True)
 
 
-def test_a_slot_that_nobody_has_is_found(world: Deployment) -> None:
+def test_slot_without_run_is_found(world: Deployment) -> None:
     check_api(world.api_service)
     world.api_service.runs.registry._slots = 1
     with pytest.raises(Violation, match="1 slots are taken"):
         check_api(world.api_service)
 
 
-def test_a_socket_that_is_not_gone_is_found(world: Deployment) -> None:
+def test_socket_that_stays_open_is_found(world: Deployment) -> None:
     relay = world.relay_service
     closings, now = ClosingSockets(), relay.engine.now.mono
     closings.check(relay.engine, now)
@@ -106,11 +106,11 @@ def test_windows_of_a_quiet_relay_are_whole(world: Deployment) -> None:
     check_windows(world.relay_service.engine)
 
 
-def test_what_is_left_when_all_have_gone_is_found(world: Deployment) -> None:
+def test_leaked_entry_is_found(world: Deployment) -> None:
     rest = LeakCheck(world)
     rest.check()
     relay: Relay = world.relay_service
-    relay.sessions.create(relay.engine.now, bytes)  # is kept, and says so
+    relay.sessions.create(relay.engine.now, bytes)  # permitted, with a reason in `KEPT`
     rest.check()
     relay.profiles.append({})
     with pytest.raises(Violation, match=r"'Relay\.profiles': 1"):
@@ -129,9 +129,9 @@ def test_a_record_and_a_file_without_an_owner_are_found(world: Deployment) -> No
 
 
 @pytest.mark.parametrize("place", KEPT)
-def test_every_table_that_is_kept_is_one(place: str) -> None:
+def test_every_permitted_table_exists(place: str) -> None:
     kind, _, attribute = place.partition(".")
-    kinds = [kind]  # and those that it is made of
+    kinds = [kind]  # and its base classes
     for each in kinds:
         for text in texts():
             found = re.search(rf"^class {each}\b(?:\(([^)]*)\))?.*?(?=^\S)", text + "#", IN_LINES)
@@ -143,5 +143,5 @@ def test_every_table_that_is_kept_is_one(place: str) -> None:
 
 @cache
 def texts() -> list[str]:
-    """The files of the core: the modules that are loaded late, too."""
+    """Return the sources of the core, including modules that are loaded late."""
     return [path.read_text() for path in Path(svc_proto.__path__[0]).rglob("*.py")]

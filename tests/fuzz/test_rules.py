@@ -1,4 +1,4 @@
-"""The list of seeded bugs: each is noticed by the test, the world or the storm that it names."""
+"""Tests of the list of seeded bugs: each is found by the test or the seed that it names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fuzz.simulation.invariants import Invariant
 
 RULES = read_rules()
 NAMES = [rule.name for rule in RULES]
-TRIED = {  # by `make test`: one for each way to notice; with --full all are
-    "a page opens /ws",  # by a test, and by a world
+TRIED = {  # by `make test`: one for each kind of entry; with --full all are tried
+    "a page opens /ws",  # by a test, and by a simulation
     "a session gives itself a withheld channel",  # by a test
-    "a notification stays at its node",  # by a storm
+    "a notification stays at its node",  # by a cluster run
 }
 EXAMPLE = """\
 [["svc_proto.version"]]
@@ -39,7 +39,7 @@ def test_each_has_a_name_of_its_own_and_a_test_that_is_there() -> None:
             assert re.search(rf"^ *(def |class )?{name.split('::')[-1]}\b", text, re.MULTILINE), name
 
 
-def test_each_names_what_notices() -> None:
+def test_each_bug_names_its_test_or_seed() -> None:
     invariants = {invariant.name for invariant in Invariant}
     for rule in RULES:
         assert (rule.world is None) or (rule.storm is None), rule.name
@@ -50,18 +50,18 @@ def test_each_names_what_notices() -> None:
 
 def test_each_invariant_has_a_bug_that_a_world_finds() -> None:
     found = {rule.breaks for rule in RULES if rule.world is not None}
-    found.add("GRANT_HELD")  # no seed of a world that reports it first is known
+    found.add("GRANT_HELD")  # no seed is known that reports this invariant first
     assert [invariant.name for invariant in Invariant if invariant.name not in found] == []
 
 
-def test_each_is_made_in_a_text_that_is_there_and_can_be_read_then() -> None:
+def test_each_bug_applies_and_compiles() -> None:
     for rule in RULES:
         text = rule.text()
         compile(text, rule.module, "exec")
         assert text.decode() != rule.tree.path(rule.below).read_text()
 
 
-def test_a_text_that_has_changed_is_told() -> None:
+def test_missing_text_is_an_error() -> None:
     with pytest.raises(ValueError, match="has this 0 times: 'gone'"):
         Rule(name="x", module="svc_proto.version", before="gone", after="", test="").text()
 
@@ -76,7 +76,7 @@ def test_a_bug_is_noticed(rule: Rule, tmp_path: Path) -> None:
     assert by.startswith(rule.test), by
 
 
-def test_what_the_command_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "noticed", lambda rule, *_, **__: None if "/ws" in rule.name else "a test")
     said = CliRunner().invoke(main, ["a page"])
     assert said.exit_code == 1

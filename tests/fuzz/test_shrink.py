@@ -1,4 +1,4 @@
-"""A script that fails is made small in every way there is, and in bounded time."""
+"""Tests of the minimization: a failing script is made smaller in all ways, in bounded time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_faults_go_first() -> None:
     assert not any(isinstance(step, Fault) for step in small.steps)
 
 
-def test_what_comes_after_the_failure_goes_at_once() -> None:
+def test_steps_after_the_failure_are_removed_first() -> None:
     steps = tuple(SendCommand.of(float(at)) for at in range(100))
     small = shrink(Script(1, steps), lambda smaller: steps[0] in smaller.steps, tries=1, until=10.0)
     assert small.steps == steps[:11]

@@ -1,4 +1,4 @@
-"""The simulation: its worlds hold, repeat themselves, and its reports say how to see a failure again."""
+"""Tests of the simulation: seeds pass and are reproducible, and reports have the command to repeat a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fuzz.conftest import MEASURING, unmeasured_pool
 from tests.fuzz.unreached_transitions import MAX_UNTAKEN, is_out_of_reach
 
 SHORT_WORLDS, WORLDS = 20, 300
-LEAST = 60.0  # virtual s of each world
+LEAST = 60.0  # virtual s of each simulation
 
 
 @pytest.mark.short
@@ -65,14 +65,14 @@ def test_the_worlds_of_many_seeds_hold() -> None:
     assert len(unwalked) <= MAX_UNTAKEN, unwalked
     assert not [row for row in total.rows if is_out_of_reach(row)]
     assert len(set(digests.values())) == len(seeds)
-    here = run_seed(seeds[0])  # a world repeats itself, whichever process plays it
+    here = run_seed(seeds[0])  # a simulation is reproducible in any process
     assert isinstance(here, ScenarioReport)
     assert here.digest == digests[seeds[0]]
 
 
 @pytest.mark.parametrize("seeds", [pytest.param((3, 8, 10, 11), marks=pytest.mark.full)])
 def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
-    # Nothing may depend on the order of a set, on `hash()` or on `id()`: each process has others.
+    # Nothing may depend on the order of a set, on `hash()` or on `id()`, which differ between processes.
     program = (
         f"from fuzz.simulation.scenario_runner import run_seed\nprint(*(run_seed(seed).digest for seed in {seeds}))"
     )
@@ -91,7 +91,7 @@ def test_the_hash_seed_makes_no_difference(seeds: tuple[int, ...]) -> None:
     assert said[0] == said[1]
 
 
-def test_every_deed_is_drawn() -> None:
+def test_scripts_have_every_kind_of_step() -> None:
     drawn = {type(step) for seed in range(200) for step in generate_script(seed).steps}
     assert drawn == set(STEP_KINDS.values())
 
@@ -126,7 +126,7 @@ def test_a_failing_seed_is_named_and_saved(monkeypatch: pytest.MonkeyPatch, tmp_
     assert CliRunner().invoke(main, ["--script", str(saved), "--tries", "0", "--crashes", str(tmp_path)]).exit_code == 1
 
 
-def test_what_holds_is_counted_and_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_and_progress_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.simulation.run.PROGRESS_INTERVAL", 0.0)
     result = CliRunner().invoke(main, ["--seeds", "2", "--first", "20", "--jobs", "1"])
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""Each world leaves some kinds of events out and overdoes others; over many worlds nothing is missing."""
+"""Tests of swarm configurations: each script leaves out some kinds of steps and overdoes others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def of(seed: int) -> SwarmConfig[type[Step]]:
     return swarm_config(seed, KINDS, ALWAYS)
 
 
-def test_a_world_is_what_its_seed_says() -> None:
+def test_configuration_depends_on_the_seed() -> None:
     assert of(7) == of(7)
     assert len({of(seed).left_out for seed in SEEDS}) > 150
 
@@ -45,12 +45,12 @@ def test_each_kind_is_left_out_of_some_worlds_and_happens_in_more() -> None:
         assert worlds[deed] < len(SEEDS) or deed in ALWAYS, deed
 
 
-def test_what_is_left_out_does_not_happen() -> None:
+def test_left_out_kinds_do_not_occur() -> None:
     for seed in SEEDS:
         assert not {type(step) for step in draw(seed).steps} & {*of(seed).left_out}
 
 
-def test_what_is_overdone_happens_more_often() -> None:
+def test_overdone_kinds_are_more_frequent() -> None:
     shares = dict[bool, list[float]]({True: [], False: []})
     for seed in SEEDS:
         steps = draw(seed).steps
@@ -60,7 +60,7 @@ def test_what_is_overdone_happens_more_often() -> None:
     assert often > 3 * ordinary
 
 
-def test_a_world_without_anything_to_do_does_what_is_ordinary() -> None:
+def test_script_without_kinds_has_the_usual_weights() -> None:
     nothing = SwarmConfig[type[Step]](SLOW_PACE, tuple(STEP_KINDS.values()), {}, (1,), (1,))
     assert nothing.weights(WEIGHTS) == WEIGHTS
 
@@ -77,5 +77,5 @@ def test_calm_worlds_are_long_and_stormy_ones_are_short() -> None:
     assert sum(faults[HEAVY_FAULTS]) > 5 * sum(faults[SLOW_PACE])
 
 
-def test_in_some_worlds_few_people_do_everything() -> None:
+def test_some_scripts_have_few_clients() -> None:
     assert 30 < sum(len(of(seed).people) <= 3 for seed in SEEDS) < 150

@@ -1,4 +1,4 @@
-"""Rows of tables are counted in the processes that are asked to, and in no other."""
+"""Tests of transition coverage: rows are counted only in processes that request this."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ print(transition_coverage.drain_counts(), transition_coverage.drain_counts())
 """
 
 
-def test_a_process_that_watches_counts_the_rows_that_it_walks() -> None:
+def test_counting_process_counts_used_rows() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "{'machines.paired_session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
 
 
-def test_a_process_that_does_not_watch_has_the_tables_as_they_are() -> None:
+def test_other_process_has_plain_tables() -> None:
     assert step(MEDIA_TABLE, MediaState.NONE, MediaTrigger.REGISTER) is MediaState.REGISTERED
     assert type(MEDIA_TABLE) is dict
     assert transition_coverage.drain_counts() == {}
@@ -50,7 +50,7 @@ def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with()
     assert len(transition_coverage.all_rows()) == len(set(transition_coverage.all_rows())) > 250
 
 
-def test_what_was_never_walked_is_told_by_table() -> None:
+def test_report_lists_unused_rows_by_table() -> None:
     walked = dict.fromkeys(transition_coverage.all_rows(), 1)
     del walked["machines.media_registry.MEDIA_TABLE: REGISTERED, EVICT"]
     lines = transition_coverage.format_report(walked).splitlines()
@@ -60,7 +60,7 @@ def test_what_was_never_walked_is_told_by_table() -> None:
     assert sum("never" in line for line in lines) == 1
 
 
-def test_what_is_out_of_reach_exists_and_has_a_reason() -> None:
+def test_unreachable_rows_exist_and_have_a_reason() -> None:
     there = transition_coverage.all_rows()
     for row, reason in OUT_OF_REACH.items():
         assert any(each.startswith(row) for each in there), row

@@ -1,8 +1,8 @@
-"""Which rows of the core's tables no world walks: those that none can, with the reason, and how many others."""
+"""Rows of transition tables that no simulation uses: unreachable ones with the reason, and the number of others."""
 
 from __future__ import annotations
 
-# Rows that worlds can walk and that the 300 worlds of the full suite miss. Lower it when they miss fewer.
+# Rows that simulations can use, but the 300 of the full suite do not. Lower the number when possible.
 MAX_UNTAKEN = 62
 
 _DESKTOP = "no command of a desktop runs in a world"
@@ -23,5 +23,5 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
 
 
 def is_out_of_reach(row: str) -> bool:
-    """Whether no world can walk it."""
+    """Report whether no simulation can use this row."""
     return row in OUT_OF_REACH or row.partition(": ")[0] in OUT_OF_REACH

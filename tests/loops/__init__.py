@@ -1,1 +1,1 @@
-"""One conformance suite for the whole relay, run unchanged on every loop and in the simulator."""
+"""Conformance suite for the whole relay, run unchanged on every loop and in the simulator."""

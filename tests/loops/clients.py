@@ -28,27 +28,27 @@ from svc_proto.wire.events import (
 )
 from tests.support.http_client import Response, ResponseReader, new_client, request_events
 
-PATIENCE = 30.0  # s, for anything that should happen at once, on a machine that may be busy
+PATIENCE = 30.0  # s; for anything that should happen at once, also on a busy machine
 PairsIn = Mapping[str, str] | None
 
 
 class ByteConnection(ABC):
-    """One TCP or TLS connection from a peer to the relay."""
+    """A TCP or TLS connection from a peer to the relay."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self.eof = False  # the FIN was read
-        self.reset = False  # or the connection broke
+        self.eof = False  # a FIN was read
+        self.reset = False  # the connection broke
 
-    # --- the world's part ---
+    # --- implemented by each kind of connection ---
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Write all of it; what comes meanwhile is kept. Data for a connection that is gone is lost, as with TCP."""
+        """Write all data and buffer what arrives meanwhile. Data for a closed connection is lost, as with TCP."""
 
     @abstractmethod
     def _more(self, timeout: float) -> bytes:
-        """Wait for bytes; empty for a FIN. ConnectionError when the connection broke, TimeoutError."""
+        """Wait for bytes and return them; empty after a FIN. Raises ConnectionError after a reset, and TimeoutError."""
 
     @abstractmethod
     def close_write(self) -> None:
@@ -60,16 +60,16 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave it in whatever way; harmless when it is gone."""
+        """Close the connection in any way; harmless when it is closed already."""
 
     @abstractmethod
     def pause(self) -> None:
-        """Take nothing from the network until the next read."""
+        """Stop reading from the network until the next read."""
 
     # --- reading ---
 
     def read_some(self, timeout: float = PATIENCE) -> bytes:
-        """What there is, at least one byte; empty at the end. TimeoutError; ConnectionError after a reset."""
+        """Return the available bytes, empty at the end. Raises TimeoutError, and ConnectionError after a reset."""
         if not self._buffer:
             self._fill(timeout)
         data = bytes(self._buffer)
@@ -77,21 +77,21 @@ class ByteConnection(ABC):
         return data
 
     def read_until(self, mark: bytes, timeout: float = PATIENCE) -> bytes:
-        """Everything up to and with `mark`; EOFError when the end comes before."""
+        """Return all bytes up to and with `mark`. Raises EOFError when the end comes before."""
         while (at := self._buffer.find(mark)) < 0:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {bytes(self._buffer)!r:.300}")
         return self._read(at + len(mark))
 
     def read_exactly(self, n: int, timeout: float = PATIENCE) -> bytes:
-        """`n` bytes; EOFError when the end comes before."""
+        """Return `n` bytes. Raises EOFError when the end comes before."""
         while len(self._buffer) < n:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {len(self._buffer)} of {n} bytes")
         return self._read(n)
 
     def read_all(self, timeout: float = PATIENCE) -> bytes:
-        """Everything up to the end, whichever way it comes."""
+        """Return all bytes up to the FIN or reset."""
         try:
             while self._fill(timeout):
                 pass
@@ -120,7 +120,7 @@ class ByteConnection(ABC):
 
 
 class HttpClient:
-    """Requests on one connection, one after another, or beside each other over HTTP/2; with `deflate`, for sockets."""
+    """HTTP client for one connection: requests in sequence, or concurrent over HTTP/2; `deflate` is for WebSockets."""
 
     def __init__(
         self,
@@ -139,13 +139,13 @@ class HttpClient:
     def request(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
-        """One request and its answer."""
+        """Send a request and return the response."""
         return self.begin(method, path, body, headers=headers).finish(timeout)
 
     def ask_once(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
-        """The same, and the connection is closed."""
+        """Send a request, close the connection and return the response."""
         answer = self.request(method, path, body, headers=headers, timeout=timeout)
         self.wire.close()
         return answer
@@ -153,7 +153,7 @@ class HttpClient:
     def begin(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
     ) -> PendingResponse:
-        """Send a request. A body of bytes is sent as it is, any other as JSON."""
+        """Send a request. A body of bytes is sent unchanged, any other as JSON."""
         stream = self.conn.open_stream()
         asked = self._asked[stream] = PendingResponse(self, stream)
         named = {"host": self._authority, **(headers or {})}
@@ -164,7 +164,7 @@ class HttpClient:
         return asked
 
     def read(self, timeout: float = PATIENCE) -> bool:
-        """Wait for bytes, and give each request what is its own; False at the end. ConnectionError after a reset."""
+        """Read bytes and assign the events to their requests; False at the end. ConnectionError after a reset."""
         data = self.wire.read_some(timeout)
         self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
@@ -175,14 +175,14 @@ class HttpClient:
         return bool(data)
 
     def flush(self) -> None:
-        """Write what there is to write."""
+        """Write the pending output."""
         data = self.conn.data_to_send()
         if data:
             self.wire.send(data)
 
 
 class PendingResponse:
-    """A request that was sent; `heard` is what came of it and was not looked at yet."""
+    """A request that was sent; `heard` has the events that are not consumed yet."""
 
     def __init__(self, client: HttpClient, stream: StreamId) -> None:
         self.wire = client.wire
@@ -191,19 +191,19 @@ class PendingResponse:
         self.heard: deque[Event] = deque()
 
     def next(self, timeout: float = PATIENCE) -> Event:
-        """The next event; ConnectionError when none comes."""
+        """Return the next event. Raises ConnectionError when none comes."""
         while not self.heard:
             if not self.client.read(timeout) and not self.heard:
                 raise ConnectionError("the connection ended")
         return self.heard.popleft()
 
     def some(self) -> PendingResponse:
-        """Wait for a part of the answer, which `finish` gives as well."""
+        """Wait for a part of the response, which `finish` returns as well."""
         self.client.read()
         return self
 
     def finish(self, timeout: float = PATIENCE) -> Response:
-        """Wait for the answer; ConnectionError when none comes."""
+        """Wait for the response and return it. Raises ConnectionError when none comes."""
         reader = ResponseReader()
         while reader.response is None:
             event = self.next(timeout)
@@ -213,7 +213,7 @@ class PendingResponse:
         return reader.response
 
 
-class Declined(Exception):  # noqa: N818 - the name says what happened
+class Declined(Exception):  # noqa: N818 - the name describes the event
     """The relay answered the handshake of a WebSocket with something else."""
 
     def __init__(self, answer: Response) -> None:
@@ -222,9 +222,9 @@ class Declined(Exception):  # noqa: N818 - the name says what happened
 
 
 class WebSocketTestClient:
-    """A WebSocket, by itself on a connection of HTTP/1.1 or beside others over HTTP/2; `Declined` if it is none.
+    """A WebSocket, alone on an HTTP/1.1 connection or beside others over HTTP/2; raises `Declined` if refused.
 
-    `compressed` tells whether permessage-deflate was agreed.
+    With `compressed`, permessage-deflate was agreed.
     """
 
     def __init__(self, client: HttpClient, *, path: str = "/ws", headers: PairsIn = None) -> None:
@@ -256,7 +256,7 @@ class WebSocketTestClient:
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
 
     def sign_in(self, **payload: object) -> dict[str, Any]:
-        """Send `system/auth`; the envelope that answers it."""
+        """Send `system/auth` and return the envelope that answers it."""
         self.send_envelope("system", "auth", payload, "auth-1")
         message = self.receive_message()
         if message["type"] == "auth.ok":
@@ -266,7 +266,7 @@ class WebSocketTestClient:
     # --- receiving ---
 
     def receive(self, timeout: float = PATIENCE) -> Event:
-        """The next message, ping, pong, or `WebSocketClosed`, which is repeated."""
+        """Return the next message, ping, pong, or `WebSocketClosed`, which is repeated."""
         if self._over is not None:
             return self._over
         try:
@@ -278,7 +278,7 @@ class WebSocketTestClient:
         return event
 
     def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The next text message, parsed; pings and pongs are passed over."""
+        """Return the next text message, parsed; pings and pongs are skipped."""
         while True:
             event = self.receive(timeout)
             if isinstance(event, TextMessage):
@@ -287,20 +287,20 @@ class WebSocketTestClient:
             assert isinstance(event, Ping | Pong), event
 
     def wait_closed(self, timeout: float = PATIENCE) -> WebSocketClosed:
-        """Pass over everything up to the end."""
+        """Discard events up to the end of the WebSocket and return that end."""
         while not isinstance(event := self.receive(timeout), WebSocketClosed):
             pass
         return event
 
     def close(self, code: int = 1000, reason: str = "") -> WebSocketClosed:
-        """The closing handshake, begun here."""
+        """Start the closing handshake and return the end."""
         self._send_event(CloseWebSocket(self._stream, code, reason))
         return self.wait_closed()
 
     # --- as a phone ---
 
     def command(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The payload of the next `bridge.command`."""
+        """Return the payload of the next `bridge.command`."""
         while True:
             message = self.receive_message(timeout)
             if message["type"] == "bridge.command":
@@ -308,11 +308,11 @@ class WebSocketTestClient:
                 return payload
 
     def respond(self, request_id: str, result: object, status: int = 200) -> None:
-        """Answer a command."""
+        """Answer a bridge command."""
         self.send_envelope("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
 
     def pong(self) -> None:
-        """Go there and back: what was sent before has been taken in by the relay."""
+        """Wait for a pong: the relay has received everything that was sent before."""
         self.send_envelope("system", "ping", {"ts": 1}, "round trip")
         while self.receive_message() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
             pass

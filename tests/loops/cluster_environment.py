@@ -1,8 +1,8 @@
-"""The simulated deployment with three nodes for a relay and for an API server: `--loop nodes`.
+"""Simulated deployment with three nodes for a relay and for an API server: `--loop nodes`.
 
 The nodes are processes of one host with one home and one store, as the workers of a relay are (docs/howto/cluster.md);
 their Redis is simulated. Each connection reaches another node than the one before, so a phone is at one node, its
-caller at another and an observer at the third. Where `tests.support.scenario_plan.NODES` says so, a client keeps to its
+caller at another and an observer at the third. Clients that `tests.support.scenario_plan.NODES` names keep to their
 first node, as behind a balancer.
 """
 
@@ -23,12 +23,12 @@ from tests.loops.simulated_environment import STRIDE, ServerGroup, SimulatedEnvi
 
 NODES = 3
 REDIS = RedisAddress("127.0.0.1", password="redis-password-4711", db=1)
-OWN = RELAY_PORT + 2 * STRIDE  # where relays have a door for what others fetch there, by their number
-SERVERS = ("relay", "servers.relay", "api", "servers.api")  # of which there are three
+OWN = RELAY_PORT + 2 * STRIDE  # first of the relays' own ports, from which other nodes fetch
+SERVERS = ("relay", "servers.relay", "api", "servers.api")  # the servers with three nodes
 
 
 class ClusterEnvironment(SimulatedEnvironment):
-    """See the module."""
+    """The environment of this module."""
 
     name = "nodes"
 
@@ -62,7 +62,7 @@ class ClusterEnvironment(SimulatedEnvironment):
 
 
 class NodeGroup(ServerGroup):
-    """Them, behind a kernel that gives each connection to another of them; a `Listener`."""
+    """Nodes behind a kernel that gives each connection to another node; a `Listener`."""
 
     def __init__(self, world: ClusterEnvironment, parts: list[VirtualRelay], port: int, *, tls: bool = False) -> None:
         super().__init__(parts, port)
@@ -71,12 +71,13 @@ class NodeGroup(ServerGroup):
         self._world = world
         self._network, self._host = world.simulation.network, world.relay_host
         self._next = 0
-        self._places: dict[str, int] = {}  # of clients that keep to theirs, by address
+        self._places: dict[str, int] = {}  # nodes of clients that keep to theirs, by address
         self._network.listen(self._host, port, self)
 
     def restart(self) -> None:
         if self.port == RELAY_PORT:
-            self._world.redis = self._world.redis.restart()  # who starts the workers starts theirs with them
+            # the program that starts the workers also starts their Redis
+            self._world.redis = self._world.redis.restart()
         super().restart()
         self._network.listen(self._host, self.port, self)
 
@@ -89,7 +90,7 @@ class NodeGroup(ServerGroup):
         super().kill()
 
     def accepted(self, end: SimEnd) -> None:
-        """The next has it, or the one that had the last from there."""
+        """Pass the connection to the next node, or to the one that had the last connection of this address."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
         door = self._network.listener(self._host, self.port + STRIDE + place)

@@ -1,5 +1,8 @@
-"""`world` is an empty world of each kind; `served` one with a relay that the tests of a module share, for those that
-leave nothing behind; `virtual_world` the simulated one, for what takes minutes."""
+"""Fixtures of the environments.
+
+`world` is an empty world of each kind. `served` is one with a relay that the tests of a module share, for tests that
+leave no state. `virtual_world` is the simulated one, for tests that take minutes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from tests.runtimes.conftest import certificate as certificate
 from tests.runtimes.redis_server import RedisServer
 from tests.support.scenario_plan import AsNodes, nodes_row_of
 
-# How long they are is told by the simulator; on a loop they would only be waited for.
+# The simulator tests these lengths; on a real loop they would only cost time.
 PAUSES = ("svc_proto.phone.service.FIRST_PAUSE", "svc_proto.api.routes.runs.EVENT_WAIT")
 SHORT = 0.05  # s
 
@@ -63,7 +66,7 @@ def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 @pytest.fixture
 def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A home and a tmux of the test's own."""
+    """Give the test its own home and its own tmux."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
     for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
@@ -75,7 +78,7 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """A Redis of the system, for the nodes of one test."""
+    """Start a system Redis for the nodes of one test."""
     with RedisServer(tmp_path, db=1) as server:
         yield server
 
@@ -91,7 +94,7 @@ def served(
 
 @pytest.fixture
 def relayed(world: Environment) -> Environment:
-    """A world with a relay of its own."""
+    """Start a relay in the world."""
     world.start_relay()
     return world
 

@@ -1,4 +1,4 @@
-"""A dashboard in a world, and a browser's way of asking it."""
+"""A dashboard in a world, with the requests that a browser sends to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}
 
 
 class DashboardServer(ServedProgram):
-    """A dashboard that was started, beside the world's relay if there is one; `config` are members of its settings."""
+    """A started dashboard, beside the world's relay if there is one; `config` has members of its configuration."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class DashboardServer(ServedProgram):
         super().__init__(world, world.start_service("dashboard", make, port=PORT))
 
     def relay(self, method: str, path: str, body: object = None) -> Response:
-        """A call of the relay's part of the proxy."""
+        """Send a request to the relay's part of the proxy."""
         return self.request(method, RELAY + path, body)
 
     def detail(self, answer: Response) -> Any:
-        """What a refusal says."""
+        """Return the detail of a refusal."""
         (name, detail) = next(iter(answer.json.items()))
         assert name == "detail"
         return detail

@@ -1,8 +1,8 @@
-"""The world that a test of this folder runs in: a relay, peers and phones on some loop, or in the simulator.
+"""Environment of a test in this folder: a relay, peers and phones on some loop, or in the simulator.
 
-`tests.loops.live_environment` is the real one (sockets on 127.0.0.1, the relay and each phone in a thread of their own
-with their own loop), `tests.loops.simulated_environment` the simulated one. Tests use nothing but this interface, so
-they are the same for all.
+`tests.loops.live_environment` is the real one (sockets on 127.0.0.1, the relay and each phone in threads with their own
+loops), `tests.loops.simulated_environment` the simulated one. Tests use only this interface, so they are the same for
+all.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ from tests.loops.clients import PATIENCE, ByteConnection, Declined, HttpClient, 
 from tests.support.http_client import Response
 
 LOOPBACK = "127.0.0.1"
-REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay takes for one
-TRUSTING = SafetySettings(
-    armed=True, answers=ConfirmationPolicy.ALLOW
-)  # a person who turned Device Control on and allows all
+REMOTE = "remote"  # a peer that is not loopback: another host, or a source address that the relay treats as one
+# A user that armed Device Control and allows every command.
+TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 MakePhone = Callable[[PhoneConfig], Service]
 MakeService = Callable[[int, str], Service]
 RELAY_PORT, API_PORT = 8767, 8642
-API_VARIABLES = {  # of members of `ApiConfig`
+API_VARIABLES = {  # environment variables of members of `ApiConfig`
     "key": "API_SERVER_KEY",
     "model_base_url": "SVC_MODEL_BASE_URL",
     "model": "SVC_MODEL",
@@ -59,15 +58,15 @@ class ProgramLogLine:
 
 @frozen
 class ServiceLaunch:
-    """A service as it is to run: `make` gets its port and its home folder."""
+    """A service to run: `make` gets its port and its home folder."""
 
     name: str
     make: MakeService
-    port: int  # real loops pick it themselves
+    port: int  # real loops select it themselves
     tls: bool = False
     ipv6: bool = False
-    durable: bool = False  # what it stores outlives it
-    apart: bool = False  # it has a host of its own, where only a simulation has another than the relay's
+    durable: bool = False  # its stored data outlives it
+    apart: bool = False  # on its own host, where a simulation has others than the relay's
     rooms: tuple[str, ...] = ()  # see `runtimes.host.host.Services`
 
 
@@ -77,58 +76,58 @@ class ProgramHandle(ABC):
     @property
     @abstractmethod
     def logs(self) -> list[ProgramLogLine]:
-        """What it has logged since it was started last."""
+        """Return the records that the program logged since its last start."""
 
     @abstractmethod
     def begin_stop(self, grace: float = 5.0) -> None:
-        """Ask it to stop, and go on."""
+        """Request a stop and return at once."""
 
     @abstractmethod
     def exit_code(self, timeout: float = PATIENCE) -> int:
-        """Wait for its end."""
+        """Wait until the program has ended and return its exit code."""
 
     def stop(self, grace: float = 5.0) -> int:
-        """Ask it to stop and wait for it."""
+        """Stop the program and return its exit code."""
         self.begin_stop(grace)
         return self.exit_code(grace + PATIENCE)
 
 
 class RelayHandle(ProgramHandle):
-    """A relay, or another server. It is ready when its port takes connections."""
+    """A relay, or another server. It is ready when its port accepts connections."""
 
     port: int
-    api_port = 0  # of the API in the same process, if it is there
+    api_port = 0  # of an API server in the same process, if there is one
 
     @abstractmethod
     def kill(self) -> None:
-        """End it without a word, as `kill -9` does."""
+        """End the process without cleanup, as `kill -9` does."""
 
     @abstractmethod
     def reload(self) -> None:
-        """Have it read its certificates again, as SIGHUP does."""
+        """Reload the certificates, as SIGHUP does."""
 
     @abstractmethod
     def restart(self) -> None:
-        """Start it again, at the same port and with the same store; it has ended before."""
+        """Start the ended server again, at the same port and with the same store."""
 
 
 class PhoneHandle(ProgramHandle):
-    """The reference phone as a program of its own. `news` is what it told, oldest first."""
+    """The reference phone as a program of its own. `news` has its notifications, oldest first."""
 
     news: list[Notify]
 
     @property
     def token(self) -> str:
-        """The token that it got last."""
+        """Return the token that the phone received last."""
         return str(next(news for news in reversed(self.news) if "token" in news.fields).fields["token"])
 
     def count(self, event: str) -> int:
-        """How often it told so."""
+        """Return the number of notifications of this event."""
         return sum(news.event == event for news in self.news)
 
 
 class ServedProgram:
-    """A server that was started in a world, and whoever asks it; `server` is its process."""
+    """A server that was started in a world, with requests to it; `server` is its process."""
 
     def __init__(self, world: Environment, server: RelayHandle) -> None:
         self._world = world
@@ -136,16 +135,16 @@ class ServedProgram:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return the port of the listener."""
         return self.server.api_port or self.server.port
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is sent by who says nothing else."""
+        """Return the header fields of requests that name none."""
         return {}
 
     def client(self, peer: str = LOOPBACK) -> HttpClient:
-        """A connection for several requests."""
+        """Open a connection for several requests."""
         wire = self._world.connect(peer, port=self.port)
         return HttpClient(wire, f"127.0.0.1:{self.port}", self._world.entropy)
 
@@ -159,13 +158,13 @@ class ServedProgram:
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
     ) -> Response:
-        """One request on a connection of its own."""
+        """Send one request on a connection of its own and return the response."""
         shown = self.headers if headers is None else headers
         return self.client(peer).ask_once(method, path, body, headers=shown, timeout=timeout)
 
 
 class ApiHandle(ServedProgram):
-    """An API server, asked with its key if it has one."""
+    """An API server; requests have its key if it has one."""
 
     def __init__(self, world: Environment, server: RelayHandle, key: str) -> None:
         super().__init__(world, server)
@@ -176,20 +175,20 @@ class ApiHandle(ServedProgram):
         return bearer(self._key) if self._key else {}
 
     def session(self, **fields: object) -> str:
-        """A new session; its id."""
+        """Create a session and return its id."""
         answer = self.request("POST", "/api/sessions", fields)
         assert answer.status == 201, answer
         return str(json.loads(answer.body)["id"])
 
     def turn(self, session: str, message: str, **fields: object) -> list[tuple[str, dict[str, Any]]]:
-        """One turn: the events of its stream, from the first to `done`."""
+        """Run one turn and return the events of its stream, from the first to `done`."""
         answer = self.request("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
         assert answer.status == 200, answer
         events = EventStreamDecoder().receive_data(answer.body)
         return [(event.event, json.loads(event.data)) for event in events]
 
     def messages(self, session: str) -> list[dict[str, Any]]:
-        """What is stored of a session."""
+        """Return the stored messages of a session."""
         answer = self.request("GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         rows: list[dict[str, Any]] = json.loads(answer.body)["messages"]
@@ -197,53 +196,53 @@ class ApiHandle(ServedProgram):
 
 
 class Environment(ABC):
-    """See the module."""
+    """The environment of a test; see the module."""
 
     name: str
     virtual_time: bool
     entropy: Entropy
     relay: RelayHandle
     home: str  # of services, on the relay's host
-    peer_host: str  # where `peer` starts its servers
+    peer_host: str  # host of the servers that `peer` starts
 
     def __init__(self) -> None:
         self.expected_errors: set[str] = set()
         self._codes = (f"C{number:05}" for number in itertools.count())
-        self._relays: list[RelayHandle] = []  # and other servers, as they were started
+        self._relays: list[RelayHandle] = []  # and other servers, in the order of their start
         self._phones: list[PhoneHandle] = []
 
-    # --- the world's part ---
+    # --- implemented by each world ---
 
     @abstractmethod
     def launch(self, service: ServiceLaunch) -> RelayHandle:
-        """Start a service, on the relay's host and with its store if it is not apart."""
+        """Start a service; if it is not apart, on the relay's host and with its store."""
 
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
-        """Start a service that can be killed: as a process of its own on real loops, where it has no `make`."""
+        """Start a service that can be killed: as a process of its own on real loops, which ignore `make`."""
 
     @abstractmethod
     def start_servers(self, *, key: str) -> RelayHandle:
         """Start relay and API as one process, as `python -m servers` does; the API's main key is `key`.
 
-        Both can be killed, and what they store outlives them.
+        Both can be killed, and their stored data outlives them.
         """
 
     @abstractmethod
     def renew_certificate(self, *, usable: bool = True) -> None:
-        """Put another certificate where the relay's TLS has it from, or one that does not fit its key."""
+        """Replace the certificate file of the relay's TLS; if not `usable`, by one that does not fit its key."""
 
     @abstractmethod
     def write_home(self, name: str, text: str) -> None:
-        """Put a file into the service home."""
+        """Write a file into the service home."""
 
     @abstractmethod
     def contents(self, path: str) -> bytes:
-        """Of a file on the relay's host; empty when there is none yet. On a real one only its owner may read it."""
+        """Return a file of the relay's host, empty when there is none yet. On a real one it must be private."""
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
-        """A connection to the relay from `LOOPBACK`, `REMOTE`, or where the relay listens on it `::1`.
+        """Open a connection to the relay from `LOOPBACK`, `REMOTE`, or `::1` if the relay listens there.
 
         `port` is that of another service on its host.
         """
@@ -254,16 +253,16 @@ class Environment(ABC):
 
     @abstractmethod
     def phone_url(self, *, tls: bool = False) -> str:
-        """Where phones find the relay."""
+        """Return the URL of the relay for phones."""
 
     @abstractmethod
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait for something that a program told or logged; TimeoutError."""
+        """Wait for a notification or log record of a program. Raises TimeoutError."""
 
-    # --- for all of them ---
+    # --- common to all worlds ---
 
     def close(self) -> None:
-        """End everything; fails if a program has logged an error that was not expected."""
+        """End everything; fails if a program has logged an unexpected error."""
         programs: list[ProgramHandle] = [*self._phones, *self._relays]
         for program in programs:
             program.begin_stop(0.0)
@@ -275,16 +274,16 @@ class Environment(ABC):
             assert not errors, f"{type(program).__name__}: {errors}"
 
     def set_variables(self, **variables: str) -> None:
-        """Write `.env` of the service home, where keys and addresses of providers may be."""
+        """Write `.env` of the service home, which may have keys and addresses of providers."""
         self.write_home(".env", "".join(f"{name}={value}\n" for name, value in variables.items()))
 
     def authority(self, peer: str = LOOPBACK) -> str:
-        """The `Host` that a peer writes."""
+        """Return the `Host` field of a peer."""
         host = {LOOPBACK: "127.0.0.1", "::1": "[::1]"}.get(peer, "relay.example")
         return f"{host}:{self.relay.port}"
 
     def client(self, peer: str = LOOPBACK, *, tls: bool = False) -> HttpClient:
-        """A connection for several requests."""
+        """Open a connection for several requests."""
         return HttpClient(self.connect(peer, tls=tls), self.authority(peer), self.entropy)
 
     def http(
@@ -297,7 +296,7 @@ class Environment(ABC):
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
     ) -> Response:
-        """One request on a connection of its own."""
+        """Send one request on a connection of its own and return the response."""
         return self.client(peer).ask_once(method, path, body, headers=headers, timeout=timeout)
 
     def start_relay(
@@ -310,7 +309,7 @@ class Environment(ABC):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
-        """Start the relay; `config` are members of `RelayConfig`. Its sessions outlive it only if `durable`.
+        """Start the relay; `config` has members of `RelayConfig`. Its sessions outlive it only if `durable`.
 
         `killable` makes it a process of its own on real loops, with the limits and the configuration of the program.
         """
@@ -329,19 +328,19 @@ class Environment(ABC):
         return self.relay
 
     def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
-        """The configuration of a relay."""
+        """Return the configuration of a relay."""
         return RelayConfig(port=port, home=home, config_path=f"{home}/config.yaml", **config)
 
     def start_service(self, name: str, make: MakeService, *, port: int) -> RelayHandle:
-        """Start any other service; real loops pick the port themselves."""
+        """Start any other service; real loops select the port themselves."""
         return self.launch(ServiceLaunch(name, make, port))
 
     def api(
         self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
     ) -> ApiHandle:
-        """Start the API server, beside the relay if there is one; `config` are members of `ApiConfig`.
+        """Start the API server, beside the relay if there is one; `config` has members of `ApiConfig`.
 
-        Its sessions outlive it only if `durable` or `killable`; a killable one takes text members alone. With a
+        Its sessions outlive it only if `durable` or `killable`; a killable one accepts text members only. With a
         `cluster` it is one of its nodes.
         """
         relay = getattr(self, "relay", None)
@@ -360,17 +359,17 @@ class Environment(ABC):
         return ApiHandle(self, server, str(config.get("key", "")))
 
     def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
-        """The configuration of an API server."""
+        """Return the configuration of an API server."""
         node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
         return ApiConfig(port=port, node_url=node_url, home=home, config_path=f"{home}/config.yaml", **config)
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
-        """Start a scripted server on another host, and say where the others find it: `http://…`."""
+        """Start a scripted server on another host and return its URL for the others: `http://…`."""
         server = self.launch(ServiceLaunch("peer", lambda port, home: service, port, apart=True))
         return f"http://{self.peer_host}:{server.port}"
 
     def clients(self) -> int:
-        """How many sockets have signed in at the relay."""
+        """Return the number of sockets that have signed in at the relay."""
         count = self.http("GET", "/health").json["clients"]
         assert isinstance(count, int)
         return count
@@ -384,17 +383,17 @@ class Environment(ABC):
         deflate: bool = True,
         tls: bool = False,
     ) -> WebSocketTestClient:
-        """Open a WebSocket; `Declined` when the relay answers otherwise."""
+        """Open a WebSocket. Raises `Declined` when the relay refuses."""
         wire = self.connect(peer, tls=tls)
         try:
             client = HttpClient(wire, self.authority(peer), self.entropy, deflate=deflate)
             return WebSocketTestClient(client, path=path, headers=headers)
         except Declined:
-            wire.close()  # a stop would wait for it
+            wire.close()  # else a stop would wait for it
             raise
 
     def register(self, code: str | None = None, *, tls: bool = False, **meta: object) -> str:
-        """Register a pairing code."""
+        """Register a pairing code and return it."""
         code = code or next(self._codes)
         answer = self.client(tls=tls).ask_once("POST", "/pairing/register", {"code": code, **meta})
         assert answer.status == 200, answer
@@ -410,7 +409,7 @@ class Environment(ABC):
         tls: bool = False,
         **meta: Any,
     ) -> WebSocketTestClient:
-        """A paired WebSocket; `token` is on it. `meta` is attached to the code."""
+        """Return a paired WebSocket with its `token`. `meta` is attached to the code."""
         code = self.register(tls=tls, **meta)
         ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
         identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": surface}
@@ -419,7 +418,7 @@ class Environment(ABC):
         return ws
 
     def fake_phone(self, name: str = "Tablet", **options: Any) -> WebSocketTestClient:
-        """A paired WebSocket that commands are sent to, for the test to answer."""
+        """Return a paired WebSocket that receives bridge commands, for the test to answer."""
         return self.pair(name, surface="android", **options)
 
     def phone(
@@ -434,7 +433,7 @@ class Environment(ABC):
         wait: bool = True,
         tls: bool = False,
     ) -> PhoneHandle:
-        """The reference phone; with neither a code nor a token it gets a fresh code. It is online, if `wait`.
+        """Start the reference phone; with neither a code nor a token it gets a new code. With `wait` it is online.
 
         `make` gives the service in place of a plain `Phone` with this handset and these settings.
         """
@@ -450,7 +449,7 @@ class Environment(ABC):
         return phone
 
     def eventually(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait for something that no program tells: what is on a disk, among the processes, or in a peer."""
+        """Wait for a change without notification: on a disk, among the processes, or in a peer."""
         deadline = self.clock() + timeout
         while not so():
             if self.clock() > deadline:
@@ -459,13 +458,13 @@ class Environment(ABC):
 
     @abstractmethod
     def pause(self) -> None:
-        """Let a moment pass, before looking again."""
+        """Wait a little before the next look."""
 
     @abstractmethod
     def clock(self) -> float:
-        """Monotonic seconds of this world."""
+        """Return the monotonic seconds of this world."""
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that a session token travels in."""
+    """Return the header of a session token."""
     return {"authorization": f"Bearer {token}"}

@@ -1,4 +1,4 @@
-"""The real world: the relay and each phone on a loop in a thread, blocking sockets in the hands of the test."""
+"""Real environment: the relay and each phone run on a loop in a thread; the test uses blocking sockets."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from tests.support.forkserver import Popen, python
 from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]  # of the repository
-SOURCES = {REMOTE: ("127.0.0.2", 0)}  # the others are left to the kernel: a port that is asked for may be the target
+SOURCES = {REMOTE: ("127.0.0.2", 0)}  # The kernel selects the other ports: a chosen one could be the target.
 ANNOUNCEMENT = re.compile(rb"^(relay|api): http://.*:(\d+) ")
 CHUNK = 1 << 16
 
 
 class LiveConnection(ByteConnection):
-    """A blocking socket."""
+    """A connection on a blocking socket."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class LiveConnection(ByteConnection):
                 if writable:
                     view = view[sock.send(view) :]
                 elif readable:
-                    data = sock.recv(CHUNK)  # the relay waits for us to read before it reads on
+                    data = sock.recv(CHUNK)  # the relay stops reading until the test reads
                     self._buffer += data
                     self.eof = not data
                 else:
@@ -96,15 +96,15 @@ class LiveConnection(ByteConnection):
         self._sock.close()
 
     def certificate(self) -> bytes | None:
-        """What the relay has shown, in DER."""
+        """Return the certificate that the relay presented, in DER."""
         return self._sock.getpeercert(binary_form=True) if isinstance(self._sock, ssl.SSLSocket) else None
 
     def pause(self) -> None:
-        pass  # who does not call `recv` does not read
+        pass  # without `recv` nothing is read
 
 
 class LogCollector(logging.Handler):
-    """Collects the records of one program."""
+    """Handler that collects the log records of one program."""
 
     def __init__(self, changed: threading.Condition) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class ThreadProgram(ProgramHandle):
         self._name = name
 
     def begin(self, make: Callable[[logging.Logger], Program]) -> None:
-        """Have it run."""
+        """Start the program in its thread."""
         self._journal = LogCollector(self._world.changed)
         logger = logging.Logger(self._name, logging.INFO)
         logger.addHandler(self._journal)
@@ -145,7 +145,7 @@ class ThreadProgram(ProgramHandle):
     def exit_code(self, timeout: float = PATIENCE) -> int:
         code = self._beside.exit_code(timeout)
         if self._store is not None:
-            self._store.close()  # who opens a store closes it
+            self._store.close()  # closed where it was opened
         return code
 
 
@@ -190,7 +190,7 @@ class LiveRelay(ThreadProgram, RelayHandle):
 
 
 class ChildRelay(RelayHandle):
-    """A relay, or another server, as a process of its own: the program that people start."""
+    """A relay, or another server, as a process of its own: the program that users start."""
 
     def __init__(self, loop: str, home: Path, module: str, env: Mapping[str, str]) -> None:
         self._loop = loop
@@ -202,7 +202,7 @@ class ChildRelay(RelayHandle):
 
     @property
     def logs(self) -> list[ProgramLogLine]:
-        return []  # they are its own
+        return []  # the process keeps its own
 
     @property
     def options(self) -> list[str]:
@@ -218,11 +218,11 @@ class ChildRelay(RelayHandle):
         self.listens()
 
     def listens(self) -> None:
-        """It says where."""
+        """Store the port that the server announces."""
         _, self.port = self.announced()
 
     def announced(self) -> tuple[bytes, int]:
-        """The next server that says where it listens, and its port."""
+        """Return the next announcement and its port."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             found = ANNOUNCEMENT.match(line)
@@ -251,7 +251,7 @@ class ChildRelay(RelayHandle):
 
 
 class ChildServers(ChildRelay):
-    """Relay and API as the one process that people start."""
+    """Relay and API as the single process that users start."""
 
     def __init__(self, loop: str, home: Path, key: str) -> None:
         super().__init__(loop, home, "servers", {"API_SERVER_KEY": key})
@@ -285,7 +285,7 @@ class LivePhone(ThreadProgram, PhoneHandle):
 
 
 class LiveEnvironment(Environment):
-    """Everything on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` gives the relay's, with its key."""
+    """Environment on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` makes certificate and key."""
 
     virtual_time = False
     peer_host = "127.0.0.1"
@@ -345,7 +345,8 @@ class LiveEnvironment(Environment):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls:
             assert self.client_tls is not None
-            self.client_tls.set_alpn_protocols(self.alpn)  # whatever a program that has the same wanted last
+            # the context may be shared with an earlier program, which changed it
+            self.client_tls.set_alpn_protocols(self.alpn)
             sock = self.client_tls.wrap_socket(sock, server_hostname="127.0.0.1")
         wire = LiveConnection(sock)
         self._wires.append(wire)
@@ -377,7 +378,7 @@ class LiveEnvironment(Environment):
         super().close()
 
     def tls(self) -> ssl.SSLContext:
-        """What a server of this world shows, and its clients trust."""
+        """Return the TLS context of a server of this world; its clients trust the certificate."""
         cert, key = (Path(shutil.copy(made, self.folder)) for made in self._certificate())
         self.client_tls = client_context(cert)
         return server_context(cert, key)

@@ -12,11 +12,11 @@ from svc_proto.service_clients.phone_screen_endpoint import PHONE_SCREEN_FILE
 from tests.loops.environment import Environment, ServedProgram
 
 PORT = 41_233
-ARMED = SafetySettings(armed=True)  # and it asks
+ARMED = SafetySettings(armed=True)  # commands need a confirmation
 
 
 class PhoneScreen(ServedProgram):
-    """`name` is the device's; the relay of the world runs already. `meta` is attached to the code that it pairs by."""
+    """Phone `name` with its screen, beside the world's running relay. `meta` is attached to its pairing code."""
 
     def __init__(
         self, world: Environment, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
@@ -35,21 +35,21 @@ class PhoneScreen(ServedProgram):
 
     @property
     def token(self) -> str:
-        """Of its session."""
+        """Return the token of the phone's session."""
         return self.service.phone.token or ""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a dashboard shows."""
+        """Return the credential that a dashboard shows."""
         door = self.service._door
         assert door is not None
         return {"authorization": f"Bearer {door.secret}"}
 
     def screen(self) -> Any:
-        """What it shows."""
+        """Return the present screen."""
         return self.request("GET", "/screen").json
 
     def written(self, name: str = PHONE_SCREEN_FILE) -> str:
-        """A file of the home, in the simulator."""
+        """Return a file of the home, in the simulator."""
         host = self._world.relay_host  # type: ignore[attr-defined]  # virtual worlds have it
         return str(host.disk.get(f"{host.state}/{name}").decode())

@@ -1,8 +1,8 @@
-"""An event stream as a stranger reads it: a request and chunks by hand, with none of our code (RFC 9112 section 7.1).
+"""Event stream client without product code: a request and chunks by hand (RFC 9112 section 7.1).
 
 stream = chat(world, api, session, "Hi")
-stream.until("assistant.delta")       # the first event of that name that is still to come
-stream.rest()                         # to the end, which must be a whole one
+stream.until("assistant.delta")       # the next event of that name
+stream.rest()                         # to the end, which must be complete
 check_turn(stream.body)               # see tests.loops.session_events
 """
 
@@ -20,14 +20,14 @@ from tests.loops.raw_http import read_head
 
 @frozen
 class StreamEvent:
-    """One event: its name, and its data as JSON."""
+    """An event with its name and its JSON data."""
 
     name: str
     data: dict[str, Any]
 
 
 class UnreadStream:
-    """The response to one request, read as slowly as the test wants. `head` is its first line and its fields."""
+    """The response to one request, read as slowly as the test wants. `head` has its first line and its fields."""
 
     def __init__(self, wire: ByteConnection) -> None:
         self.wire = wire
@@ -35,7 +35,7 @@ class UnreadStream:
         self.head: list[tuple[str, str]] = []
         self.body = b""
         self.over = False
-        self.seen = 0  # frames that were looked at
+        self.seen = 0  # frames that were consumed
 
     # --- reading ---
 
@@ -45,13 +45,13 @@ class UnreadStream:
         return self
 
     def field(self, name: str) -> str | None:
-        """The value of a field that comes once, or not at all."""
+        """Return the value of a field that occurs at most once."""
         values = [value for other, value in self.head if other == name]
         assert len(values) <= 1, values
         return values[0] if values else None
 
     def more(self, timeout: float = PATIENCE) -> bool:
-        """Read one chunk; False at the end."""
+        """Read one chunk; return False at the end."""
         if self.over:
             return False
         size = int(self.wire.read_until(b"\r\n", timeout), 16)
@@ -62,7 +62,7 @@ class UnreadStream:
         return not self.over
 
     def event(self, timeout: float = PATIENCE) -> StreamEvent | None:
-        """The next event; None at the end. Comments are passed over."""
+        """Return the next event, None at the end; comments are skipped."""
         while True:
             frames = self.body.split(b"\n\n")[self.seen : -1]
             if frames:
@@ -73,20 +73,20 @@ class UnreadStream:
                 return None
 
     def until(self, name: str, timeout: float = PATIENCE) -> StreamEvent:
-        """The next event of a name; EOFError when the stream ends without."""
+        """Return the next event of a name. Raises EOFError when the stream ends before."""
         while (told := self.event(timeout)) is not None:
             if told.name == name:
                 return told
         raise EOFError(f"no {name} in {self.body!r}")
 
     def rest(self, timeout: float = PATIENCE) -> bytes:
-        """Read to the end; the whole body."""
+        """Read to the end and return the whole body."""
         while self.more(timeout):
             pass
         return self.body
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         self.wire.close()
 
 
@@ -99,7 +99,7 @@ def open_stream(
     *,
     accept: str = "text/event-stream",
 ) -> UnreadStream:
-    """Ask for a stream on a connection of its own. Nothing is read yet."""
+    """Request a stream on a connection of its own. Nothing is read yet."""
     wire = world.connect(port=api.port)
     data = b"" if body is None else json.dumps(body).encode()
     fields = {"host": f"127.0.0.1:{api.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
@@ -109,7 +109,7 @@ def open_stream(
 
 
 def chat(world: Environment, api: ApiHandle, session: str, message: str, **fields: object) -> UnreadStream:
-    """Begin a turn; the head of its stream is read."""
+    """Start a turn and read the head of its stream."""
     body = {"message": message, **fields}
     stream = open_stream(world, api, "POST", f"/api/sessions/{session}/chat/stream", body).open()
     assert stream.status == 200, stream.head
@@ -117,13 +117,13 @@ def chat(world: Environment, api: ApiHandle, session: str, message: str, **field
 
 
 def parse_frames(body: bytes) -> list[StreamEvent]:
-    """The events of a session's stream, whose frames are exactly two lines (wire api 4.2). AssertionError."""
+    """Return a session stream's events; a frame has exactly two lines (wire api 4.2). Raises AssertionError."""
     assert body.endswith(b"\n\n"), body[-100:]
     found: list[StreamEvent] = []
     for frame in body[:-2].split(b"\n\n"):
         if frame == b": keepalive":
             continue
-        first, second = frame.split(b"\n")  # two lines, no more
+        first, second = frame.split(b"\n")  # exactly two lines
         assert first.startswith(b"event: "), frame
         assert second.startswith(b"data: {"), frame
         assert b"\r" not in frame

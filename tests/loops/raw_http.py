@@ -1,4 +1,4 @@
-"""Bytes as a stranger writes and reads them: heads and frames by hand, with none of our code (RFC 9112, RFC 6455)."""
+"""HTTP and WebSocket bytes by hand: heads and frames without product code (RFC 9112, RFC 6455)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 def read_head(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
-    """The head of a response: its status, and its fields with names in lower case."""
+    """Return status and fields of a response head, with names in lower case."""
     line, *lines = wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
     assert line.startswith("HTTP/1.1 "), line
     pairs = (text.partition(":") for text in lines)
@@ -26,14 +26,14 @@ def read_head(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, lis
 
 
 def read_response(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
-    """One response with a Content-Length: status, fields in lower case, body."""
+    """Return one response with a Content-Length: status, fields in lower case, body."""
     status, pairs = read_head(wire, timeout)
     fields = dict(pairs)
     return status, fields, wire.read_exactly(int(fields["content-length"]), timeout)
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
-    """One frame as a client sends it."""
+    """Return one frame of a client."""
     first = (0x80 if fin else 0) | rsv << 4 | opcode
     mask = 0x80 if masked else 0
     size = len(payload)
@@ -50,13 +50,13 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool =
 
 
 def close_code(payload: bytes) -> int:
-    """The code of a close frame."""
+    """Return the code of a close frame."""
     (code,) = struct.unpack("!H", payload[:2])
     return int(code)
 
 
 class RawSocket:
-    """A WebSocket by hand."""
+    """A WebSocket without product code."""
 
     def __init__(self, wire: ByteConnection, *, path: str = "/ws", extensions: str = "") -> None:
         self.wire = wire
@@ -80,7 +80,7 @@ class RawSocket:
         self.send(TEXT, text.encode())
 
     def receive(self, timeout: float = PATIENCE) -> tuple[int, bytes]:
-        """Opcode and payload of the next frame; those of the relay are not masked and not fragmented."""
+        """Return opcode and payload of the next frame, which must be neither masked nor fragmented."""
         first, second = self.wire.read_exactly(2, timeout)
         assert first & 0x80, "a fragment"
         assert not second & 0x80, "a masked frame from a server"
@@ -95,14 +95,14 @@ class RawSocket:
         return first & 0x0F, payload
 
     def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The next text message, parsed."""
+        """Return the next text message, parsed."""
         opcode, payload = self.receive(timeout)
         assert opcode == TEXT, (opcode, payload)
         message: dict[str, Any] = json.loads(payload)
         return message
 
     def sign_in(self, code: str) -> str:
-        """Pair; the session token."""
+        """Pair and return the session token."""
         self.send_envelope("system", "auth", {"pairing_code": code, "device_name": "raw"})
         message = self.receive_message()
         assert message["type"] == "auth.ok", message
@@ -110,7 +110,7 @@ class RawSocket:
         return token
 
     def closed_with(self, timeout: float = PATIENCE) -> int:
-        """Wait for the close frame, answer it; its code."""
+        """Wait for the close frame, answer it and return its code."""
         while True:
             opcode, payload = self.receive(timeout)
             if opcode == CLOSE:

@@ -15,7 +15,7 @@ from tests.support.servers.realtime_server import FunctionCallTurn, OpenAiRealti
 
 KEY = "sk-agent-77f1"
 ANSWER = "The disk of this computer is 62 percent used."
-SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz: what a phone sends at a time
+SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz, as a phone sends it
 
 
 class RealtimeAgentSetup:
@@ -45,25 +45,25 @@ class RealtimeAgentSetup:
         self.answer: dict[str, Any] = {}
 
     def open(self, **body: object) -> VoiceClient:
-        """A session, and its first socket once it is ready."""
+        """Open a session and return its first socket once the session is ready."""
         self.answer = create(self.world, self.token, "realtime-agent", **{"provider": "openai_realtime", **body})
         client = VoiceClient(self.world, self.token, self.answer)
         client.until("voice.session.ready")
         return client
 
     def start_turn(self, text: str, **body: object) -> VoiceClient:
-        """The same, and a turn that has begun."""
+        """Open a session and start a turn."""
         client = self.open(**body)
         client.send("response.create", text=text)
         return client
 
     @property
     def provider(self) -> RealtimeSession:
-        """The provider's newest socket."""
+        """Return the provider's newest socket."""
         return self.peer.sessions[-1]
 
     def outputs(self) -> list[dict[str, Any]]:
-        """What the provider was told of its calls."""
+        """Return the outputs of the function calls that the provider received."""
         said = [message["item"] for message in self.provider.said if message["type"] == "conversation.item.create"]
         outputs = [json.loads(item["output"]) for item in said if item["type"] == "function_call_output"]
         return outputs or [{"ok": None, "cancelled": None}]
@@ -74,7 +74,7 @@ def run(text: str, **more: Any) -> FunctionCallTurn:
 
 
 def talk(client: VoiceClient) -> None:
-    """An utterance."""
+    """Send an utterance of two chunks."""
     audio = base64.b64encode(SOUND).decode()
     for chunk in (1, 2):
         client.send("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
@@ -82,7 +82,7 @@ def talk(client: VoiceClient) -> None:
 
 
 def play(client: VoiceClient, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """The events up to the first that is so, played as a phone plays them."""
+    """Receive and acknowledge events as a phone that plays them, up to the first that satisfies `until`."""
     events: list[dict[str, Any]] = []
     while not events or not until(events[-1]):
         event = client.receive()
@@ -98,7 +98,7 @@ def ends(event: dict[str, Any]) -> bool:
 
 
 def types(events: list[dict[str, Any]]) -> list[str]:
-    """Types in a row are one."""
+    """Return the types of the events; equal neighbours count once."""
     kinds = [event["type"] for event in events]
     return [kind for place, kind in enumerate(kinds) if place == 0 or kinds[place - 1] != kind]
 

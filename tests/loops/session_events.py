@@ -1,6 +1,6 @@
-"""What a session's stream may be, as strictly as the strictest client takes it (wire api 4.2 to 4.4).
+"""Strict checker of a session's event stream (wire api 4.2 to 4.4).
 
-`check_turn` looks at the bytes of a whole stream: framing, the members of each event and their JSON types, numbering,
+`check_turn` checks the bytes of a whole stream: framing, the members of each event and their JSON types, numbering,
 order, ids, and that the deltas make the text. Members that the tables do not name are faults, too.
 """
 
@@ -50,7 +50,7 @@ def sequence(value: Any) -> bool:
 
 
 def usage(value: Any) -> bool:
-    """Three integers (wire api 4.3)."""
+    """Report whether the value has exactly three integers (wire api 4.3)."""
     names = ("input_tokens", "output_tokens", "total_tokens")
     return (
         isinstance(value, dict)
@@ -135,50 +135,50 @@ KINDS: dict[str, Shape] = {
 }
 """The thirteen events of the specification, and ours: notes, and questions."""
 
-LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqmr", strict=True))  # one letter for each, for the grammar of a turn
-GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not begin has no beginning
+LETTERS = dict(zip(KINDS, "CRMatPSTFXYEZqmr", strict=True))  # one letter for each name, for the grammar of a turn
+GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn that could not start has no start event
 
 
 @frozen
 class CheckedTurn:
-    """A stream that has passed."""
+    """A stream that has passed the check."""
 
     events: list[StreamEvent]
 
     @property
     def names(self) -> list[str]:
-        """The names of all events."""
+        """Return the names of all events."""
         return [told.name for told in self.events]
 
     @property
     def story(self) -> list[str]:
-        """The same, with several deltas in a row as one."""
+        """Return the names of all events; consecutive deltas count once."""
         names = self.names
         pairs = zip([""], names, strict=False) if not names else zip(["", *names[:-1]], names, strict=True)
         return [name for before, name in pairs if name != before or name not in ("assistant.delta", "tool.progress")]
 
     @property
     def text(self) -> str:
-        """All deltas, joined."""
+        """Return all deltas, joined."""
         return "".join(told.data["delta"] for told in self.all("assistant.delta"))
 
     @property
     def thought(self) -> str:
-        """All reasoning, joined."""
+        """Return all reasoning, joined."""
         return "".join(told.data["delta"] for told in self.all("tool.progress"))
 
     def all(self, name: str) -> list[StreamEvent]:
-        """The events of a name."""
+        """Return the events of a name."""
         return [told for told in self.events if told.name == name]
 
     def one(self, name: str) -> dict[str, Any]:
-        """The data of an event that comes once."""
+        """Return the data of an event that occurs once."""
         (told,) = self.all(name)
         return told.data
 
 
 def check_turn(body: bytes) -> CheckedTurn:
-    """Check the bytes of a whole stream. AssertionError names what is wrong."""
+    """Check the bytes of a whole stream. Raises AssertionError, which names the fault."""
     turn = CheckedTurn(parse_frames(body))
     check_events(turn.events)
     names = "".join(LETTERS[name] for name in turn.names)
@@ -188,8 +188,8 @@ def check_turn(body: bytes) -> CheckedTurn:
 
 
 def check_events(events: list[StreamEvent]) -> None:
-    """Check as many events as there are: each by itself, their numbers, and the life of each tool call."""
-    calls: dict[str, str] = {}  # where each is, by id
+    """Check the given events: each by itself, their numbers, and the states of each tool call."""
+    calls: dict[str, str] = {}  # state of each, by id
     for place, told in enumerate(events, 1):
         _check_event(told)
         assert told.data["seq"] == place, "numbered from 1, without a gap"

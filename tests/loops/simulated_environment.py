@@ -1,4 +1,4 @@
-"""The simulated world behind the same interface: every wait runs the simulation, an hour takes no time."""
+"""Simulated environment behind the same interface: every wait runs the simulation, an hour takes no time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.loops.environment import (
 )
 
 ADDRESS = "10.0.0.1"  # of the relay
-STRIDE = 10  # from a server's port to those of its processes, where it has several
+STRIDE = 10  # from a server's port to those of its processes, where there are several
 
 
 class SimulatedConnection(ByteConnection):
@@ -88,7 +88,7 @@ class SimulatedConnection(ByteConnection):
 
 
 class NotificationTap:
-    """A core whose news are heard by a test."""
+    """A core whose notifications are recorded for a test."""
 
     def __init__(self, core: Core, heard: list[Notify]) -> None:
         self._core = core
@@ -107,8 +107,8 @@ class NotificationTap:
         return self._core.next_deadline()
 
 
-class NotStarted(Exception):  # noqa: N818 - the name says what happened
-    """The relay exited before it was ready, as it may when its store fails; whoever keeps it running tries again."""
+class NotStarted(Exception):  # noqa: N818 - the name describes the event
+    """The relay exited before it was ready, for example when its store failed; the caller starts it again."""
 
 
 class Simulated(ProgramHandle):
@@ -132,7 +132,7 @@ class Simulated(ProgramHandle):
 
 
 class VirtualRelay(Simulated, RelayHandle):
-    """A server."""
+    """A server as one simulated process."""
 
     def __init__(self, world: SimulatedEnvironment, process: SimProcess, port: int) -> None:
         super().__init__(world, process)
@@ -156,10 +156,10 @@ class VirtualRelay(Simulated, RelayHandle):
 
 
 class ServerGroup(RelayHandle):
-    """Simulated processes that come and go together, as one server."""
+    """Simulated processes that start and stop together, as one server."""
 
     def __init__(self, parts: Sequence[RelayHandle], port: int) -> None:
-        self.parts = parts  # in this order: the first makes what the others find
+        self.parts = parts  # in this order: the first creates the state that the others read
         self.port = port
 
     @property
@@ -187,7 +187,7 @@ class ServerGroup(RelayHandle):
 
 
 class VirtualServers(ServerGroup):
-    """A relay and an API that share what one process would."""
+    """A relay and an API with shared keys, as in one process."""
 
     def __init__(self, relay: RelayHandle, api: RelayHandle) -> None:
         super().__init__((relay, api), relay.port)
@@ -207,7 +207,7 @@ class VirtualPhone(Simulated, PhoneHandle):
 
 
 class SimulatedEnvironment(Environment):
-    """`simulation` is the world below: its clock, its faults, its network."""
+    """The simulated environment; `simulation` has the clock, the faults and the network."""
 
     name = "sim"
     virtual_time = True
@@ -226,7 +226,7 @@ class SimulatedEnvironment(Environment):
         return self.run(service, service.port)
 
     def run(self, service: ServiceLaunch, port: int, *others: int) -> VirtualRelay:
-        """Have it run as one process at this port, and at others without TLS."""
+        """Start the service as one process at this port, and at others without TLS."""
         host = self._peer_host if service.apart else self.relay_host
         host.rooms = service.rooms or host.rooms
         doors = [SimPort(port, tls=service.tls, alpn="h2" if service.tls else None), *map(SimPort, others)]
@@ -299,7 +299,7 @@ class SimulatedEnvironment(Environment):
         return self.simulation.now
 
     def revive(self, server: RelayHandle) -> None:
-        """Start it again as often as it takes, as a service manager does."""
+        """Start the server again until a start succeeds, as a service manager does."""
         while True:
             try:
                 return server.restart()
@@ -307,5 +307,5 @@ class SimulatedEnvironment(Environment):
                 self.pass_time(1.0)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time go by."""
+        """Let simulated time pass."""
         self.simulation.run_for(seconds)

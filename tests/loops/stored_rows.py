@@ -1,4 +1,4 @@
-"""What of a session's stream has to be in its rows, and what of its rows a model may be given."""
+"""Checks of stored rows: against a session's event stream, and of the history that a model receives."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FRAME = re.compile(rb"event: (\S+)\ndata: (.*)\n\n")
 
 
 def events_in(data: bytes) -> list[StreamEvent]:
-    """The whole events in what was sent; of one that was cut off nothing is known."""
+    """Return the complete events in the sent data; an event that was cut off is omitted."""
     return [StreamEvent(name.decode(), json.loads(text)) for name, text in FRAME.findall(data)]
 
 
 def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, stray: bool = False) -> None:
-    """Every message of which an event was sent is there, once.
+    """Check that every message of a sent event is stored exactly once.
 
     `stray` allows results whose calls the store refused: a turn goes on without them.
     """
@@ -49,7 +49,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, st
 
 
 def check_history(messages: Sequence[Mapping[str, Any]]) -> None:
-    """What a model is given is a conversation that its server accepts."""
+    """Check that the model receives a conversation that its server accepts."""
     assert messages[0]["role"] == "system"
     assert messages[-1]["role"] == "user"
     missing: list[str] = []

@@ -1,4 +1,4 @@
-"""A client of the terminal channel, for tests: attach, type, wait for what appears."""
+"""A client of the terminal channel, for tests: it attaches, types and waits for output."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from tests.loops.clients import PATIENCE, WebSocketTestClient
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])")
-NUMBERS = count(1)  # of commands, whoever runs them: a second client is shown what the first has run
+NUMBERS = count(1)  # of commands of all clients: a second client also gets the output of the first
 
 
 class TerminalClient:
-    """One WebSocket; `screens` is what each terminal has shown and no test has looked at yet."""
+    """Terminal client on one WebSocket; `screens` has the output of each terminal that no test has consumed."""
 
     def __init__(self, ws: WebSocketTestClient) -> None:
         self.ws = ws
         self.screens: dict[str, str] = {}
-        self.news: list[dict[str, Any]] = []  # what is no output
+        self.news: list[dict[str, Any]] = []  # all messages except output
 
     def send(self, kind: str, **payload: object) -> None:
         """Send a message."""
         self.ws.send_envelope("terminal", f"terminal.{kind}", payload, "t")
 
     def attach(self, name: str = "main", **payload: object) -> dict[str, Any]:
-        """Attach; the payload of `terminal.attached`."""
+        """Attach and return the payload of `terminal.attached`."""
         self.screens[name] = ""
         self.send("attach", session_name=name, shell="/bin/sh", **payload)
         answer = self.receive("attached", "error")
@@ -34,20 +34,20 @@ class TerminalClient:
         return found
 
     def type(self, text: str, name: str = "main") -> None:
-        """Press keys."""
+        """Send input."""
         self.send("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Run a command; what it has shown, without escape sequences.
+        """Run a command and return its output, without escape sequences.
 
-        Each has an end of its own, since tmux may draw the screen anew at any time, and the last one's end with it.
+        Each command has an end mark of its own, since tmux may redraw the screen at any time, with the previous mark.
         """
         number = next(NUMBERS)
         self.type(f"{command}; echo 'of''f'-{number}-\r", name)
         return self.until(f"off-{number}-(\r?\n)?", name, timeout)
 
     def until(self, pattern: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Wait until a terminal has shown a pattern; everything up to there, without escape sequences."""
+        """Wait until a terminal has shown a pattern; return all output up to there, without escape sequences."""
         pieces = [self.screens[name]]
         tail = ESCAPES.sub("", pieces[0])
         while (found := re.search(pattern, tail)) is None:
@@ -60,7 +60,7 @@ class TerminalClient:
         return shown[: len(shown) - len(rest)]
 
     def receive(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The next message of one of these kinds, with or without `terminal.` before it."""
+        """Return the next message of one of these kinds, with or without `terminal.` before it."""
         while True:
             for message in self.news:
                 if message["type"].removeprefix("terminal.") in kinds:
@@ -84,9 +84,9 @@ class TerminalClient:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Report whether a process exists and is no zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # the second when it goes between opening and reading
+    except (FileNotFoundError, ProcessLookupError):  # the second when the process ends between open and read
         return False

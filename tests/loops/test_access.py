@@ -1,4 +1,4 @@
-"""Who may call what: programs on this host, bearers of a session, browsers, strangers, those behind a proxy."""
+"""Access of programs on this host, bearers of a session, browsers, remote clients and clients behind a proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.loops.terminal_client import runs
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
 
 
-def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Environment) -> None:
+def test_the_local_secret_is_required_and_sent_by_our_programs(world: Environment) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     secret = world.contents(f"{world.home}/{LOCAL_SECRET}").decode()
     assert secret
@@ -39,7 +39,7 @@ def test_the_local_secret_is_asked_for_and_shown_by_our_own_programs(world: Envi
     assert kept.relay("GET", "/overview").status == 401
 
 
-def test_a_dashboard_shows_the_local_secret_for_nobody_in_particular(world: Environment) -> None:
+def test_a_dashboard_without_password_does_not_send_the_local_secret(world: Environment) -> None:
     world.start_relay(local_trust=LocalTrustPolicy.SECRET)
     board = DashboardServer(world)
     assert board.relay("POST", "/pairing", {}).status == 403
@@ -105,7 +105,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, 
     for request in (("GET", "/ping"), ("GET", "/media/x"), ("POST", "/clipboard/inbox"), ("POST", "/media/upload")):
         assert world.http(*request, headers=bearer(ws.token)).status == 401
     assert world.websocket().sign_in(session_token=ws.token)["type"] == "auth.fail"
-    witness.pong()  # and nobody else notices
+    witness.pong()  # and no other client is affected
     calling = world.client().begin("GET", "/ping", headers=bearer(witness.token))
     phone.respond(phone.command()["request_id"], {"fine": True})
     assert calling.finish().json == {"fine": True}
@@ -114,8 +114,8 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, 
 # --- profiles -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_profile_is_told_to_everybody(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rescan every 30 s (wire core 1.8); on a real clock a tenth of a second will do."""
+def test_a_new_profile_is_sent_to_all_clients(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles are scanned every 30 s (wire core 1.8); on a real clock every tenth of a second."""
     if not isinstance(world, SimulatedEnvironment):
         monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
     world.start_relay()
@@ -128,7 +128,7 @@ def test_a_new_profile_is_told_to_everybody(world: Environment, monkeypatch: pyt
         assert (message["channel"], message["type"]) == ("pairing", "profiles.updated")
         assert message["profiles"] == message["payload"]["profiles"]
         work = next(profile for profile in message["profiles"] if profile["name"] == "work")
-        if work["model"] == "unknown":  # it was seen half written
+        if work["model"] == "unknown":  # read before it was completely written
             continue
         assert (work["model"], work["description"]) == ("m-1", "At work")
     if isinstance(world, SimulatedEnvironment):

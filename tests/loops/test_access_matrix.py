@@ -1,4 +1,4 @@
-"""The table of doors (`fuzz/simulation/access_matrix.py`), asked of running relays."""
+"""The access matrix (`fuzz/simulation/access_matrix.py`), checked on running relays."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.loops.environment import LOOPBACK, REMOTE, Environment, bearer
 
 KINDS = {f"{route.method} {route.pattern}": route.kind for route in Relay(RelayConfig()).router.routes}
 WITHHELD = ("bridge", "terminal", "tui", "voice:config", "voice:realtime", "voice:stt", "voice:tts")
-FIRST = {"system ping": {"ts": 1}, "terminal terminal.attach": {"cols": 80, "rows": 24}}  # what is said, if not {}
+FIRST = {"system ping": {"ts": 1}, "terminal terminal.attach": {"cols": 80, "rows": 24}}  # payloads, if not {}
 
 
 @frozen
 class Caller:
-    """Where somebody calls from, what is in the request, and the session's token, if there is one to show."""
+    """A client of the matrix: its address, its header fields, and its session token, if it has one."""
 
     peer: str = LOOPBACK
     headers: Mapping[str, str] = {}
@@ -32,7 +32,7 @@ class Caller:
 
 
 def callers(world: Environment) -> dict[str, Caller]:
-    """Everybody but the other user, for whom the relay has to ask for its secret."""
+    """Return all clients except the other user of the host: for that one the relay must require its secret."""
     poor = world.pair("Poor", grants=dict.fromkeys(WITHHELD, False))
     rich, revoked = world.pair("Rich"), world.pair("Revoked")
     assert world.http("DELETE", f"/sessions/{revoked.token[:8]}", headers=bearer(rich.token)).status == 200
@@ -50,7 +50,7 @@ def callers(world: Environment) -> dict[str, Caller]:
 
 
 def met(world: Environment, caller: Caller, route: str) -> str:
-    """What a caller meets on a route of the relay."""
+    """Return the result of a caller's request on a route of the relay."""
     method, path = example_path(route)
     if KINDS[route] is RouteKind.WEBSOCKET:
         try:
@@ -64,7 +64,7 @@ def met(world: Environment, caller: Caller, route: str) -> str:
 
 
 def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
-    """What a caller meets who says these on a WebSocket, each on one of its own until somebody listens."""
+    """Return the results of a caller's messages; after a refusal the next message has a new WebSocket."""
     answers: dict[str, str] = {}
     socket: WebSocketTestClient | None = None
     for message in messages:
@@ -77,7 +77,7 @@ def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[s
                 continue
             if caller.token and socket.sign_in(session_token=caller.token)["type"] == "auth.fail":
                 socket, answers[message] = None, AUTH
-                world.register()  # which lifts the block: a door is tried here, not the limiter
+                world.register()  # lifts the block: this tests access, not the rate limiter
                 continue
         socket.send_envelope(channel, kind, FIRST.get(message, {"x": 1}), "the door")
         socket.send_envelope("system", "ping", {"ts": 2}, "behind it")
@@ -90,7 +90,7 @@ def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[s
 
 
 def answer_on(socket: WebSocketTestClient) -> str:
-    """Up to the answer to `behind it`, or to the end of the socket."""
+    """Receive up to the answer to the ping, or to the end of the socket; return the result."""
     met = IN
     while isinstance(event := socket.receive(), TextMessage):
         message = json.loads(event.text)
@@ -113,8 +113,8 @@ def test_every_channel_is_here() -> None:
     )
 
 
-@pytest.mark.usefixtures("hermetic")  # somebody attaches a terminal
-def test_the_doors_of_the_relay(world: Environment) -> None:
+@pytest.mark.usefixtures("hermetic")  # a caller attaches a terminal
+def test_access_to_the_relay(world: Environment) -> None:
     world.start_relay()
     known = callers(world)
     for name, caller in known.items():

@@ -1,4 +1,4 @@
-"""The doors of the API and of the dashboard, with a key or a password and without; `test_doors` has the relay's."""
+"""Access to the API and the dashboard, with and without a key or password; `test_access_matrix` has the relay's."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ PROXY = {"via": "1.1 caddy", "x-forwarded-for": "192.168.1.66"}
 REBOUND = {"host": "evil.example"}
 WRONG = bearer("sk-nobody-012345678")
 PROBES = {"GET /healthz", "GET /readyz"}
-PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # to anybody but pages
-METRICS = "GET /metrics"  # has a door of its own: for programs of this host
+PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # for every client except pages of other sites
+METRICS = "GET /metrics"  # has an access policy of its own: for programs of this host
 DOCUMENTS = {"GET /openapi.json", "GET /docs"}  # of the API: for programs of this host, else as other routes
 BLOCKED = 429  # after some wrong passwords
 
 
 @frozen
 class Column:
-    """One caller of one server, and what turns him away: None if nothing does."""
+    """A caller of a server, and the status of its refusal: None if it has access."""
 
     guarded: bool  # by a key, or a password
     caller: Caller
@@ -68,7 +68,7 @@ BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(Dashboa
 
 
 def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> int | None:
-    """What turns a caller away on a route; None if nothing does."""
+    """Return the status with which a route refuses a caller; None if it has access."""
     method, _, path = route.partition(" ")
     client = open_client()
     status = client.request(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status
@@ -77,8 +77,8 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
 
 
 @pytest.mark.parametrize("name", API)
-def test_the_doors_of_the_api(world: Environment, name: str) -> None:
-    """Whoever has the key gets in, wherever he is; without one, whoever is no page."""
+def test_access_to_the_api(world: Environment, name: str) -> None:
+    """The key gives access from any address; without a key, every client except a page of another site has access."""
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
     port = api.server.port
@@ -97,8 +97,8 @@ def test_the_doors_of_the_api(world: Environment, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOARD)
-def test_the_doors_of_the_dashboard(world: Environment, name: str) -> None:
-    """Its owner, by the password or by being on its host; no page but its own."""
+def test_access_to_the_dashboard(world: Environment, name: str) -> None:
+    """Access needs the password or, without one, a program on the host; pages of other sites have none."""
     column = BOARD[name]
     world.start_relay()
     board = DashboardServer(world, password=PASSWORD if column.guarded else "")

@@ -1,4 +1,4 @@
-"""The API server on every loop: sessions, a turn with the built-in agent, one with a model, and what a stop leaves."""
+"""The API server on every loop: sessions, turns of the built-in agent and of a model, the state after a stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORDER = ["session.created", "run.started", "message.started", "assistant.delta",
 
 
 def names(events: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    """The kinds of events in the order in which they came first."""
+    """Return the kinds of events in the order of their first occurrence."""
     return list(dict.fromkeys(name for name, _ in events))
 
 
@@ -37,7 +37,7 @@ def test_a_turn_of_a_model_on_another_host(world: Environment) -> None:
 
 
 def test_beside_a_relay_and_a_phone(world: Environment) -> None:
-    """The agent finds the phone through the relay beside it."""
+    """The agent finds the phone through the relay on the same host."""
     world.start_relay()
     world.phone(name="Pixel")
     api = world.api(key=KEY)
@@ -59,7 +59,7 @@ def test_sessions_outlive_a_kill(world: Environment) -> None:
 
 
 def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
-    """A turn that is under way: its user row is stored."""
+    """Start a turn and wait until its user row is stored."""
     path = f"/api/sessions/{session}/chat/stream"
     turn = api.client().begin("POST", path, {"message": message}, headers=api.headers)
     for _ in range(1_000):
@@ -69,7 +69,7 @@ def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
 
 
 def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
-    """The stream ends in good order, and what was said outlives the process."""
+    """The stream ends regularly, and the partial answer outlives the process."""
     api = world.api(key=KEY, durable=True)
     session = api.session()
     client = begin_turn(api, session, "/count 5000")
@@ -88,7 +88,7 @@ def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
     ]
 
 
-def test_a_client_that_goes_away_does_not_stop_its_turn(world: Environment) -> None:
+def test_a_turn_continues_after_its_client_disconnects(world: Environment) -> None:
     api = world.api(key=KEY)
     session = api.session()
     begin_turn(api, session, "/count 20").wire.abort()

@@ -1,4 +1,4 @@
-"""Two API servers on each loop, with a Redis of the system between them: a turn of one is the other's as well."""
+"""Two API servers on each loop, with a system Redis between them; each node reaches the turns of the other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_turn_of_one_is_followed_stopped_and_answered_at_the_other(nodes: Node
     assert [text for role, text in rows if role == "user"] == ["/approve", "/count 9000"]
 
 
-def test_turns_of_one_session_stand_in_one_line(nodes: Nodes) -> None:
+def test_turns_of_one_session_are_queued(nodes: Nodes) -> None:
     world, first, second = nodes
     session = first.session()
     waits = chat(world, first, session, "/count 9000")
@@ -66,7 +66,7 @@ def test_turns_of_one_session_stand_in_one_line(nodes: Nodes) -> None:
     assert first.request("GET", f"/api/sessions/{session}").status == 404
 
 
-def test_without_redis_turns_go_on_and_all_is_well_when_it_is_back(nodes: Nodes, redis: RedisServer) -> None:
+def test_turns_continue_without_redis_and_recover(nodes: Nodes, redis: RedisServer) -> None:
     world, first, second = nodes
     session = first.session()
     path = f"/api/sessions/{session}/chat/stream"

@@ -19,7 +19,7 @@ Start = Callable[..., ApiHandle]
 
 @pytest.fixture
 def start(world: Environment) -> Start:
-    """Start the API with a model that gives these answers; without any, with the built-in agent."""
+    """Return a function that starts the API with a model and its answers; without any, with the built-in agent."""
 
     def started(*answers: ModelAnswer, **config: Any) -> ApiHandle:
         if answers:
@@ -36,7 +36,7 @@ def rows_of(api: ApiHandle, session: str) -> list[tuple[str, object]]:
 
 @pytest.mark.parametrize("leave", ["abort", "close"])
 def test_a_client_that_drops_and_polls(world: Environment, start: Start, leave: str) -> None:
-    """Wire api 4.5: it looks for its own row, then for an answer that does not change over two looks."""
+    """Wire api 4.5: the client finds its own row, then polls until two polls give the same answer."""
     api = start(plain("one two three four").slow(0.03))
     session = api.session()
     stream = chat(world, api, session, "Hi")

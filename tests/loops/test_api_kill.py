@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a turn: what was told is stored, the session goes on (SPEC.md "Events", wire api 4.5)."""
+"""kill -9 at any moment of a turn: sent events are stored, the session goes on (SPEC.md "Events", wire api 4.5)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls
 KEY = "sk-kill-a6d3"
 REMEMBER = ("memory", {"action": "add", "target": "memory", "content": "likes tea"})
 KILLS = 10  # of a real process
-EVENTS = 18  # of the turn of `script`, or more
-LIVE = "asyncio"  # the loop on which they are
+EVENTS = 18  # of the turn of `script`, at least
+LIVE = "asyncio"  # the loop of the real process
 
 
 def script() -> list[ModelAnswer]:
-    """A turn with everything: reasoning, text, three tools of which one fails, text."""
+    """Return a turn with all parts: reasoning, text, three tools of which one fails, text."""
     skills: tuple[str, dict[str, object]] = ("skills_list", {})
     return [
         calls(REMEMBER, skills, ("demo_fail", {}), text="I note it."),
@@ -46,7 +46,7 @@ def start(world: Environment) -> tuple[ApiHandle, ScriptedModel]:
 def check_life_goes_on(
     world: Environment, api: ApiHandle, model: ScriptedModel, session: str, told: list[StreamEvent], *, asked: str
 ) -> None:
-    """After the restart."""
+    """Check the session after the restart: its rows, and another turn."""
     rows = api.messages(session)
     check_rows(rows, told)
     model.answers[:] = [plain("I am back.")]
@@ -79,7 +79,7 @@ def traced() -> Iterator[SimulatedEnvironment]:
 
 
 class Scene:
-    """An API that dies and comes back."""
+    """An API server that is killed and restarted."""
 
     def __init__(self, world: SimulatedEnvironment) -> None:
         self.world = world
@@ -93,7 +93,7 @@ class Scene:
         return session, open_stream(self.world, self.api, "POST", path, {"message": "I like tea"}), at
 
     def die(self, since: int) -> list[StreamEvent]:
-        """Kill it; every event that it sent since, whether it arrived or not."""
+        """Kill the server; return every event that it sent since, whether it arrived or not."""
         server = self.api.server
         assert isinstance(server, VirtualRelay)
         name = server.process.name
@@ -105,7 +105,7 @@ class Scene:
 
 
 def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
-    """At the moment at which the n-th event reaches the client, for each n up to the last."""
+    """The server is killed when the n-th event reaches the client, for each n up to the last."""
     scene = Scene(traced)
     read, whole = 0, 0
     reached: dict[str, None] = {}
@@ -126,7 +126,7 @@ def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int) -> None:
-    """After each n-th thing that happens anywhere: between the store's answer and the event, too."""
+    """The server is killed after each n-th event of the simulation, also between a store's answer and an event."""
     scene = Scene(traced)
     steps, over = part, False
     counts: dict[int, None] = {}
@@ -142,8 +142,8 @@ def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int
     assert len(counts) > 5
 
 
-def test_a_kill_while_a_person_is_asked(traced: SimulatedEnvironment) -> None:
-    """The question is gone with its run; the call counts as interrupted."""
+def test_a_kill_during_an_approval_request(traced: SimulatedEnvironment) -> None:
+    """The approval request ends with its run; the call counts as interrupted."""
     scene = Scene(traced)
     scene.model.answers[:] = [calls(("demo_ask", {}))]
     session = scene.api.session()
@@ -163,7 +163,7 @@ def test_a_kill_while_a_person_is_asked(traced: SimulatedEnvironment) -> None:
 
 @pytest.mark.full
 def test_kills_of_a_real_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """A little after each event or two, at moments that have nothing to do with what goes on there."""
+    """The process is killed shortly after every event or two, at random moments."""
     rng = Random(4)
     with open_world(LIVE, tmp_path, request) as world:
         api, model = start(world)

@@ -1,4 +1,4 @@
-"""Whole stories on every loop: a chat, a model, the relay, a phone, and back; and calls that a person has to allow."""
+"""Complete scenarios on every loop: a chat, a model, the relay, a phone, and back; and calls that need approval."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
     assert relayed.http("GET", path, headers=bearer("no such token"), peer=REMOTE).status == 401
 
 
-def test_a_phone_that_says_no(relayed: Environment) -> None:
-    """The refusal goes to the model with what it means, and the turn goes on."""
+def test_a_phone_that_denies_a_command(relayed: Environment) -> None:
+    """The model receives the refusal with its meaning, and the turn goes on."""
     relayed.phone(safety=SafetySettings(armed=True, answers=ConfirmationPolicy.DENY))
     model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
     api = api_with(relayed, model)
@@ -101,7 +101,7 @@ OPENING = ("phone_send_intent", {"action": "android.intent.action.VIEW", "data":
 
 
 def answer(api: ApiHandle, run_id: str, choice: str, **more: object) -> tuple[int, Any]:
-    """Answer what is asked now, by its name."""
+    """Answer the open approval request of a run; return status and body."""
     asked = api.request("GET", f"/v1/runs/{run_id}").json.get("approvals", [])
     named = asked[0]["call_id"] if asked else None
     answered = api.request("POST", f"/v1/runs/{run_id}/approval", {"choice": choice, "call_id": named, **more})
@@ -122,8 +122,8 @@ def test_an_approval_that_lets_the_phone_act(relayed: Environment) -> None:
     assert relayed.http("GET", "/bridge/activity").json["activity"][0]["path"] == "/send_intent"
 
 
-def test_a_phone_with_gates_asks_its_own_user(relayed: Environment) -> None:
-    """Who types "call Ada" on the phone is asked by the phone, though the chat there shows no questions."""
+def test_a_phone_confirms_calls_itself(relayed: Environment) -> None:
+    """A call is confirmed on the phone itself, though the chat there has no approvals."""
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(CALLING), plain("Calling.")])
     api = api_with(relayed, model)

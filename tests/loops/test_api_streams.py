@@ -1,4 +1,4 @@
-"""Many streams at once, and clients that read nothing: every delta once and in order, and memory that does not grow."""
+"""Concurrent streams, and clients that do not read: every delta once and in order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DELTA = re.compile(rb'event: assistant\.delta\ndata: [^\n]*"delta":"([^"]*)"}\n\
 KEEPALIVE = b": keepalive\n\n"
 MIB = 1024 * 1024
 PATIENCE = 50.0  # s
-LOOKS = 60  # that show the same: nothing moves any more
+LOOKS = 60  # without a change, after which the state counts as final
 
 
 @frozen
 class Load:
-    """How much of it."""
+    """The size of a test."""
 
     streams: int
     deltas: int
@@ -43,10 +43,10 @@ class Load:
 
 FULL = Load(200, 1_000)  # with --full; less shows the same
 LESS = Load(100, 300)
-SILENT = Load(20, 2_500)  # clients that read nothing, and what they miss: some 2.7 MB each, text and events
-SIZE = 400  # characters of each delta of theirs
-# Bytes for each of them, whatever they miss: up to 256 KiB and one piece on its channel, a piece in its stream, one
-# unread from the model (a piece is what was read at once, in both forms some 200 KB), and the text so far.
+SILENT = Load(20, 2_500)  # clients that do not read, and the size of their streams: some 2.7 MB each, text and events
+SIZE = 400  # characters of each of their deltas
+# Bytes for each of them, however long the stream: up to 256 KiB and one piece on its channel, a piece in its stream,
+# one unread from the model, and the text so far. A piece is the data of one read, in both forms some 200 KB.
 HELD = 1_500_000
 
 
@@ -61,7 +61,7 @@ def start(world: Environment, model: ScriptedModel, **config: Any) -> ApiHandle:
 
 @define(eq=False)
 class Client:
-    """A plain socket that has asked for a turn. `stingy` ones have next to no room for what they do not read."""
+    """A plain socket that has requested a turn. `stingy` ones have a minimal receive buffer."""
 
     sock: socket.socket
     session: str
@@ -71,9 +71,8 @@ class Client:
         sock = self.sock
         if stingy:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            sock.setsockopt(
-                socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536
-            )  # by which the server's kernel measures its room
+            # The server's kernel sizes its send buffer by the segment size.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
         sock.settimeout(PATIENCE)
         sock.connect(("127.0.0.1", api.server.port))
         body = json.dumps({"message": "Count"})
@@ -81,7 +80,7 @@ class Client:
         sock.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def body(self) -> bytes:
-        """What has come, without head and chunks."""
+        """Return the received body, decoded from its chunks."""
         data = bytes(self.data)
         head, _, rest = data.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 "), head
@@ -99,7 +98,7 @@ Ask = Callable[..., Client]
 
 @pytest.fixture
 def ask() -> Iterator[Ask]:
-    """Makes clients, and sees to it that their sockets are closed."""
+    """Yield a function that makes clients; their sockets are closed at the end."""
     with ExitStack() as sockets:
 
         def asked(api: ApiHandle, session: str, *, stingy: bool = False) -> Client:
@@ -111,7 +110,7 @@ def ask() -> Iterator[Ask]:
 
 
 def read_all(clients: list[Client]) -> None:
-    """All at once, each to the end of its stream."""
+    """Read all streams concurrently, each to its end."""
     with selectors.DefaultSelector() as selector:
         for client in clients:
             client.sock.setblocking(False)
@@ -132,7 +131,7 @@ def read_all(clients: list[Client]) -> None:
 
 
 def check_stream(body: bytes, deltas: int) -> int:
-    """Every delta once and in order; the number of the first, by which streams are told apart."""
+    """Check that every delta came once and in order; return the number of the first, which identifies the stream."""
     told = [piece.decode() for piece in DELTA.findall(body)]
     first = int(told[0])
     assert told == [counted(number) for number in range(first, first + deltas)]
@@ -175,7 +174,7 @@ def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironme
 
 
 def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
-    """SPEC.md "Limits": ten at once, unless it is set otherwise; nothing but comments comes to those that wait."""
+    """SPEC.md "Limits": ten runs at once by default; waiting turns receive only comments."""
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)
     first = chat(world, api, api.session(), "a")
@@ -206,7 +205,7 @@ def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environmen
 
 
 def rss(server: object) -> int:
-    """Bytes that a process holds."""
+    """Return the resident memory of a process in bytes."""
     assert isinstance(server, ChildRelay)
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server._process.pid}/status").read_text())
     assert found is not None
@@ -214,7 +213,7 @@ def rss(server: object) -> int:
 
 
 def wait_stalled(world: Environment, api: ApiHandle, model: ScriptedModel, sessions: list[str]) -> None:
-    """Wait until nothing moves any more. Every turn has begun by then, and none is over."""
+    """Wait until no progress is made. Every turn has started by then, and none has ended."""
     looks: list[int] = []
 
     def still() -> bool:
@@ -232,7 +231,7 @@ def wait_stalled(world: Environment, api: ApiHandle, model: ScriptedModel, sessi
 def silent_server(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Environment, ApiHandle, ScriptedModel]]:
-    """A server process of its own, so that its memory can be measured."""
+    """Start a server process of its own, so that its memory can be measured."""
     with open_world("asyncio", tmp_path, request) as world:
         model = ScriptedModel([counting(0, 10)])
         env = {
@@ -271,7 +270,7 @@ def test_memory_with_clients_that_read_nothing(
         assert (last["finish_reason"], last["content"]) == ("stop", answer)
 
 
-def test_clients_that_read_nothing_hold_up_nobody(
+def test_clients_that_do_not_read_do_not_delay_others(
     runtime: str, ask: Ask, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with open_world(runtime, tmp_path, request) as world:
@@ -291,8 +290,8 @@ def test_clients_that_read_nothing_hold_up_nobody(
             assert api.messages(client.session)[1]["content"] == text_of(0, SILENT.deltas, SIZE)
 
 
-def test_a_client_that_never_reads_is_dropped_and_its_turn_goes_on(virtual_world: SimulatedEnvironment) -> None:
-    """After a minute without progress; the answer is found in the session."""
+def test_a_client_that_does_not_read_is_dropped_but_its_turn_continues(virtual_world: SimulatedEnvironment) -> None:
+    """The client is dropped after a minute without progress; the session has the answer."""
     world = virtual_world
     model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])
     api = start(world, model)

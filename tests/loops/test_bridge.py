@@ -1,4 +1,4 @@
-"""The bridge from callers to phones: one answer for each command, whatever happens to either of them."""
+"""The bridge from callers to phones: one answer for each command, despite failures of either of them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOISE = random.Random(7).randbytes(1_000_000).hex()
 def call(
     world: Environment, token: str, method: str = "GET", path: str = "/ping", body: object = None
 ) -> PendingResponse:
-    """A command under way, on a connection of its own."""
+    """Send a command on a connection of its own, and do not wait for its answer."""
     return world.client().begin(method, path, body, headers=bearer(token))
 
 
 def activity(world: Environment) -> list[dict[str, object]]:
-    """The records, newest first."""
+    """Return the activity records, newest first."""
     records: list[dict[str, object]] = world.http("GET", "/bridge/activity").json["activity"]
     return records
 
@@ -51,7 +51,7 @@ def test_pipelined_commands_are_answered_in_their_order(relayed: Environment) ->
         assert wire.read_until(b'"n":%d}' % n)
 
 
-def test_a_phone_that_goes_while_commands_wait(relayed: Environment) -> None:
+def test_a_phone_that_disconnects_with_pending_commands(relayed: Environment) -> None:
     for leave in ("close", "abort", "close_write"):
         phone = relayed.fake_phone()
         calls = [call(relayed, phone.token) for _ in range(3)]
@@ -68,7 +68,7 @@ def test_a_phone_that_goes_while_commands_wait(relayed: Environment) -> None:
         assert relayed.http("GET", "/ping", headers=bearer(phone.token)).status == 503
 
 
-def test_a_phone_that_comes_back_on_a_new_socket_takes_the_place_of_the_old(relayed: Environment) -> None:
+def test_a_reconnected_phone_replaces_its_old_socket(relayed: Environment) -> None:
     first = relayed.fake_phone()
     calling = call(relayed, first.token)
     first.command()
@@ -100,7 +100,7 @@ def test_big_answers_for_a_slow_reader(relayed: Environment) -> None:
     request = f"GET /screen HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {phone.token}\r\n\r\n".encode()
     slow.send(request * pages)
     given = answer_what_is_asked(phone, result)
-    # The kernel takes some megabytes, the relay holds one answer, and asks for no further one before that has left.
+    # The kernel buffers some megabytes, the relay holds one answer, and requests the next one only after that is sent.
     assert 1 <= given < pages
     expected = json.dumps(result, separators=(",", ":")).encode()
     for page in range(pages):
@@ -113,7 +113,7 @@ def test_big_answers_for_a_slow_reader(relayed: Environment) -> None:
 
 
 def answer_what_is_asked(phone: WebSocketTestClient, result: object) -> int:
-    """Answer commands until none has come for some round trips; how many."""
+    """Answer commands until none has come for some round trips; return their number."""
     phone.respond(phone.command()["request_id"], result)
     given, quiet = 1, 0
     while quiet < 10:
@@ -141,7 +141,7 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: Environ
 
 
 def test_both_sides_send_much_at_once(relayed: Environment) -> None:
-    """Big commands and big answers meet on one socket: neither side waits for the other to read."""
+    """Large commands and large answers pass each other on one socket without a deadlock."""
     phone = relayed.phone(handset=Verbose())
     body = {"text": NOISE}
     calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(2)]
@@ -150,7 +150,7 @@ def test_both_sides_send_much_at_once(relayed: Environment) -> None:
 
 
 class Verbose(EmulatedPhone):
-    """Answers everything with two megabytes that do not compress."""
+    """A phone that answers every command with two megabytes that do not compress."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandReply:
         return CommandReply(200, {"text": NOISE})

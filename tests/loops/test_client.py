@@ -1,4 +1,4 @@
-"""The client's role over HTTP/2 on every loop: against our own servers, and against one that shares no code with us."""
+"""HTTP/2 client on every loop: against our servers, and against one without product code."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.loops.live_environment import LiveEnvironment
 from tests.support.playbook import FlowService
 
 PEER = Path(__file__).parents[1] / "support" / "servers" / "http2_server.cjs"
-BIG = bytes(range(256)) * 12_000  # three megabytes: many times what the windows allow at once
+BIG = bytes(range(256)) * 12_000  # 3 MB: several times the flow control windows
 
 
 class Talk:
-    """Keeps what a WebSocket hears, for a flow to wait for."""
+    """Handler that stores a WebSocket's events, for a flow to wait for."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,7 +63,7 @@ class Talk:
 
 
 def outcome(world: Environment, flow: Callable[[Engine], Flow[object]]) -> Any:
-    """What a program that makes these calls gets."""
+    """Run the flow in a program and return its result."""
 
     def told(engine: Engine) -> Flow[None]:
         result = yield from flow(engine)
@@ -107,7 +107,7 @@ def test_requests_and_a_websocket_to_our_own_relay(world: Environment, secure: b
         end = yield from talk.next()
         return [health.status, large.status, answer["type"], declined.status, two, end]
 
-    refused = 413 if isinstance(world, LiveEnvironment) else 403  # phones of the simulation are on other hosts
+    refused = 413 if isinstance(world, LiveEnvironment) else 403  # the simulation's phones are on other hosts
     assert outcome(world, flow) == [200, refused, "auth.ok", 404, True, "closed 1000"]
 
 
@@ -154,7 +154,7 @@ class Node:
         self.seen.extend(line.rstrip("\n") for line in self.process.stdout)
 
     def end(self) -> list[str]:
-        """Kill it; the requests it has seen."""
+        """Kill the server and return the requests that it received."""
         self.process.kill()
         self.process.wait(PATIENCE)
         self._reader.join(PATIENCE)

@@ -1,4 +1,4 @@
-"""Two relays on each loop, with a Redis of the system between them: what one begins the other ends."""
+"""Two relays on each loop, with a system Redis between them; operations cross the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothin
 
 @pytest.fixture
 def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """A world whose `relay` is the second of two."""
+    """Return a world whose `relay` is the second of two."""
     with open_world(runtime, tmp_path, request) as opened:
         opened.start_relay(durable=True, cluster=redis.address)
         opened.start_relay(durable=True, cluster=redis.address)
@@ -36,13 +36,13 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
 
 
 def at(world: Environment, n: int) -> RelayHandle:
-    """Speak with that one from now on."""
+    """Make the n-th relay the one that requests are sent to."""
     world.relay = world._relays[n]
     return world.relay
 
 
 def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
-    """With a code of the first at the second."""
+    """Pair at the second node with a code of the first."""
     at(world, 0)
     code = world.register()
     at(world, 1)
@@ -69,7 +69,7 @@ def test_pair_at_one_drive_from_the_other_revoke_at_either(nodes: Environment) -
     assert nodes.http("GET", "/sessions", headers=bearer(phone.token)).status == 401
 
 
-def test_sessions_go_on_at_the_other_node_and_end_with_what_let_them_in(nodes: Environment) -> None:
+def test_sessions_continue_at_the_other_node_until_revoked(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     nodes.eventually(lambda: nodes.http("GET", "/bridge/devices").json["count"] == 1)
@@ -128,7 +128,7 @@ def test_an_upload_in_a_bucket_is_at_both_nodes_and_outlives_its_own(
         assert world.http("POST", "/media/upload", body, headers=bearer(phone.token)).status == 503
 
 
-def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: Environment) -> None:
+def test_pending_commands_fail_when_the_phones_node_stops(nodes: Environment) -> None:
     phone = paired(nodes)
     at(nodes, 0)
     second = nodes._relays[1]
@@ -140,9 +140,7 @@ def test_what_waits_fails_at_once_when_the_phones_node_goes(nodes: Environment) 
     assert (answer.status, answer.code) == (502, "phone_disconnected")
 
 
-def test_without_redis_what_is_here_goes_on_and_all_is_well_when_it_is_back(
-    nodes: Environment, redis: RedisServer
-) -> None:
+def test_local_work_continues_without_redis_and_recovers(nodes: Environment, redis: RedisServer) -> None:
     phone = paired(nodes)
     redis.kill()
     nodes.eventually(lambda: nodes.http("POST", "/pairing").status == 503)
@@ -184,7 +182,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
         at(nodes, 0)
         assert nodes.http("DELETE", f"/sessions/{ended.token[:8]}").status == 200
         calling = nodes.client().begin("GET", "/ping", headers=bearer(phone.token))
-        taken = phone.command()  # and not answered before the master is gone
+        taken = phone.command()  # unanswered until the master is killed
         nodes.eventually(watched.in_step)  # the replica has the codes
         watched.master.kill()
         phone.respond(taken["request_id"], {})
@@ -209,7 +207,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
 
 
 def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
-    """Whether a node refused a code because it did not reach Redis.
+    """Report whether a node refused a code because it did not reach Redis.
 
     Redis may have executed the command whose answer was lost. The code is used up then, so it is not tried again.
     """
@@ -217,7 +215,7 @@ def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
 
 
 def is_paired_with_a_new_code(world: Environment) -> bool:
-    """Register a code at the first node, and pair with it at the second."""
+    """Register a code at the first node, pair with it at the second, and report the success."""
     at(world, 0)
     code = str(world.http("POST", "/pairing").json.get("code", ""))
     at(world, 1)

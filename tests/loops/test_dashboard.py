@@ -1,4 +1,4 @@
-"""The dashboard on every loop, beside a relay, an API server and a phone: what it shows is what there is."""
+"""The dashboard on every loop, beside a relay, an API server and a phone: it shows their present state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.loops.environment import Environment, bearer
 KEY = "sk-dash-93c1"
 
 
-def test_what_there_is_is_shown(relayed: Environment) -> None:
+def test_the_dashboard_shows_the_present_state(relayed: Environment) -> None:
     board = DashboardServer(relayed)
     invite = board.relay("POST", "/pairing", {"mode": "lan", "ttl_seconds": 3600}).json
     assert json.loads(invite["qr_payload"])["endpoints"][0]["role"] == "lan"

@@ -1,4 +1,4 @@
-"""A loop that is not ours runs programs and suites by its name: a handful of stories here, all of them by `--loop`."""
+"""An external loop, selected by its import name, runs programs and suites: a few here, all of them by `--loop`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.loops.environment import Environment
 from tests.loops.live_environment import ROOT
 from tests.servers import test_all_servers, test_relay
 
-pytestmark = pytest.mark.full  # it starts whole programs
+pytestmark = pytest.mark.full  # starts whole programs
 
-OUTSIDE = "runtimes.loops.threads_loop:run"  # one of ours, by the door for those that are not
+OUTSIDE = "runtimes.loops.threads_loop:run"  # one of our loops, loaded as an external one
 
 
 def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What pytest would run."""
+    """Return the result of `pytest --collect-only`."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -46,7 +46,7 @@ def test_a_story(story: Callable[[Environment], None], tmp_path: Path, request: 
     "story",
     [
         test_bridge.test_the_reference_phone_answers,
-        test_lifecycle.test_sockets_are_told_1001,
+        test_lifecycle.test_stopping_closes_sockets_with_1001,
         test_media.test_json_upload_clipboard_and_notifications,
     ],
 )
@@ -60,7 +60,7 @@ def test_a_story_of_a_relay(
 
 @pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
-    """A process of its own: `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
+    """Run a story with a process of its own: `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
     story(OUTSIDE, tmp_path)
 
 
@@ -72,14 +72,14 @@ def test_loops_are_chosen() -> None:
         "tests/loops/test_lifecycle.py", "tests/runtimes/net/test_stdio_channel.py", "--loop", OUTSIDE, "--loop", "sim"
     )
     names = [line.rpartition("::")[2] for line in chosen.stdout.splitlines() if "::" in line]
-    assert "test_sockets_are_told_1001[sim]" in names
-    assert f"test_sockets_are_told_1001[{OUTSIDE}]" in names
+    assert "test_stopping_closes_sockets_with_1001[sim]" in names
+    assert f"test_stopping_closes_sockets_with_1001[{OUTSIDE}]" in names
     assert f"test_a_reader_that_is_slow[{OUTSIDE}]" in names
-    assert "test_a_reader_that_is_slow[sim]" not in names  # which has no pipes
+    assert "test_a_reader_that_is_slow[sim]" not in names  # the simulator has no pipes
     assert "[asyncio]" not in chosen.stdout
 
 
-def test_a_loop_that_is_none_is_refused() -> None:
+def test_an_unknown_loop_is_refused() -> None:
     refused = collected("--loop", "twisted")
     assert refused.returncode == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: --loop: no runtime 'twisted': choose one of anyio, " in refused.stderr

@@ -15,7 +15,7 @@ UPGRADE = (
 )
 
 
-def test_half_of_everything_then_gone(relayed: Environment) -> None:
+def test_connections_cut_at_every_stage_of_a_pairing(relayed: Environment) -> None:
     """Connections that are cut at every stage of a pairing leave neither a client nor a session."""
     code = relayed.register()
     whole = UPGRADE + frame(TEXT, b'{"channel":"system","type":"auth","payload":{"pairing_code":"NOSUCH"}}')
@@ -28,7 +28,7 @@ def test_half_of_everything_then_gone(relayed: Environment) -> None:
     assert relayed.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_one_connection_too_many_is_closed_and_the_others_go_on(world: Environment) -> None:
+def test_connections_over_the_limit_are_closed(world: Environment) -> None:
     world.start_relay(limits=Limits(max_connections=20))
     kept = [world.client() for _ in range(20)]
     for client in kept:

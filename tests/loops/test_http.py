@@ -1,4 +1,4 @@
-"""HTTP/1.1 as strangers speak it: heads, bodies, pipelines, half-closed and broken connections."""
+"""HTTP/1.1 without product code: heads, bodies, pipelines, half-closed and broken connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATCH = b"PATCH /relay/security HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 def ended(wire: ByteConnection) -> bool:
-    """Whether the relay closes the connection without another byte."""
+    """Report whether the relay closes the connection without another byte."""
     return wire.read_all() == b""
 
 
@@ -41,7 +41,7 @@ def test_a_connection_is_kept(served: Environment) -> None:
         assert (status, fields.get("connection")) == (200, None)
 
 
-def test_a_pipelined_flood_is_worked_off(served: Environment) -> None:
+def test_a_pipelined_flood_is_answered(served: Environment) -> None:
     wire = served.connect()
     count = 3000
     wire.send(HEALTH * count)
@@ -49,7 +49,7 @@ def test_a_pipelined_flood_is_worked_off(served: Environment) -> None:
         assert read_response(wire)[0] == 200
 
 
-def test_a_flood_from_someone_who_does_not_read_stops_nobody_else(served: Environment) -> None:
+def test_a_flood_without_reading_does_not_delay_others(served: Environment) -> None:
     deaf = served.connect()
     deaf.pause()
     deaf.send(NOTHING * 500)
@@ -95,7 +95,7 @@ def test_a_peer_that_half_closes_still_gets_its_answers(served: Environment) -> 
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", PATCH + b"Content-Length: 10\r\n\r\n123"])
-def test_a_peer_that_leaves_in_the_middle_gets_an_end(served: Environment, sent: bytes) -> None:
+def test_a_peer_that_sends_half_a_request_gets_a_fin(served: Environment, sent: bytes) -> None:
     wire = served.connect()
     if sent:
         wire.send(sent)

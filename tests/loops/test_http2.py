@@ -14,12 +14,12 @@ PER_CONNECTION = (b"date", b"connection")
 
 
 def client2(world: Environment, *, tls: bool = False) -> HttpClient:
-    """A connection to the relay."""
+    """Open an HTTP/2 connection to the relay."""
     return HttpClient(world.connect(tls=tls), world.authority(), world.entropy, http2=True)
 
 
 def plainly(answer: Response) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """An answer without what each connection and each moment has of its own."""
+    """Return a response without the fields that differ between connections and moments."""
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 
 
@@ -54,7 +54,7 @@ def test_a_turn_over_server_sent_events(world: Environment) -> None:
     client = HttpClient(world.connect(port=port), f"127.0.0.1:{port}", world.entropy, http2=True)
     body = {"message": "/count 3"}
     turn = client.begin("POST", f"/api/sessions/{session}/chat/stream", body, headers=api.headers)
-    assert client.request("GET", "/health").status == 200  # beside it
+    assert client.request("GET", "/health").status == 200  # another stream is served meanwhile
     decoder = EventStreamDecoder()
     names: list[str] = []
     while not isinstance(event := turn.next(), ResponseEnd):

@@ -1,4 +1,4 @@
-"""Stopping, being killed, starting again: what survives and what does not, for the relay and for those connected."""
+"""Stop, kill and restart: the state that survives, for the relay and for connected clients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.loops.clients import PATIENCE, Declined
 from tests.loops.environment import REMOTE, Environment, bearer
 from tests.loops.raw_http import read_response
 
-GRACE = 10 * PATIENCE  # s; so whoever ends within PATIENCE did not wait for it
+GRACE = 10 * PATIENCE  # s; a program that ends within PATIENCE did not use up the grace period
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 def refuses_connections(world: Environment) -> bool:
-    """Whether nobody listens at the port any more."""
+    """Report whether the port refuses connections."""
     try:
         world.connect().close()
     except ConnectionError:
@@ -22,7 +22,7 @@ def refuses_connections(world: Environment) -> bool:
 
 
 def paired_and_gone(world: Environment, name: str) -> str:
-    """Pair and close; the token."""
+    """Pair, close and return the token."""
     ws = world.pair(name)
     ws.close()
     ws.wire.close()
@@ -39,7 +39,7 @@ def test_a_relay_with_nothing_to_do_stops_at_once(world: Environment) -> None:
     assert refuses_connections(world)
 
 
-def test_sockets_are_told_1001(relayed: Environment) -> None:
+def test_stopping_closes_sockets_with_1001(relayed: Environment) -> None:
     ws = relayed.pair()
     relayed.relay.begin_stop()
     closed = ws.wait_closed()
@@ -49,7 +49,7 @@ def test_sockets_are_told_1001(relayed: Environment) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_idle_connections_do_not_hold_it_up(relayed: Environment) -> None:
+def test_idle_connections_do_not_delay_a_stop(relayed: Environment) -> None:
     wires = [relayed.connect() for _ in range(5)]
     for wire in wires[1:]:
         wire.send(HEALTH)
@@ -97,7 +97,7 @@ def test_a_body_under_way_is_taken_and_answered(relayed: Environment) -> None:
     assert relayed.relay.exit_code() == 0
 
 
-def test_those_who_do_not_go_are_cut_within_the_grace(relayed: Environment) -> None:
+def test_remaining_connections_are_cut_within_the_grace(relayed: Environment) -> None:
     deaf = relayed.pair()
     deaf.wire.pause()
     half = relayed.connect()
@@ -180,7 +180,7 @@ def test_a_phone_that_is_refused_gives_up(relayed: Environment) -> None:
     assert phone.exit_code() == 1
 
 
-def test_a_phone_that_stops_says_goodbye(relayed: Environment) -> None:
+def test_a_stopping_phone_disconnects(relayed: Environment) -> None:
     phone = relayed.phone()
     assert phone.stop() == 0
     relayed.eventually(lambda: relayed.clients() == 0)

@@ -1,4 +1,4 @@
-"""Many clients at once on real sockets: those that vanish leave nothing behind, and a stop under load loses nothing."""
+"""Load on real sockets: vanished clients leave no state, and a stop under load loses no answer."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.loops.live_environment import LiveConnection
 from tests.loops.raw_http import TEXT, RawSocket, frame
 from tests.loops.test_hostile import SEED, UPGRADE
 
-pytestmark = pytest.mark.full  # thousands of sockets
+pytestmark = pytest.mark.full  # opens thousands of sockets
 
-CLIENTS = 2000  # on each loop, of which BATCH at once
+CLIENTS = 2000  # on each loop, BATCH of them at once
 BATCH = 100
 KINDS = (TcpChannel, TlsChannel, FileBody, ServerChannel, Exchange, WebSocketConnection, Task, asyncio.Task)
-TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that need not be installed
+TASKS = {"trio._core._run.Task", "curio.task.Task"}  # of loops that are optional
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and empty SETTINGS
 MIB = 1024 * 1024
 
 
@@ -53,11 +53,11 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def census() -> Counter[str]:
-    """What a connection is made of, as far as it is alive in this process, where the relay has a thread."""
+    """Count the living objects that make up a connection, in this process, where the relay has a thread."""
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
     parts = [one for one in gc.get_objects() if type(one) in kinds]
-    living = (type(one) for one in parts if not getattr(one, "terminated", False))  # curio keeps its last
+    living = (type(one) for one in parts if not getattr(one, "terminated", False))  # curio keeps its last task
     found = Counter(f"{kind.__module__}.{kind.__qualname__}" for kind in living)
     if os.path.isdir("/proc/self/fd"):
         found["descriptors"] = len(os.listdir("/proc/self/fd"))
@@ -73,7 +73,7 @@ def authorized(line: str, token: str, fields: str) -> bytes:
 
 
 def beginnings(token: str) -> list[bytes]:
-    """How far the clients get."""
+    """Return the beginnings of requests after which clients vanish."""
     form = "Content-Type: multipart/form-data; boundary=xyz\r\nContent-Length: 1000000"
     part = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n'
     hello = {"channel": "system", "type": "auth", "id": "a", "payload": {"session_token": token}}
@@ -86,7 +86,7 @@ def beginnings(token: str) -> list[bytes]:
         HEALTH + HEALTH[:30],
         b"POST /pairing/register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{",
         authorized("POST /media/upload", token, form) + part + bytes(5000),
-        authorized("POST /tap", token, "Content-Length: 17") + b'{"x":120,"y":640}',  # the phone is asked
+        authorized("POST /tap", token, "Content-Length: 17") + b'{"x":120,"y":640}',  # the phone receives a command
         UPGRADE,
         UPGRADE + frame(TEXT, b"{}")[:4],
         sign_in,
@@ -129,7 +129,8 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
         rng.shuffle(crowd)
         for sock in crowd[: BATCH // 2]:
             vanish(sock, rng)
-        assert normal.request("GET", "/ping", headers=ping).status == 200  # meanwhile the relay has taken in the others
+        # the relay has processed the others meanwhile
+        assert normal.request("GET", "/ping", headers=ping).status == 200
         for sock in crowd[BATCH // 2 :]:
             vanish(sock, rng)
 
@@ -137,7 +138,8 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
     deadline = live.clock() + PATIENCE
     while left := census() - before:
         assert live.clock() < deadline, left
-        assert normal.request("GET", "/ping", headers=ping).status == 200  # no new connection, which may be there still
+        # on the same connection, since a new one could be counted still
+        assert normal.request("GET", "/ping", headers=ping).status == 200
     live.eventually(lambda: live.http("GET", "/relay/info").json["pending_commands"] == 0)
     live.eventually(lambda: not list((tmp_path / "spool").glob("*")))
     assert live.http("GET", "/ping", headers=ping).status == 200
@@ -150,7 +152,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
 
 @define
 class Caller:
-    """Asks again as soon as it was answered, on one kept connection."""
+    """A client that sends its next request after each answer, on one kept connection."""
 
     sock: socket.socket
     asked: int = 0
@@ -161,11 +163,11 @@ class Caller:
 
     def ask(self) -> None:
         self.asked += 1
-        with suppress(BrokenPipeError):  # the relay has let go after its last answer: what it wrote can still be read
+        with suppress(BrokenPipeError):  # the relay has closed after its last answer, which can still be read
             self.sock.sendall(HEALTH)
 
     def on_readable(self) -> None:
-        data = self.sock.recv(65_536)  # a reset is a lost answer: it fails the test
+        data = self.sock.recv(65_536)  # a reset is a lost answer and fails the test
         if not data:
             assert self.held == b"", "half an answer"
             self.over = True
@@ -205,11 +207,11 @@ def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
 
 
 def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
-    """A client that has read the head of a large answer, and no more so far."""
+    """Return a client that has read only the head of a large response."""
     answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that the relay has most of it still
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)  # so that most of the response is still at the relay
     sock.connect(("127.0.0.1", live.relay.port))
     wire = LiveConnection(sock)
     wire.send(authorized(f"GET /media/{answer.json['token']}", token, "Accept: */*"))
@@ -218,7 +220,7 @@ def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
 
 
 def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """SIGTERM to a process: every answer that had begun is whole, every connection ends cleanly, the exit code is 0."""
+    """After SIGTERM every started answer is complete, every connection ends cleanly, and the exit code is 0."""
     with open_world(runtime, tmp_path, request) as world:
         relay = world.start_relay(killable=True)
         phone = RawSocket(world.connect(REMOTE))

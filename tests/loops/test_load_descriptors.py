@@ -1,4 +1,4 @@
-"""A relay that runs out of file descriptors: it serves those it has, waits without spinning, and goes on later."""
+"""A relay without free file descriptors: it serves its connections, waits without a busy loop, and resumes later."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DESCRIPTORS = 64
 FEW = (DESCRIPTORS, DESCRIPTORS)
 PLACES = DESCRIPTORS // 2  # for connections; the other half is for files and shells
 CROWD = 100  # connections: more than the relay can have
-WATCHED = 0.4  # s, in which it tries four times
+WATCHED = 0.4  # s; time for four attempts
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Scarce:
-    """`python -m servers.relay` with few descriptors, from its start on or only once it runs, or with all there are."""
+    """`python -m servers.relay` with few descriptors: from its start, or only once it runs; or with all there are."""
 
     def __init__(self, loop: str, home: Path, *, at_start: bool = False, few: bool = True) -> None:
         self._log = home / "relay.log"
-        # What measures coverage wants descriptors of its own.
+        # Coverage measurement needs descriptors of its own.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("COVERAGE_", "COV_CORE_"))}
         with self._log.open("wb") as log:
             self.process = Popen(
@@ -91,7 +91,7 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
         stack.callback(first.close)
         assert healthy(first)
         before = scarce.descriptors()
-        crowd = [scarce.connect() for _ in range(CROWD)]  # the kernel lets in whom the relay cannot
+        crowd = [scarce.connect() for _ in range(CROWD)]  # the kernel accepts connections that the relay cannot
         for wire in crowd:
             stack.callback(wire.close)
             wire.send(HEALTH)
@@ -99,7 +99,7 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
         while scarce.descriptors() < DESCRIPTORS:
             assert time.monotonic() < deadline, scarce.log()
 
-        assert healthy(first)  # those that were let in before have their answers
+        assert healthy(first)  # the earlier connections are answered
         cpu = scarce.cpu()
         with pytest.raises(subprocess.TimeoutExpired):
             scarce.process.wait(WATCHED)
@@ -108,7 +108,7 @@ def test_descriptors_run_out_and_come_back(scarce: Scarce) -> None:
         assert scarce.log().count("accept.exhausted") == 1
 
         served = 0
-        for wire in crowd:  # each that leaves makes room for one that waits
+        for wire in crowd:  # each closed connection frees a descriptor for a waiting one
             assert read_response(wire)[0] == 200
             served += 1
             wire.close()
@@ -135,7 +135,7 @@ def test_connections_leave_descriptors_to_files_and_shells(tmp_path: Path) -> No
             for wire in crowd:
                 stack.callback(wire.close)
                 assert healthy(wire)
-            with suppress(ConnectionResetError):  # before it has come to the end of `connect`
+            with suppress(ConnectionResetError):  # before `connect` has returned
                 late = relay.connect()
                 stack.callback(late.close)
                 assert late.read_all() == b""

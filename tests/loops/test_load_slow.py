@@ -1,7 +1,7 @@
-"""Clients that hold on: heads, bodies, sockets and handshakes that trickle, peers that are gone without a word.
+"""Slow clients: heads, bodies, sockets and handshakes that trickle, and peers that vanish silently.
 
-The limits are those of the core, made short. Each client that trickles would do so for far longer than it may: that it
-is cut, while everybody else is served, is what is tested.
+The limits are those of the core, shortened. Each trickling client would go on far longer than permitted. The tests
+check that the client is disconnected while the others are served.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tests.mcp.http_harness import message
 from tests.mcp.stdio_harness import modern
 
 CROWD = 40
-SHORT = 1.0  # s that each may take; enough for everybody else on a busy machine
-STEP = 0.05  # s between two bytes of one
+SHORT = 1.0  # s; limit of each client, and enough for the others on a busy machine
+STEP = 0.05  # s between two bytes of one client
 HEAD = b"GET /health HTTP/1.1\r\n"
 FIELD = b"x-field: 0123456789\r\n"
-HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and SETTINGS without any
-HEADERS = b"\0\x3e\x80\x01\x05\0\0\0\x01"  # of a frame of 16,000 bytes
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)  # the preface and empty SETTINGS
+HEADERS = b"\0\x3e\x80\x01\x05\0\0\0\x01"  # head of a frame of 16,000 bytes
 SETTINGS = b"\0\0\x2a\x04\0\0\0\0\0"  # of the relay
 BODY = b"POST /pairing/register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n"
 LIMITS = Limits(head_timeout=SHORT, body_timeout=SHORT, close_timeout=SHORT)
@@ -44,7 +44,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def hello() -> bytes:
-    """What a client of TLS says first."""
+    """Return the first bytes of a TLS client."""
     outgoing = ssl.MemoryBIO()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
     with pytest.raises(ssl.SSLWantReadError):
@@ -53,7 +53,7 @@ def hello() -> bytes:
 
 
 class Trickle:
-    """A crowd that says `start` at once and then `rest` byte by byte, for ever if it comes to its end."""
+    """A crowd of clients that send `start` at once and then `rest` byte by byte, repeated for ever."""
 
     def __init__(self, port: int, start: bytes, rest: bytes) -> None:
         self._rest = rest
@@ -67,7 +67,7 @@ class Trickle:
         self.going = set(self.heard)
 
     def step(self) -> None:
-        """One byte of each; those that were cut go."""
+        """Send one byte on each connection and remove those that were cut."""
         at = self._said % len(self._rest)
         self._said += 1
         for sock in list(self.going):
@@ -80,12 +80,12 @@ class Trickle:
                 sock.send(self._rest[at : at + 1])
             except ConnectionError:
                 self.going.discard(sock)
-                with suppress(ConnectionError):  # an answer may have come since the last look
+                with suppress(ConnectionError):  # an answer may have arrived meanwhile
                     self.heard[sock] += sock.recv(4096)
                 sock.close()
 
     def listen(self) -> None:
-        """Wait for a word to one of them, or for the time of the next byte."""
+        """Wait for data on a connection, or until the next byte is due."""
         select.select(list(self.going), [], [], STEP)
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Trickle:
         pytest.param(HTTP2 + HEADERS, b"\0", SETTINGS, id="heads of HTTP/2"),
     ],
 )
-def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
+def test_trickling_clients_are_cut_and_others_served(
     live: Environment, monkeypatch: pytest.MonkeyPatch, start: bytes, rest: bytes, answer: bytes
 ) -> None:
     live.start_relay(limits=LIMITS)
@@ -126,12 +126,12 @@ def test_a_crowd_that_trickles_is_cut_and_nobody_waits(
 
 
 def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than there may be: the oldest make room, the others run out of time, and who shakes hands is served."""
+    """Excess handshakes displace the oldest, the others time out, and clients with a finished handshake are served."""
     monkeypatch.setattr("runtimes.net.listener.HANDSHAKE_TIMEOUT", 2 * SHORT)
     monkeypatch.setattr("runtimes.net.listener.MAX_HANDSHAKES", CROWD // 2)
     live.start_relay(tls=True)
     caller = live.client(tls=True)
-    assert caller.request("GET", "/health").status == 200  # its handshake is over, so that it makes room for nobody
+    assert caller.request("GET", "/health").status == 200  # its handshake is finished, so it is not displaced
     greeting = hello()
     assert len(greeting) > 100
     crowd = Trickle(live.relay.port, b"", greeting[:100])
@@ -154,7 +154,7 @@ def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.Monk
 
 
 def test_a_phone_that_is_gone_without_a_fin(live: Environment) -> None:
-    """It takes what is written and answers no ping: it is dropped, whoever waits for it is told, and it can return."""
+    """A phone that answers no ping is dropped, its callers get an error, and it can reconnect."""
     live.start_relay(limits=Limits(ping_interval=SHORT, ping_timeout=SHORT))
     gone = RawSocket(live.connect())
     code = live.register()
@@ -184,10 +184,10 @@ MCP_HEAD = (
     ids=["route", "mcp"],
 )
 def test_a_reader_that_stops_reading(live: Environment, line: str, fields: str, body: str) -> None:
-    """More is owed to it than the kernel takes, and it takes nothing: its connection ends by itself."""
+    """A connection with more output than the kernel accepts, whose peer does not read, is closed."""
     live.start_relay(limits=Limits(write_timeout=SHORT))
     phone = live.fake_phone()
-    result = {"text": "z" * 7_000_000}  # under the limit of a message, over what the kernel keeps for one connection
+    result = {"text": "z" * 7_000_000}  # under the limit of a message, over what the kernel buffers for one connection
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", live.relay.port))
@@ -197,7 +197,7 @@ def test_a_reader_that_stops_reading(live: Environment, line: str, fields: str, 
         command, began = phone.command(), live.clock()
         phone.respond(command["request_id"], result)
         broken = select.poll()
-        broken.register(deaf, 0)  # for a reset alone
+        broken.register(deaf, 0)  # only to observe a reset
         while not broken.poll(0):
             assert live.clock() - began < PATIENCE, "it is kept"
             phone.pong()

@@ -1,7 +1,8 @@
-"""What strangers can make a real relay do: hundreds, each with the worst that is heard from anybody.
+"""Memory and processor time of a real relay under hundreds of unauthenticated connections with costly input.
 
-What they leave behind when they go is bounded by `LEFT`. Nothing of theirs is alive: it is memory of Python's allocator
-in which something small of somebody else lives on, and others use it. A second crowd leaves hardly more, see `AGAIN`.
+`LEFT` bounds the memory that remains when they have disconnected. No object of theirs is alive then. Python's allocator
+keeps the memory because small objects of other connections live in it, and reuses it. A second crowd adds hardly more,
+see `AGAIN`.
 
 A round trip is measured in processor time of the relay (/proc/PID/schedstat), which a busy machine does not change.
 """
@@ -28,10 +29,10 @@ from tests.loops.clients import PATIENCE
 from tests.loops.raw_http import CONTINUATION, TEXT, RawSocket, frame, read_response
 from tests.loops.test_load_descriptors import Scarce, healthy
 
-FIGURES = logging.getLogger(__name__)  # shown by `--log-cli-level INFO`
+FIGURES = logging.getLogger(__name__)  # shown with `--log-cli-level INFO`
 STRANGERS, FEWER = 1000, 100
-GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: while they are there, when they are gone, and of that by a second crowd
-GONE = 10.0  # s after which that is so
+GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: with the connections, after them, and of that by a second crowd
+GONE = 10.0  # s after the disconnection, at which LEFT applies
 ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
 MIB = 1024 * 1024
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -40,11 +41,11 @@ UPGRADE = (
     b"Sec-WebSocket-Key: c2l4dGVlbiBieXRlcyBvaw==\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
 )
-LARGEST = b"A" * 65_000  # of what may be said before `system/auth`
+LARGEST = b"A" * 65_000  # the most that is permitted before `system/auth`
 
 
 def deflated(size: int) -> bytes:
-    """The deflated beginning of a message."""
+    """Return the deflated beginning of a message."""
     deflater = zlib.compressobj(wbits=-15)
     packed = deflater.compress(b'{"a":"' + b"A" * size) + deflater.flush(zlib.Z_SYNC_FLUSH)
     return frame(TEXT, packed, fin=False, rsv=4)
@@ -55,14 +56,14 @@ def fragments() -> bytes:
 
 
 def over_http2(streams: int, *, websocket: bool, said: bytes) -> bytes:
-    """A connection with so many requests or WebSockets, each of which says this and no more."""
+    """Return the bytes of a connection with this number of requests or WebSockets, each of which sends `said`."""
     client = Http2Connection(Role.CLIENT, entropy=os.urandom)
     server = Http2Connection(Role.SERVER, entropy=os.urandom)
     out = client.data_to_send()
     server.receive_data(out)
     while server.next_event() is not None:
         pass
-    client.receive_data(server.data_to_send())  # which allows WebSockets
+    client.receive_data(server.data_to_send())  # has the setting that allows WebSockets
     while client.next_event() is not None:
         pass
     for _ in range(streams):
@@ -92,11 +93,11 @@ WORST = {
     "HTTP/2 messages": over_http2(2, websocket=True, said=frame(TEXT, LARGEST[:60_000], fin=False)),
 }
 
-TOLD = ("messages", "deflated messages", "HTTP/2 messages")  # without --full, which tells them all
+TOLD = ("messages", "deflated messages", "HTTP/2 messages")  # tested without --full, which tests all of them
 
 
 def memory(relay: Scarce) -> int:
-    """Bytes of it that are in use."""
+    """Return the bytes of memory that the relay has in use."""
     return int(Path(f"/proc/{relay.process.pid}/statm").read_text().split()[1]) * PAGE
 
 
@@ -106,7 +107,7 @@ def processor_time(process: int) -> float:
 
 
 class Household:
-    """A phone and somebody who has it do things, again and again."""
+    """A paired phone and a caller that sends commands to it repeatedly."""
 
     def __init__(self, relay: Scarce, stack: ExitStack) -> None:
         self.caller, self._wire = relay.connect(), relay.connect()
@@ -119,14 +120,14 @@ class Household:
         self._token = self._phone.sign_in(code)
         self._phone.send_envelope("bridge", "bridge.status", {"accessibility_enabled": True})
         self._phone.send_envelope("system", "ping", {"ts": 1})
-        while self._phone.receive_message()["type"] != "pong":  # the phone is there before anybody asks for it
+        while self._phone.receive_message()["type"] != "pong":  # the phone is connected before the first command
             pass
         self._relay = relay.process.pid
         self.times: list[float] = []  # of round trips, s by the clock
         self.costs: list[float] = []  # of round trips, s of processor time of the relay
 
     def act(self) -> None:
-        """One round trip."""
+        """Do one round trip."""
         before = processor_time(self._relay)
         began = time.monotonic()
         self.caller.send(
@@ -142,7 +143,7 @@ class Household:
 
 
 def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
-    """Strangers from a few places, none of which is loopback to the relay's policies."""
+    """Connect unauthenticated clients from a few addresses that are not loopback to the relay's policies."""
     for number in range(size):
         source = f"127.1.{number // 200}.1"
         stranger = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))
@@ -153,7 +154,7 @@ def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
 
 
 def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
-    """A crowd comes and goes; the most memory that was in use meanwhile."""
+    """Connect and disconnect a crowd; return the greatest memory in use meanwhile."""
     peak = 0
     with ExitStack() as stack:
         for stranger in crowd(relay, said, size):
@@ -165,12 +166,12 @@ def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
 
 
 def left(relay: Scarce, household: Household, before: int, *, full: bool) -> float:
-    """MiB that are in use beyond those when they have been gone for `GONE`; without --full as soon as they are few."""
+    """Return the added MiB once the crowd has been gone for `GONE`; without --full as soon as they are few."""
     gone = time.monotonic()
     within = GONE if full else PATIENCE
     while (passed := time.monotonic() - gone) < within and (full or memory(relay) - before >= LEFT * MIB):
         household.act()
-        if passed > 1:  # of calm, as a household is
+        if passed > 1:  # after a second without requests, as is usual
             with suppress(subprocess.TimeoutExpired):
                 relay.process.wait(0.02)
     return (memory(relay) - before) / MIB
@@ -180,7 +181,7 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
 @pytest.mark.parametrize(
     "worst", [pytest.param(kind, marks=() if kind in TOLD else pytest.mark.full) for kind in WORST]
 )
-def test_the_worst_that_strangers_may_say(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
+def test_costly_input_of_unauthenticated_connections(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
     relay = Scarce(runtime, tmp_path, few=False)
     size = STRANGERS if full else FEWER
     try:

@@ -1,4 +1,4 @@
-"""MCP over HTTP: a picture from the disk, a question before an answer, who hangs up, and who floods."""
+"""MCP over HTTP: a picture from disk, an elicitation before an answer, disconnected and flooding clients."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_a_session(relayed: Environment) -> None:
     assert phone.stop() == 0
 
 
-def test_who_hangs_up_has_cancelled(relayed: Environment) -> None:
+def test_a_disconnected_client_cancels_its_call(relayed: Environment) -> None:
     phone = relayed.fake_phone()
     named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
     headers = {**bearer(phone.token), **TYPES, **named}
     body = message("tools/call", 7, **modern(name="phone_tap", arguments={"x": 1, "y": 2}))
     first = relayed.client().begin("POST", "/mcp", headers=headers, body=body)
     assert phone.command()["path"] == "/tap"
-    second = relayed.client().begin("POST", "/mcp", headers=headers, body=body)  # waits for its turn
+    second = relayed.client().begin("POST", "/mcp", headers=headers, body=body)  # waits until the first is answered
     first.wire.close()
     command = phone.command()
     phone.respond(command["request_id"], {"ok": True})
@@ -49,14 +49,14 @@ def test_who_hangs_up_has_cancelled(relayed: Environment) -> None:
 
 
 def open_session(world: Environment, token: str) -> dict[str, str]:
-    """The headers of what comes next."""
+    """Open a session and return the headers of its further requests."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
     opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=about)
     session = (opened.headers.get(b"mcp-session-id") or b"").decode()
     return {**bearer(token), **TYPES, "mcp-session-id": session, "mcp-protocol-version": HANDSHAKE}
 
 
-GARBAGE = (  # bodies, and the status that each deserves
+GARBAGE = (  # bodies, each with the status that it deserves
     (b"", 400),
     (b"\xff\xfe", 400),
     (b"[" * 100_000, 400),
@@ -72,7 +72,7 @@ GARBAGE = (  # bodies, and the status that each deserves
 )
 
 
-def test_a_flood_of_garbage_disturbs_nobody(relayed: Environment) -> None:
+def test_a_flood_of_garbage_does_not_affect_calls(relayed: Environment) -> None:
     phone = relayed.phone()
     headers, client = open_session(relayed, phone.token), relayed.client()
     for body, status in GARBAGE * 10:
@@ -101,7 +101,7 @@ def test_a_flood_of_calls_and_of_sessions_has_bounds(relayed: Environment) -> No
     commands = [phone.command() for _ in waiting]
     many = relayed.http("POST", "/mcp", headers=headers, body={**call("ping"), "id": 32})
     assert many.json["error"]["message"] == "32 requests are under way"
-    for _ in range(40):  # a caller has 32 at most: those that nothing happens in make room
+    for _ in range(40):  # a caller has 32 at most: idle sessions are removed
         open_session(relayed, phone.token)
     for command in commands:
         phone.respond(command["request_id"], {"ok": True})
@@ -120,7 +120,7 @@ def test_a_listener_that_does_not_read_costs_one_note(relayed: Environment) -> N
     for number in range(300):
         phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     calling = relayed.client().begin("POST", "/mcp", headers=headers, body=call("ping"))
-    phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
+    phone.respond(phone.command()["request_id"], {"ok": True})  # after all of them
     assert calling.finish().json["result"]["isError"] is False
     reading = relayed.client().begin("GET", "/mcp", headers={**headers, "last-event-id": "0-0"}).some()
     assert relayed.http("DELETE", "/mcp", headers=headers).status == 204
@@ -142,7 +142,7 @@ def test_a_request_that_listens(relayed: Environment) -> None:
         phone.send_envelope("notifications", "notification.posted", {"title": f"n{number}", "text": "x" * 1_000})
     session = open_session(relayed, phone.token)
     calling = relayed.client().begin("POST", "/mcp", headers=session, body=call("ping"))
-    phone.respond(phone.command()["request_id"], {"ok": True})  # behind all of them
+    phone.respond(phone.command()["request_id"], {"ok": True})  # after all of them
     assert calling.finish().json["result"]["isError"] is False
     relayed.relay.begin_stop()
     told = EventStreamDecoder().receive_data(listening.finish().body)

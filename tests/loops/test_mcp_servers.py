@@ -1,4 +1,4 @@
-"""MCP servers as real programs: one as it should be, and one that floods, says a line without an end, and stays."""
+"""MCP servers as real programs: a correct one, and one that floods, writes an endless line, and does not exit."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ def asked(client: McpClient, name: str, within: float = 20.0) -> Flow[Any]:
     return (yield from client.request("tools/call", {"name": name, "arguments": {}}, within=within))
 
 
-def test_it_sees_what_children_see(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_mcp_server_gets_the_environment_of_children(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SVC_MODEL_API_KEY", "sk-1")
     names = play(runtime, lambda client, engine: asked(client, "variables"))["content"]
     assert {"MINE", "PATH"} <= set(names)
     assert "SVC_MODEL_API_KEY" not in names
 
 
-def test_a_flood_does_not_keep_it_from_its_time(runtime: str) -> None:
-    """The flood has no end, so a client that never stops reading would never return."""
+def test_a_flood_does_not_defeat_the_time_limit(runtime: str) -> None:
+    """The flood has no end, so a client without a time limit would never return."""
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
-        while not client.ignored:  # on a busy machine the server may not have begun yet
+        while not client.ignored:  # on a busy machine the server may not have started yet
             with suppress(McpError):
                 yield from asked(client, "flood", within=0.1)
         return client.ignored

@@ -1,4 +1,4 @@
-"""Media over real sockets and disks: the phone's screenshot, large files in little memory, links that are swapped."""
+"""Media over real sockets and disks: the phone's screenshot, large files in little memory, swapped links."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.support.http_client import Response
 from tests.support.scenario_plan import PLAIN
 
 MIB = 1024 * 1024
-LARGE = 100 * MIB  # the cap of SPEC.md "Limits"
-PEAK = 12 * MIB  # of memory while a large file passes
+LARGE = 100 * MIB  # the limit of SPEC.md "Limits"
+PEAK = 12 * MIB  # of memory during the transfer of a large file
 ENOUGH = 4 * PEAK
 ROUNDS = 100
 SECRET = b"a secret of this host"
@@ -42,7 +42,7 @@ FORM_END = b"\r\n--xyz--\r\n"
 
 @pytest.fixture
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """A relay on a real loop. What may be fetched lies in `public`; the rest of `tmp_path` is none of anybody's."""
+    """Start a relay on a real loop. Only files in `public` may be fetched, not the rest of `tmp_path`."""
     (tmp_path / "public").mkdir()
     with open_world(runtime, tmp_path, request) as world:
         world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
@@ -78,7 +78,7 @@ def test_a_screenshot_from_one_phone_to_another_client(relayed: Environment) -> 
     assert phone.stop() == 0
 
 
-def test_what_can_be_fetched_is_listed(relayed: Environment) -> None:
+def test_fetchable_files_are_listed(relayed: Environment) -> None:
     token = relayed.pair().token
     body = {"file_name": "a.png", "content_type": "image/png", "content": base64.b64encode(PNG).decode()}
     assert relayed.http("POST", "/media/upload", body, headers=bearer(token)).status == 200
@@ -113,13 +113,13 @@ def traced() -> Iterator[None]:
 
 
 def check_memory() -> None:
-    """The relay runs in a thread of this process, so that its memory is counted here."""
+    """Check the memory of this process, in a thread of which the relay runs."""
     assert tracemalloc.get_traced_memory()[1] < PEAK
 
 
 @pytest.fixture
 def much(live: Environment, full: bool) -> int:
-    """Bytes: as much as there may be on one loop, and enough to be noticed in memory on the others."""
+    """Return a size in bytes: the greatest permitted on one loop, and a measurable one on the others."""
     return LARGE if full or live.name == PLAIN else ENOUGH
 
 
@@ -176,7 +176,7 @@ def test_a_hundred_mebibytes_come_in_in_little_memory(
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(live: Environment, tmp_path: Path) -> None:
-    live.start_relay(limits=Limits(body_timeout=5.0))  # a loop that tells of no reset finds out by the silence
+    live.start_relay(limits=Limits(body_timeout=5.0))  # a loop that reports no reset notices the timeout
     token = live.pair().token
     wire = live.connect()
     wire.send(
@@ -207,7 +207,7 @@ def test_a_file_over_tls(world: Environment, tmp_path: Path, request: pytest.Fix
 
 
 class Swapper:
-    """Changes a path back and forth between two, as fast as it can, until it is told to stop."""
+    """Swaps a path between two targets, as fast as possible, until it is stopped."""
 
     def __init__(self, path: Path, one: Path, two: Path) -> None:
         self._path, self._targets = path, (one, two)
@@ -235,9 +235,9 @@ class Swapper:
 
 
 def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
-    """The answers, of these statuses alone, until there were many and each was met: so the race was run."""
+    """Yield many responses with these statuses alone, until each has occurred: so the race took place."""
     seen: set[int] = set()
-    for n in range(100 * ROUNDS):  # a busy machine may let the swapper wait
+    for n in range(100 * ROUNDS):  # on a busy machine the swapper may run late
         answer = client.request("GET", target, headers=bearer(token))
         seen.add(answer.status)
         assert seen <= wanted
@@ -278,11 +278,11 @@ def test_a_registered_file_that_is_swapped_never_leaks(live: Environment, tmp_pa
             assert SECRET not in answer.body
 
 
-def test_what_was_opened_is_what_is_sent(live: Environment, tmp_path: Path) -> None:
-    """The name leads elsewhere once the first bytes are out; the rest still comes from the file that was judged."""
+def test_the_opened_file_is_sent(live: Environment, tmp_path: Path) -> None:
+    """Once the first bytes are sent, the name leads elsewhere; the rest still comes from the file that was checked."""
     public, private = tmp_path / "public", tmp_path / "private"
     private.mkdir()
-    real, size = public / "real", 24 * MIB  # more than the kernel takes for a peer that does not read
+    real, size = public / "real", 24 * MIB  # more than the kernel buffers for a peer that does not read
     real.write_bytes(b"i" * size)
     (private / "f").write_bytes(b"s" * size)
     link = public / "f"
@@ -315,7 +315,7 @@ INSTANTS = 60  # events of the simulation after which a link is swapped; a fetch
 def test_a_link_that_is_swapped_at_any_instant_never_leaks(
     virtual_world: SimulatedEnvironment, what: str, first: str
 ) -> None:
-    """The same without chance: a swap between any two events of a fetch, check and read included."""
+    """A link is swapped deterministically between any two events of a fetch, check and read included."""
     disk = virtual_world.relay_host.disk
     disk.put("/tmp/real/f", INSIDE)
     disk.put("/home/user/private/f", SECRET)
@@ -335,7 +335,7 @@ def test_a_link_that_is_swapped_at_any_instant_never_leaks(
         disk.remove(name)
         disk.symlink(name, targets[first] + leaf)
         calling = client.begin("GET", path, headers=bearer(token))
-        with suppress(TimeoutError):  # it is over before that
+        with suppress(TimeoutError):  # the fetch may end before
             virtual_world.wait_until(passed(instant), timeout=1.0)
         disk.symlink(name, targets[last] + leaf)
         answer = calling.finish()
@@ -343,11 +343,11 @@ def test_a_link_that_is_swapped_at_any_instant_never_leaks(
         assert answer.status in (200, 403, 404)
         assert (answer.status == 200) == (answer.body == INSIDE)
         seen.add(answer.status)
-    assert len(seen) == 2  # it was swapped before the check, and after it
+    assert len(seen) == 2  # swapped before the check, and after it
 
 
 def passed(events: int) -> Callable[[], bool]:
-    """A condition that holds when it was asked for so often."""
+    """Return a condition that holds after this number of calls."""
     left = iter(range(events))
     return lambda: next(left, None) is None
 
@@ -356,13 +356,13 @@ def passed(events: int) -> Callable[[], bool]:
 
 
 def peak(pid: int) -> int:
-    """The most bytes of memory that a process has had so far."""
+    """Return the greatest memory of a process so far, in bytes."""
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
 
 def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
-    """100 MiB in and out of a relay that is a process of its own, by the memory that the system counts."""
+    """Send and receive 100 MiB with a relay in a process of its own; the system measures its memory."""
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         raw = RawSocket(wire)

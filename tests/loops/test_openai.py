@@ -1,4 +1,4 @@
-"""Clients that are not ours, unmodified, on a live server: the `openai` package, and `httpx-sse` for each stream."""
+"""Unmodified external clients on a live server: the `openai` package, and `httpx-sse` for each stream."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 else:
 
     class _Package:
-        """Imports at the first use: it takes a second, which each process that collects tests would pay."""
+        """A module that is imported at its first use: the import takes a second in each process that collects tests."""
 
         def __getattr__(self, name: str) -> object:
-            if name.startswith("_"):  # pytest looks around
+            if name.startswith("_"):  # pytest inspects these
                 raise AttributeError(name)
             return getattr(import_module("openai"), name)
 
@@ -41,14 +41,14 @@ Live = tuple[Environment, ApiHandle, ScriptedModel]
 
 @pytest.fixture(scope="module")
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A server that the tests of this module share. Those clients want sockets, which a simulation has not."""
+    """Start a server that the tests of this module share. These clients need sockets, which a simulation has not."""
     with open_world(runtime, tmp_path_factory.mktemp("openai"), request) as world:
         model = ScriptedModel()
         yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
 
 
 def script(live: Live, *answers: ModelAnswer) -> ApiHandle:
-    """What the model is to say next."""
+    """Set the next answers of the model."""
     _, api, model = live
     model.answers[:] = answers
     return api
@@ -67,7 +67,7 @@ def client(live: Live) -> Iterator[openai.OpenAI]:
 # --- openai ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_lists_models(live: Live, client: openai.OpenAI) -> None:
+def test_the_client_lists_models(live: Live, client: openai.OpenAI) -> None:
     models = client.models.list().data
     assert [model.id for model in models] == ["svc-agent"]
     assert (models[0].object, models[0].owned_by) == ("model", "svc")
@@ -77,7 +77,7 @@ def test_it_lists_models(live: Live, client: openai.OpenAI) -> None:
     assert missing.value.code == "model_not_found"
 
 
-def test_it_completes_and_streams_the_same(live: Live, client: openai.OpenAI) -> None:
+def test_completions_equal_their_streams(live: Live, client: openai.OpenAI) -> None:
     script(live, plain(TEXT), plain(TEXT, reasoning="Let me see"))
     whole = client.chat.completions.create(
         model="svc-agent",
@@ -110,7 +110,7 @@ def test_it_completes_and_streams_the_same(live: Live, client: openai.OpenAI) ->
     )
 
 
-def test_what_the_model_is_given(live: Live, client: openai.OpenAI) -> None:
+def test_messages_that_the_model_receives(live: Live, client: openai.OpenAI) -> None:
     script(live, plain("Eight."))
     client.chat.completions.create(
         model="svc-agent",
@@ -128,8 +128,8 @@ def test_what_the_model_is_given(live: Live, client: openai.OpenAI) -> None:
     assert "Twice that?" in json.dumps(sent[-1]["content"])
 
 
-def test_it_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
-    """The loop that everybody writes: no event of another name, no chunk without choices."""
+def test_the_client_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
+    """The usual loop over a stream gets no event of another name and no chunk without choices."""
     script(live, calls(REMEMBER, text="I note it."), plain("Noted."))
     stream = client.chat.completions.create(
         model="svc-agent", messages=[{"role": "user", "content": "I like tea"}], stream=True
@@ -144,7 +144,7 @@ TOOL: Any = {
 }
 
 
-def test_it_carries_out_tools_of_its_own(live: Live, client: openai.OpenAI) -> None:
+def test_the_client_executes_its_own_tools(live: Live, client: openai.OpenAI) -> None:
     script(live, calls(("add", {"a": 2})), plain("Four."), calls(("add", {"a": 3}), text="Hm."))
     messages: list[Any] = [{"role": "user", "content": "2 + 2?"}]
     first = client.chat.completions.create(model="m", messages=messages, tools=[TOOL], temperature=0.2, seed=7)
@@ -166,7 +166,7 @@ def test_it_carries_out_tools_of_its_own(live: Live, client: openai.OpenAI) -> N
     assert final.message.tool_calls[0].function.arguments == '{"a": 3}'
 
 
-def test_its_stream_helper_agrees(live: Live, client: openai.OpenAI) -> None:
+def test_the_stream_helper_gives_the_same_completion(live: Live, client: openai.OpenAI) -> None:
     script(live, plain(TEXT))
     with client.chat.completions.stream(model="svc-agent", messages=[{"role": "user", "content": "Hi"}]) as stream:
         for _ in stream:
@@ -176,7 +176,7 @@ def test_its_stream_helper_agrees(live: Live, client: openai.OpenAI) -> None:
     assert final.choices[0].finish_reason == "stop"
 
 
-def test_it_has_no_key(live: Live) -> None:
+def test_wrong_keys_are_refused(live: Live) -> None:
     url = f"{base_url(live[1])}/v1"
     for key in ("wrong", f"{KEY}x"):  # a sixth wrong one within a minute would be refused with 429
         with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as stranger:
@@ -191,7 +191,7 @@ def test_it_has_no_key(live: Live) -> None:
                 stranger.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
 
 
-def test_its_errors(live: Live, client: openai.OpenAI) -> None:
+def test_the_client_maps_our_errors(live: Live, client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as bad:
         client.chat.completions.create(model="svc-agent", messages=[])
     assert bad.value.type == "invalid_request_error"
@@ -209,7 +209,7 @@ def test_its_errors(live: Live, client: openai.OpenAI) -> None:
         )
 
 
-def test_it_uses_responses(live: Live, client: openai.OpenAI) -> None:
+def test_the_client_uses_responses(live: Live, client: openai.OpenAI) -> None:
     script(live, plain(TEXT), plain("Of course."), plain(TEXT))
     first = client.responses.create(model="svc-agent", input="Grüß mich", instructions="Be kind.")
     assert (first.output_text, first.status, first.object) == (TEXT, "completed", "response")
@@ -227,7 +227,7 @@ def test_it_uses_responses(live: Live, client: openai.OpenAI) -> None:
         client.responses.retrieve(first.id)
 
 
-def test_it_leaves_in_the_middle(live: Live, client: openai.OpenAI) -> None:
+def test_the_client_disconnects_within_a_stream(live: Live, client: openai.OpenAI) -> None:
     """The agent is interrupted (wire api 5.3), and the server goes on serving."""
     api = script(live, plain("word " * 1_000).slow(0.02))
     stream = client.chat.completions.create(
@@ -250,7 +250,7 @@ def test_it_leaves_in_the_middle(live: Live, client: openai.OpenAI) -> None:
 
 
 def streams(api: ApiHandle) -> list[tuple[str, str, Any]]:
-    """Every kind of stream that the server has, for one turn each."""
+    """Return a request for each kind of stream of the server."""
     message = [{"role": "user", "content": "I like tea"}]
     return [
         ("POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "I like tea"}),
@@ -330,7 +330,7 @@ def by_ours(pieces: list[bytes]) -> list[tuple[str, str]]:
 def test_a_stream_cut_anywhere_reads_the_same(
     kind: int, full: bool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Whole, byte by byte, and cut in two at each place: the same events, which another decoder gives, too."""
+    """A stream gives the same events whole, byte by byte, and cut in two at each place; another decoder agrees."""
     with open_world("sim", tmp_path, request) as world:
         model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
         api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)

@@ -1,4 +1,4 @@
-"""The key that an invite holds, against relay and API in one process: in with the code, out with the session."""
+"""The API key of an invite, against relay and API in one process: valid from the code to the end of the session."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MAIN = "sk-main-5d1c"
 
 
 def invite(world: Environment, body: object = None) -> tuple[str, str]:
-    """The code and the key of a fresh one."""
+    """Return the code and the key of a new invite."""
     answer = world.http("POST", "/pairing/mint", {} if body is None else body)
     read = json.loads(answer.json["qr_payload"])
     return read["relay"]["code"], read["key"]
 
 
 def paired(world: Environment, code: str) -> str:
-    """The token that the code is good for."""
+    """Pair with the code and return the session token."""
     ws = world.websocket()
     assert ws.sign_in(pairing_code=code, device_name="Tablet")["type"] == "auth.ok"
     return ws.token
@@ -36,7 +36,7 @@ def asked(world: Environment, servers: RelayHandle, key: str) -> int:
 
 
 def begun(world: Environment, servers: RelayHandle, key: str) -> UnreadStream:
-    """A long answer, of which the beginning has been read."""
+    """Start a long answer and read its first event."""
     api = ApiHandle(world, servers, key)
     stream = chat(world, api, api.session(), "/count 5000")
     stream.until("assistant.delta")
@@ -47,7 +47,7 @@ def test_a_key_ends_with_its_session(world: Environment) -> None:
     servers = world.start_servers(key=MAIN)
     (code, key), (_, other) = invite(world), invite(world)
     assert len({key, other, MAIN}) == 3
-    assert asked(world, servers, key) == 200  # from the mint on
+    assert asked(world, servers, key) == 200  # valid from the mint on
     token = paired(world, code)
     assert asked(world, servers, key) == 200
     stream, others = begun(world, servers, key), begun(world, servers, MAIN)

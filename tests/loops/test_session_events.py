@@ -1,4 +1,4 @@
-"""The judge of session streams, judged: a good stream passes, and each fault that makes a client stumble is found."""
+"""Tests of the checker of session streams: good streams pass, and each fault that breaks a client is found."""
 
 from __future__ import annotations
 

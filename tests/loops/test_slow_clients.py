@@ -1,7 +1,7 @@
-"""A client that reads slowly gets the whole of an answer that is the last of its connection, however long it takes.
+"""Slow readers get the whole last response of a connection, however long the transfer takes.
 
-Behind the FIN the server waits a little for the client's, then it lets go. What its kernel still holds by then has to
-arrive nevertheless: phones on poor networks take longer than that over a long answer.
+After its FIN the server waits a little for the client's, then closes. The bytes that its kernel still holds must arrive
+nevertheless: phones on poor networks take longer than that for a long answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def wait_longer_than_the_linger(world: Environment) -> None:
 
 @pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.full), 6])
 def test_a_long_answer_that_is_read_late(world: Environment, turns: int) -> None:
-    """One that fits into the kernel's buffers on the way, and one that may not: 130 KB for each turn."""
+    """The response of one turn fits into the kernel's buffers; that of several may not: 130 KB for each turn."""
     api = world.api(key=KEY, relay_url="http://127.0.0.1:9", limits=Limits(linger=LINGER))
     session = api.session()
     for _ in range(turns):

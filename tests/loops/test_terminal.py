@@ -21,7 +21,7 @@ from tests.servers.program_process import call, running_relay
 
 TMUX = shutil.which("tmux")
 KINDS = ["plain", "tmux"] if TMUX else ["plain"]
-DISCONNECTS = 100  # on one loop; the others show the same with less
+DISCONNECTS = 100  # on one loop; fewer on the others show the same
 MIB = 1024 * 1024
 
 
@@ -33,14 +33,14 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic:
 
 @pytest.fixture
 def plain(loop: Environment) -> Environment:
-    """A relay without tmux."""
+    """Start a relay without tmux."""
     loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
     return loop
 
 
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
-    """A relay with tmux, if there is one, and one without."""
+    """Start a relay with tmux, if there is one, and one without."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 
@@ -65,7 +65,7 @@ def test_a_shell(either: Environment) -> None:
     either.eventually(lambda: not runs(attached["pid"]))
 
 
-def test_its_size_is_seen_by_the_shell(either: Environment) -> None:
+def test_the_shell_gets_the_terminal_size(either: Environment) -> None:
     client = desk(either)
     client.attach(cols=97, rows=31)
     assert "31 97" in client.run("stty size")
@@ -90,7 +90,7 @@ def test_control_c_interrupts_a_command(either: Environment) -> None:
     client.until("after")
 
 
-def test_what_is_typed_right_behind_an_attach(either: Environment) -> None:
+def test_input_right_after_an_attach(either: Environment) -> None:
     client = desk(either)
     client.screens["main"] = ""
     client.send("attach", session_name="main", shell="/bin/sh")
@@ -100,7 +100,7 @@ def test_what_is_typed_right_behind_an_attach(either: Environment) -> None:
     assert client.receive("attached")["payload"]["session_name"] == "main"
 
 
-def test_two_clients_never_see_each_others_bytes(either: Environment) -> None:
+def test_two_clients_get_separate_output(either: Environment) -> None:
     first, second = desk(either, "First"), desk(either, "Second")
     first.attach("one")
     second.attach("two")
@@ -138,7 +138,7 @@ def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
 
 
 def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
-    """A bare shell's arrive as they are; tmux shows its clients what fits, and no half of anything either."""
+    """A bare shell's output arrives unchanged; tmux sends what fits, and no half character either."""
     client = desk(either)
     tmux = client.attach()["tmux_available"]
     client.run("stty -echo")
@@ -183,7 +183,7 @@ def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
 
 
 def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) -> None:
-    """A bare shell goes with everything in it; with tmux only its client does."""
+    """A bare shell ends with all its processes; with tmux only the tmux client ends."""
     pids: list[int] = []
     token = either.pair().token
     disconnects = DISCONNECTS if full else DISCONNECTS // 10
@@ -201,14 +201,14 @@ def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) ->
     either.eventually(lambda: not any(runs(pid) for pid in pids))
 
 
-def test_a_flood_delays_nobody_else(either: Environment) -> None:
+def test_a_flood_does_not_delay_others(either: Environment) -> None:
     phone, noisy = either.fake_phone(), desk(either, "Noisy")
     noisy.attach()
     noisy.type("yes\r")
     noisy.until("y\r*\ny\r*\n")
     before = resident()
     for _ in range(20):
-        ping(either, phone)  # and the client that asked for the flood does not read
+        ping(either, phone)  # the client of the flood does not read
     assert resident() - before < 64 * MIB
     noisy.ws.send_envelope("system", "ping", {"ts": 1}, "p")
     noisy.receive("pong")
@@ -226,7 +226,7 @@ def ping(world: Environment, phone: WebSocketTestClient) -> None:
 
 
 def resident() -> int:
-    """Bytes of memory that this process, and so the relay, has."""
+    """Return the resident memory of this process, which contains the relay, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -237,7 +237,7 @@ def resident() -> int:
 @pytest.mark.parametrize("way", ["variable", "option", "both"])
 @pytest.mark.parametrize("tmux", KINDS)
 def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tmp_path: Path, hermetic: None) -> None:
-    """`RELAY_TERMINAL_SHELL` and `--shell`, of which the option wins; and both before the user's own."""
+    """The option `--shell` wins over `RELAY_TERMINAL_SHELL`, and both over the user's own shell."""
     for name in ("variable", "option"):
         shell = tmp_path / f"{name}-shell"
         shell.write_text(f"#!/bin/sh\necho this is the {name}\nexec /bin/sh\n")
@@ -265,7 +265,7 @@ if TMUX is not None:
 
     @pytest.fixture
     def tmux(loop: Environment) -> Environment:
-        """A relay with tmux."""
+        """Start a relay with tmux."""
         loop.start_relay(user_shell="/bin/sh")
         return loop
 
@@ -282,7 +282,7 @@ if TMUX is not None:
         client.type('echo "it is $KEPT"\r')
         client.until("it is value")
 
-    def test_a_session_that_is_left_at_once_is_there_all_the_same(tmux: Environment) -> None:
+    def test_a_session_detached_at_once_exists(tmux: Environment) -> None:
         client = desk(tmux)
         for number in range(5):
             name = f"brief{number}"
@@ -295,20 +295,20 @@ if TMUX is not None:
             client.send("kill", session_name=f"brief{number}")
             client.receive("detached")
 
-    def test_a_session_that_is_killed_at_once_stays_away(tmux: Environment) -> None:
-        """Its tmux client may start only afterwards, and must not bring it back."""
+    def test_a_session_killed_at_once_is_not_recreated(tmux: Environment) -> None:
+        """A tmux client that starts after the kill must not recreate the session."""
         client = desk(tmux)
         for number in range(5):
             client.attach(f"brief{number}")
             client.send("kill", session_name=f"brief{number}")
             assert client.receive("detached")["payload"]["reason"] == "client kill"
-        client.attach()  # by now each client has started and seen that there is nothing
+        client.attach()  # each client has started by now and found no session
         client.run("true")
         client.send("list")
         rows = client.receive("sessions")["payload"]["sessions"]
         assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
 
-    def test_each_shell_knows_its_own_session(tmux: Environment) -> None:
+    def test_each_shell_has_its_session_name(tmux: Environment) -> None:
         client = desk(tmux)
         for name in ("first", "second"):
             client.attach(name)
@@ -326,7 +326,7 @@ if TMUX is not None:
         other.type('echo "it is $KEPT"\r')
         other.until("it is value")
 
-    def test_one_session_on_two_desks(tmux: Environment) -> None:
+    def test_one_session_with_two_clients(tmux: Environment) -> None:
         first, second = desk(tmux, "First"), desk(tmux, "Second")
         first.attach()
         second.attach()
@@ -338,7 +338,7 @@ if TMUX is not None:
         client = desk(tmux)
         for name in ("work", "work2"):
             client.attach(name)
-            client.run("true", name)  # there is a session as soon as tmux has started
+            client.run("true", name)  # the session exists as soon as tmux has started
             client.send("detach", session_name=name)
             client.receive("detached")
         client.attach("work2")

@@ -1,4 +1,4 @@
-"""TLS and IPv6: the same relay behind other sockets."""
+"""The relay over TLS and over IPv6."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RENEWED = "certificate reloaded"
 
 
 def has_ipv6() -> bool:
-    """Whether this machine has `::1`."""
+    """Report whether this machine has `::1`."""
     try:
         with socket.socket(socket.AF_INET6) as sock:
             sock.bind(("::1", 0))
@@ -27,7 +27,7 @@ def has_ipv6() -> bool:
 
 
 def shown(world: Environment) -> str | None:
-    """The pin of the certificate that the relay shows; the simulated network has none."""
+    """Return the pin of the certificate that the relay presents; the simulated network has none."""
     wire = world.connect(tls=True)
     certificate = wire.certificate() if isinstance(wire, LiveConnection) else None
     wire.close()
@@ -68,14 +68,14 @@ def test_big_answers_and_many_requests_over_tls(world: Environment) -> None:
     assert [client.request("GET", "/health").status for _ in range(50)] == [200] * 50
 
 
-def test_strangers_to_tls_get_nowhere(world: Environment) -> None:
+def test_invalid_tls_handshakes_are_refused(world: Environment) -> None:
     world.start_relay(tls=True)
     ws = world.pair(tls=True)
     for sent in (b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000):
         try:
             plain = world.connect()
         except ConnectionError:
-            continue  # turned away sooner than was said
+            continue  # refused before the client has sent all
         plain.send(sent)
         assert b"200" not in plain.read_all()
     ws.pong()

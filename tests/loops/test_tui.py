@@ -37,14 +37,14 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def api(loop: Environment) -> ScriptedApi:
-    """An API server that wants a key."""
+    """Start an API server that requires a key."""
     scripted = ScriptedApi("k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=loop.peer(scripted), api_key="k3y")
     return scripted
 
 
 def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[WebSocketTestClient, int]:
-    """A desktop whose gateway was started, and its process id."""
+    """Return a desktop whose gateway was started, and the gateway's process id."""
     ws = ws or world.pair()
     ws.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
     message = ws.receive_message()
@@ -53,7 +53,7 @@ def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[W
 
 
 def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
-    """The next event of a type; those before it are passed over."""
+    """Return the next event of a type; those before it are skipped."""
     while True:
         message = ws.receive_message()
         assert message["type"] in ("tui.rpc.event", "tui.rpc.response"), message
@@ -63,7 +63,7 @@ def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
 
 
 def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, Any]:
-    """Call a method; the answer. Events before it are passed over."""
+    """Call a method and return the answer; events before it are skipped."""
     ws.send_envelope(
         "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params}
     )
@@ -75,7 +75,7 @@ def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, An
 
 
 def child(world: Environment, script: str) -> None:
-    """A relay whose gateway is a script."""
+    """Start a relay whose gateway is a script."""
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
@@ -110,13 +110,13 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
         loop,
         "for line in sys.stdin: print(json.dumps({'id': 'r-echo', 'result': json.loads(line)['params']}), flush=True)",
     )
-    ws, _ = attach(loop, loop.pair(deflate=loop.name == PLAIN))  # what it costs to deflate them is the same on each
+    ws, _ = attach(loop, loop.pair(deflate=loop.name == PLAIN))  # deflating costs the same on each loop
     text = os.urandom(2_500_000).hex()
     assert call(ws, "echo", text=text)["result"] == {"text": text}
 
 
-def test_a_line_larger_than_what_may_be_unread_costs_no_socket(loop: Environment) -> None:
-    """16 MiB may be unread before another message; what follows a line of 30 MB waits until that has left."""
+def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
+    """At most 16 MiB may be unread before another message; messages after a line of 30 MB wait until it is sent."""
     child(
         loop,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
@@ -140,7 +140,7 @@ def test_20000_lines_in_order(loop: Environment) -> None:
     assert [ws.receive_message()["payload"]["n"] for _ in range(20_000)] == list(range(20_000))
 
 
-def test_a_gateway_that_exits_is_told_of(loop: Environment) -> None:
+def test_an_exited_gateway_is_reported(loop: Environment) -> None:
     child(loop, "print(json.dumps({'last': 'words'}), flush=True); sys.exit(7)")
     ws, _ = attach(loop)
     assert ws.receive_message()["payload"] == {"last": "words"}
@@ -149,7 +149,7 @@ def test_a_gateway_that_exits_is_told_of(loop: Environment) -> None:
     assert call(ws, "anything")["error"]["code"] == -32000
 
 
-def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: Environment) -> None:
+def test_a_gateway_that_ignores_signals_is_killed(loop: Environment) -> None:
     child(loop, "signal.signal(15, signal.SIG_IGN); print('{}', flush=True)\nwhile True: time.sleep(60)")
     ws, pid = attach(loop)
     assert ws.receive_message()["type"] == "tui.rpc.event"
@@ -157,7 +157,7 @@ def test_a_gateway_that_does_not_mind_a_signal_is_killed(loop: Environment) -> N
     loop.eventually(lambda: not runs(pid))
 
 
-def test_a_gateway_may_take_its_leave_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
+def test_a_gateway_may_clean_up_when_the_relay_stops(loop: Environment, tmp_path: Path) -> None:
     child(
         loop,
         f"def bye(*_):\n    time.sleep(0.2); open({str(tmp_path / 'bye')!r}, 'w'); sys.exit(0)\n"
@@ -185,7 +185,7 @@ def test_a_host_without_an_agent(loop: Environment, command: tuple[str, ...]) ->
     assert ws.receive_message()["type"] == "terminal.attached"
 
 
-def test_a_flood_from_a_gateway_delays_nobody_else(loop: Environment) -> None:
+def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None:
     child(loop, "line = json.dumps({'x': os.urandom(4000).hex()})\nwhile True: print(line)")
     ws, pid = attach(loop)
     phone = loop.fake_phone("Phone")
@@ -200,14 +200,14 @@ def test_a_flood_from_a_gateway_delays_nobody_else(loop: Environment) -> None:
 
 
 def stranger(port: int) -> RawSocket:
-    """A paired client of a relay that is a process of its own."""
+    """Return a paired client of a relay that is a process of its own."""
     wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
     raw = RawSocket(wire)
     raw.sign_in(call_program(port, "POST", "/pairing").body["code"])
     return raw
 
 
-def test_svc_tui_command_is_honoured(runtime: str, tmp_path: Path) -> None:
+def test_svc_tui_command_selects_the_gateway(runtime: str, tmp_path: Path) -> None:
     script = tmp_path / "an agent.py"
     script.write_text(
         "import json, os, sys\n"
@@ -258,7 +258,7 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("choice", "says"), [("once", "you allowed it"), ("deny", "did not allow this call")])
-def test_a_question_reaches_the_desktop(loop: Environment, choice: str, says: str) -> None:
+def test_an_approval_request_reaches_the_desktop(loop: Environment, choice: str, says: str) -> None:
     api = loop.api(key="k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{api.server.port}", api_key="k3y")
     ws, _ = attach(loop)

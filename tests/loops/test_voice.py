@@ -23,13 +23,13 @@ from tests.voice.recordings import CLEAR_VOICE, SENTENCE, needs_decoder, needs_e
 
 FORM = "multipart/form-data; boundary=xyz"
 FAMILIES = ("output", "realtime", "realtime-agent")
-LISTENED = 60.0  # s that a recording may take: the machine may be busy
+LISTENED = 60.0  # s for a transcription, also on a busy machine
 KEY = "sk-test-key"
 
 
 @pytest.fixture
 def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Where real programs are."""
+    """Return an environment with real programs."""
     with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
@@ -51,14 +51,14 @@ def synthesize(world: Environment, token: str, **body: object) -> Response:
 
 
 def uploads(world: Environment, folder: Path) -> list[str]:
-    """What lies in the relay's spool."""
+    """Return the files in the relay's spool folder."""
     if isinstance(world, SimulatedEnvironment):
         return world.relay_host.disk.paths(world.relay_host.spool)
     return sorted(path.name for path in (folder / "spool").glob("*"))
 
 
 def nothing_left(world: Environment, folder: Path) -> None:
-    """The recording goes with the answer."""
+    """Check that the recording is deleted with the answer."""
     world.eventually(lambda: uploads(world, folder) == [])
 
 
@@ -68,7 +68,7 @@ def nothing_left(world: Environment, folder: Path) -> None:
 @needs_engines
 @needs_decoder
 def test_a_sentence_is_spoken_and_understood_offline(host: Environment, tmp_path: Path) -> None:
-    """No key, no network: what `/voice/synthesize` says, `/voice/transcribe` hears."""
+    """Without key and network, `/voice/transcribe` returns the text that `/voice/synthesize` was given."""
     host.write_home("config.yaml", f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
     host.start_relay()
     token = host.pair().token
@@ -101,7 +101,7 @@ def test_a_vendor_speaks(world: Environment, tmp_path: Path) -> None:
 
 
 def test_a_command_of_the_operators_own(host: Environment, tmp_path: Path) -> None:
-    """It speaks with what is its input, and listens to what is in its file."""
+    """A command provider synthesizes its standard input and transcribes its file."""
     host.write_home(
         "config.yaml",
         "tts: {provider: mine, providers: {mine: {type: command, format: wav, "

@@ -1,4 +1,4 @@
-"""The realtime agent on every loop: a real relay, a real API server, and a provider that speaks a vendor's protocol."""
+"""The realtime agent on every loop: a real relay, a real API server, and a provider with a vendor's protocol."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_a_provider_that_drops_its_socket(world: Environment) -> None:
 
 
 @needs_engines
-def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The host's own engines hear and speak: what was said reaches the agent, and its answer is heard."""
+def test_a_conversation_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The local providers transcribe and synthesize: the transcript reaches the agent, and its answer is played."""
     with open_world(runtime, tmp_path, request) as world:
         agent = RealtimeAgentSetup(world)
         client = agent.open(provider="local", voice=CLEAR_VOICE)
@@ -90,11 +90,11 @@ def test_a_person_talks_without_any_key(runtime: str, tmp_path: Path, request: p
         client.send("input_audio.commit")
         events = [client.ws.receive_message(60.0)]
         while events[-1]["type"] != "voice.response.done":
-            events.append(client.ws.receive_message(60.0))  # listening takes some seconds of a busy machine
+            events.append(client.ws.receive_message(60.0))  # transcription takes some seconds on a busy machine
         heard = of(events, "voice.input_transcript.final")["text"]
         assert understood(heard), heard
-        answer = events[-1]["final_text"]  # of the built-in agent, which says how to connect a model
+        answer = events[-1]["final_text"]  # of the built-in agent: how to connect a model
         assert "model" in answer
         sound = sum(event["byte_count"] for event in events if event["type"] == "voice.output_audio.delta")
         assert sound > 24_000 * 2 * 3  # more than three seconds
-        assert not list((tmp_path / "spool").iterdir())  # no recording is left behind
+        assert not list((tmp_path / "spool").iterdir())  # no recording is left

@@ -1,4 +1,4 @@
-"""A socket of a voice session that breaks, on real sockets, and its resumption."""
+"""A broken connection of a voice session, on real sockets, and its resumption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebSocket frames as strangers write them, and what becomes of messages (wire core 1.7, RFC 6455, RFC 7692)."""
+"""WebSocket frames without product code, and the handling of messages (wire core 1.7, RFC 6455, RFC 7692)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def paired(world: Environment, *, extensions: str = "") -> RawSocket:
 
 
 def alive(raw: RawSocket) -> None:
-    """The socket still answers."""
+    """Check that the socket still answers."""
     raw.send(TEXT, SOME)
     assert raw.receive_message() == PONG_ENVELOPE
 

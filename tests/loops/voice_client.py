@@ -22,11 +22,11 @@ class VoiceClient:
         self.ws.send_text(json.dumps({"type": kind, **fields}))
 
     def receive(self) -> dict[str, Any]:
-        """The next event."""
+        """Return the next event."""
         return self.ws.receive_message()
 
     def until(self, kind: str) -> list[dict[str, Any]]:
-        """The events up to the next of that type, which is the last."""
+        """Return the events up to and including the next of this type."""
         events = [self.receive()]
         while events[-1]["type"] != kind:
             assert kind == "voice.error" or events[-1]["type"] != "voice.error", events[-1]
@@ -34,12 +34,12 @@ class VoiceClient:
         return events
 
     def break_off(self) -> None:
-        """The connection is cut, without a closing handshake."""
+        """Cut the connection without a closing handshake."""
         self.ws.wire.abort()
 
 
 def create(world: Environment, token: str, family: str = "output", **body: object) -> dict[str, Any]:
-    """A new session; what its caller is told."""
+    """Create a session and return its description."""
     answer = ask_for(world, token, family, **body)
     assert answer.status == 200, answer
     told: dict[str, Any] = answer.json
@@ -47,19 +47,19 @@ def create(world: Environment, token: str, family: str = "output", **body: objec
 
 
 def ask_for(world: Environment, token: str, family: str, **body: object) -> Response:
-    """The answer to asking for a session, whatever it is."""
+    """Request a session and return the response, also a refusal."""
     return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 
 
 def log_of(world: Environment, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The event log of a session, once its last line is there."""
+    """Return the event log of a session, once its last line is written."""
     path = answer["event_log_path"]
     world.eventually(lambda: b".session.closed" in world.contents(path))
     return [json.loads(line) for line in world.contents(path).splitlines()]
 
 
 def seconds(mp3: bytes) -> float:
-    """How long an MP3 file lasts, by a library that is not ours."""
+    """Return the duration of an MP3 file in seconds, measured by a library that is not ours."""
     import av
 
     with av.open(BytesIO(mp3), format="mp3") as file:

@@ -1,4 +1,4 @@
-"""A clock and entropy for the tests of sessions."""
+"""Clock and entropy for the tests of sessions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ WALL = 1_795_000_000.0  # epoch seconds at which these tests begin
 
 
 def at(seconds: float) -> Moment:
-    """So many seconds after the beginning, on both clocks."""
+    """Return the moment this number of seconds after the beginning, on both clocks."""
     return Moment(seconds, WALL + seconds)
 
 
 def source(seed: int = 1) -> Callable[[int], bytes]:
-    """Entropy that is the same on every run."""
+    """Return entropy that is the same on every run."""
     return Random(seed).randbytes

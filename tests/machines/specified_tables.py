@@ -1,4 +1,4 @@
-"""What every machine's table is held to: the rows of its document, both ways, and nothing beside them."""
+"""Comparison of a state machine's table with the rows of its specification, in both directions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.machines.transitions import Table, step
 
-ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)  # of a table in a docstring: state, trigger, next
+ROW = re.compile(r"^\| (\w+) +\| ([A-Z]+) +\| (\w+)", re.MULTILINE)  # of a docstring's table
 S = TypeVar("S", bound=Enum)
 T = TypeVar("T", bound=Enum)
 
@@ -20,9 +20,9 @@ T = TypeVar("T", bound=Enum)
 def check_table(
     table: Table[S, T], states: type[S], triggers: type[T], rows: Sequence[tuple[str, tuple[T, ...], str]]
 ) -> None:
-    """`rows` are (state, triggers of one row, next state) in the document's words, which are the states' values.
+    """Compare `table` with `rows` of (state, triggers, next state), whose words are the states' values.
 
-    Every row is in the table and every transition of the table comes from a row; whatever else is tried is a
+    Every row is in the table, and every transition of the table comes from a row. Every other trigger raises
     `LocalProtocolError`.
     """
     expected = {(states(state), trigger): states(after) for state, row, after in rows for trigger in row}

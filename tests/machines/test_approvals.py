@@ -28,7 +28,7 @@ def test_the_table() -> None:
     check_table(APPROVAL_TABLE, ApprovalState, ApprovalTrigger, ROWS)
 
 
-LATER = 10.0  # long after every question of `ask`
+LATER = 10.0  # long after every request of `ask`
 
 
 def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL) -> list[Approval]:
@@ -36,7 +36,7 @@ def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL
 
 
 def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LATER) -> tuple[int, str]:
-    """How an answer is refused; nothing has changed."""
+    """Return the refusal of an answer; require that nothing has changed."""
     before = len(approvals)
     with pytest.raises(Refused) as caught:
         approvals.answer(answer, now)
@@ -47,20 +47,20 @@ def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LA
 NOT_PENDING = (409, "approval_not_pending")
 
 
-def test_an_answer_is_for_the_call_that_it_names() -> None:
+def test_answer_resolves_the_named_call() -> None:
     approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="c")) == NOT_PENDING
     assert approvals.answer(ApprovalAnswer(choice="once", call_id="b"), 1.0) == [
         second
-    ]  # at once: it says what it means
+    ]  # at once: the answer names the call
     assert (second.state, second.choice, len(approvals)) == (ApprovalState.ANSWERED, "once", 1)
     assert (first.state, first.choice) == (ApprovalState.PENDING, "deny")
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="b")) == NOT_PENDING
     assert refused(approvals, ApprovalAnswer(choice="once", call_id="b", everything=True)) == NOT_PENDING
 
 
-def test_one_that_names_none_allows_a_single_question_that_was_there_before() -> None:
+def test_unnamed_answer_resolves_a_single_older_request() -> None:
     approvals = PendingApprovals()
     (only,) = ask(approvals, "a")
     assert DOUBLE_ANSWER_WINDOW == 2.0
@@ -70,7 +70,7 @@ def test_one_that_names_none_allows_a_single_question_that_was_there_before() ->
     assert approvals.answer(ApprovalAnswer(choice="once"), 2.0) == [only]
 
 
-def test_a_late_answer_does_not_allow_the_next_question() -> None:
+def test_late_answer_does_not_allow_the_next_request() -> None:
     approvals = PendingApprovals()
     (lapsed,) = ask(approvals, "a")
     approvals.expire(lapsed)
@@ -78,22 +78,22 @@ def test_a_late_answer_does_not_allow_the_next_question() -> None:
     assert refused(approvals, ApprovalAnswer(choice="once"), 60.5) == NOT_PENDING
 
 
-def test_among_several_one_has_to_be_named() -> None:
+def test_several_requests_need_a_named_answer() -> None:
     approvals = PendingApprovals()
     ask(approvals, "a", "b")
-    for everything in (False, True):  # who says "all" cannot tell which those were
+    for everything in (False, True):  # "all" cannot mean a request that the client has not seen
         assert refused(approvals, ApprovalAnswer(choice="once", everything=everything)) == NOT_PENDING
         assert refused(approvals, ApprovalAnswer(choice="session", everything=everything)) == NOT_PENDING
 
 
-def test_a_denial_needs_no_name() -> None:
+def test_denial_needs_no_call_id() -> None:
     approvals = PendingApprovals()
     first, second = ask(approvals, "a", "b")
     assert approvals.answer(ApprovalAnswer(choice="deny"), 1.0) == [first]
     assert approvals.answer(ApprovalAnswer(choice="deny", everything=True), 1.0) == [second]
 
 
-def test_all_of_one_is_that_one() -> None:
+def test_all_with_a_single_request_resolves_it() -> None:
     approvals = PendingApprovals()
     (only,) = ask(approvals, "a")
     assert approvals.answer(ApprovalAnswer(choice="session", everything=True), 2.0) == [only]
@@ -109,19 +109,19 @@ def test_all_are_denied_at_once() -> None:
 
 
 @pytest.mark.parametrize("call_id", [None, "a"])
-def test_only_what_was_offered_can_be_chosen(call_id: str | None) -> None:
+def test_only_offered_choices_are_accepted(call_id: str | None) -> None:
     approvals = PendingApprovals()
     ask(approvals, "a", choices=("once", "deny"))
     assert refused(approvals, ApprovalAnswer(choice="always", call_id=call_id)) == (400, "invalid_approval_choice")
 
 
-def test_nobody_answers() -> None:
+def test_unanswered_requests_are_denied() -> None:
     approvals = PendingApprovals()
     one, other = ask(approvals, "a", "b")
     assert (one.deadline, other.deadline) == (60.0, 61.0)
     approvals.expire(one)
     approvals.withdraw(other)
-    approvals.withdraw(one)  # settled: nothing happens
+    approvals.withdraw(one)  # settled: no effect
     assert [one.state, other.state] == [ApprovalState.EXPIRED, ApprovalState.WITHDRAWN]
     assert [one.choice, other.choice] == ["deny", "deny"]
     with pytest.raises(LocalProtocolError):
@@ -139,14 +139,14 @@ def test_nobody_answers() -> None:
         ({"choice": "always", "call_id": "call_7"}, ApprovalAnswer(choice="always", call_id="call_7")),
     ],
 )
-def test_what_a_client_may_say(body: dict[str, object], expected: ApprovalAnswer) -> None:
+def test_valid_answers(body: dict[str, object], expected: ApprovalAnswer) -> None:
     assert parse_approval(JsonObject(body)) == expected
 
 
 @pytest.mark.parametrize(
     "body", [{"choice": choice} for choice in (None, 1, "", "maybe", ["once"])] + [{"choice": "once", "call_id": 7}]
 )
-def test_what_it_may_not(body: dict[str, object]) -> None:
+def test_invalid_answers(body: dict[str, object]) -> None:
     with pytest.raises(Refused) as caught:
         parse_approval(JsonObject(body))
     assert (caught.value.status, caught.value.code) == (400, "invalid_approval_choice")

@@ -43,7 +43,7 @@ def fail(limiter: AuthRateLimiter, *times: float, address: str = HOME) -> bool:
     return blocked
 
 
-def test_the_table_is_that_of_the_documents() -> None:
+def test_table_matches_the_documents() -> None:
     check_table(LIMITER_TABLE, LimiterState, LimiterTrigger, ROWS)
 
 
@@ -79,7 +79,7 @@ def test_the_window_slides() -> None:
     assert fail(limiter, 61)
 
 
-def test_a_quiet_minute_forgets() -> None:
+def test_quiet_minute_clears_the_count() -> None:
     limiter = AuthRateLimiter()
     assert not fail(limiter, 0, 0, 0, 0, 60, 60, 60, 60)
 
@@ -118,12 +118,12 @@ def test_a_flood_of_addresses_does_not_lift_a_block() -> None:
     for number in range(100):
         fail(limiter, 1, address=f"198.51.100.{number}")
     assert limiter.blocked_for(HOME, at(1)) == 299.0
-    # Of the counters the stalest went.
+    # The stalest counter was evicted.
     assert limiter.state("198.51.100.96", at(1)) is LimiterState.CLEAR
     assert limiter.state("198.51.100.97", at(1)) is LimiterState.COUNTING
 
 
-def test_at_the_cap_the_block_that_ends_first_goes() -> None:
+def test_at_the_cap_the_earliest_block_is_evicted() -> None:
     limiter = AuthRateLimiter(cap=2)
     for second, address in enumerate(("192.0.2.1", "192.0.2.2", "192.0.2.3")):
         fail(limiter, *[second] * 5, address=address)
@@ -144,11 +144,11 @@ def test_at_the_cap_the_block_that_ends_first_goes() -> None:
         ("", ""),
     ],
 )
-def test_whom_an_address_counts_for(address: str, key: str) -> None:
+def test_address_keys(address: str, key: str) -> None:
     assert address_key(address) == key
 
 
-def test_a_whole_ipv6_network_counts_as_one() -> None:
+def test_ipv6_network_counts_as_one_address() -> None:
     limiter = AuthRateLimiter()
     for number in range(5):
         limiter.failure(f"2001:db8::{number}", at(number))
@@ -157,7 +157,7 @@ def test_a_whole_ipv6_network_counts_as_one() -> None:
 
 
 class LimiterAgainstAModel(RuleBasedStateMachine):
-    """The limiter beside one that keeps every failure and searches them all."""
+    """The limiter beside a model that stores every failure and searches them all."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,11 +55,11 @@ def made_by_relay(outcome: CommandOutcome | None) -> tuple[int, object]:
     return outcome.status, outcome.body["code"]
 
 
-def test_the_table_is_that_of_the_documents() -> None:
+def test_table_matches_the_documents() -> None:
     check_table(BRIDGE_TABLE, Decision, BridgeTrigger, ROWS)
 
 
-def test_the_decisions_are_those_of_the_spec() -> None:
+def test_decisions_match_the_specification() -> None:
     words = "executed blocked confirmed timeout error pending"
     assert {decision.value for decision in Decision} == set(words.split())
 
@@ -121,7 +121,7 @@ def test_thirty_seconds_without_an_answer() -> None:
     begin(commands, "r1")
     begin(commands, "r2", when=1)
     assert commands.expire_due(at(29.999)) == []
-    assert commands.answer("r1", PHONE, {"status": 200}, at(30)) is None  # late is late
+    assert commands.answer("r1", PHONE, {"status": 200}, at(30)) is None  # too late
     ((name, outcome),) = commands.expire_due(at(30))
     assert (name, made_by_relay(outcome)) == ("r1", (504, "phone_timeout"))
     assert commands.records()[1]["decision"] == "timeout"
@@ -132,7 +132,7 @@ def test_thirty_seconds_without_an_answer() -> None:
     assert commands.timeout("r2") is None
 
 
-def test_who_waits_is_told_once_all_have_ended() -> None:
+def test_expired_commands_are_reported_after_all_have_ended() -> None:
     commands = BridgeCommands(cap=2)
     told: list[object] = []
 
@@ -162,18 +162,18 @@ def test_only_the_commands_of_a_lost_socket_fail() -> None:
     assert commands.pending_count == 1
 
 
-def test_a_frame_that_could_not_be_written() -> None:
+def test_failed_send() -> None:
     commands = BridgeCommands()
     told: list[CommandOutcome] = []
     begin(commands, tell=told.append)
     assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
     assert commands.records()[0]["decision"] == "error"
     assert commands.pending_count == 0
-    assert told == []  # who could not write it knows
+    assert told == []  # the caller that could not write the command is not informed
 
 
 @pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
-def test_a_foreign_answer_changes_nothing(name: object, socket: int) -> None:
+def test_answer_of_another_phone_is_ignored(name: object, socket: int) -> None:
     commands = BridgeCommands()
     begin(commands)
     before = commands.records()
@@ -214,7 +214,7 @@ def test_an_impossible_status(status: int) -> None:
     assert record["error"] == "the phone answered with an impossible status"
 
 
-def test_what_the_relay_says_itself() -> None:
+def test_outcomes_of_the_relay() -> None:
     assert made_by_relay(relay_outcome("phone_not_connected")) == (503, "phone_not_connected")
 
 
@@ -288,7 +288,7 @@ def test_a_long_result_is_cut() -> None:
 
 
 @pytest.mark.parametrize("hide", [True, False])
-def test_texts_stay_out_of_the_ring(hide: bool) -> None:
+def test_hidden_texts_are_not_recorded(hide: bool) -> None:
     commands = BridgeCommands(hide_text=hide)
     body = {"text": "my words", "deep": {"Body": "sms", "otp": 5}}
     commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0))
@@ -303,7 +303,7 @@ def test_texts_stay_out_of_the_ring(hide: bool) -> None:
 
 
 @pytest.mark.parametrize("hide", [True, False])
-def test_what_a_phone_shows_of_a_text_nobody_sent(hide: bool) -> None:
+def test_text_in_a_result_is_hidden(hide: bool) -> None:
     commands = BridgeCommands(hide_text=hide)
     begin(commands)
     commands.answer("r1", PHONE, {"status": 200, "result": {"ok": True, "text": "a screen"}}, at(1))
@@ -312,7 +312,7 @@ def test_what_a_phone_shows_of_a_text_nobody_sent(hide: bool) -> None:
     assert (record["result_summary"], record["error"]) == (f'{{"ok":true,"text":"{shown}"}}', None)
 
 
-def test_parameters_are_stored_as_they_were_sent_unless_told_otherwise() -> None:
+def test_parameters_are_recorded_unless_hidden() -> None:
     commands = BridgeCommands()
     body = {"text": "my words", "body": "sms", "password": "p"}
     commands.begin("r1", socket=PHONE, method="POST", path="/type", params={}, body=body, now=at(0))
@@ -347,7 +347,7 @@ def test_the_ring_keeps_a_hundred_newest_first() -> None:
     assert [record["request_id"] for record in commands.records()] == [f"r{n}" for n in range(104, 4, -1)]
     assert [record["request_id"] for record in commands.records(2)] == ["r104", "r103"]
     assert commands.records(0) == commands.records(-1) == []
-    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # pushed out, still answered
+    assert commands.answer("r0", PHONE, {"status": 200}, at(1)) == CommandOutcome(200, {})  # evicted, still answered
     json.dumps(commands.records(), allow_nan=False)
 
 
@@ -381,7 +381,7 @@ def test_the_limit_of_the_activity_route(value: str | None, limit: int) -> None:
 
 
 class OneAnswerPerCommand(RuleBasedStateMachine):
-    """Answers, time-outs, lost sockets and write errors in any order: each command has one outcome, then rests."""
+    """Answers, timeouts, lost sockets and write errors in any order: each command has exactly one outcome."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Route choice: strict tiers, ties broken by who answers, 4 s probes, 60 s of trust."""
+"""Candidate selection: strict tiers, first answer within a tier, 4 s probes, 60 s of cache."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_state_with_every_trigger(state: SelectionState, trigger: Selectio
             step(SELECTION_TABLE, state, trigger)
 
 
-def test_a_better_tier_wins_even_if_a_worse_one_would_be_quicker() -> None:
+def test_better_tier_precedes_a_quicker_one() -> None:
     choice = CandidateSelector([PUBLIC, MESH, LAN])
     assert choice.start(0.0) == [Probe(LAN)]
     assert choice.next_deadline() == 4.0
@@ -45,7 +45,7 @@ def test_a_better_tier_wins_even_if_a_worse_one_would_be_quicker() -> None:
     assert choice.next_deadline() is None
 
 
-def test_within_a_tier_the_first_answer_wins_and_the_others_are_given_up() -> None:
+def test_first_answer_within_a_tier_wins() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     assert choice.start(0.0) == [Probe(LAN), Probe(LAN2)]
     assert choice.answered(LAN2, 1.0) == [CancelProbe(LAN), Chosen(LAN2)]
@@ -56,7 +56,7 @@ def test_the_next_tier_is_tried_when_a_whole_one_fails() -> None:
     choice = CandidateSelector([LAN, LAN2, MESH])
     choice.start(0.0)
     assert choice.failed(LAN, 0.5) == []
-    assert choice.failed(LAN, 0.5) == []  # once is enough
+    assert choice.failed(LAN, 0.5) == []  # without a second effect
     assert choice.failed(LAN2, 0.6) == [Probe(MESH)]
     assert choice.failed(MESH, 0.7) == [Chosen(None)]
     assert choice.state is SelectionState.NONE
@@ -70,7 +70,7 @@ def test_a_silent_route_is_given_up_after_four_seconds() -> None:
     assert choice.next_deadline() == 18.0
 
 
-def test_a_route_that_answered_is_believed_for_a_minute() -> None:
+def test_selection_is_cached_for_a_minute() -> None:
     choice = CandidateSelector([LAN, MESH])
     choice.start(0.0)
     choice.answered(LAN, 0.0)
@@ -87,12 +87,12 @@ def test_a_network_change_starts_anew() -> None:
     assert choice.chosen is None
 
 
-def test_without_candidates_there_is_no_route() -> None:
+def test_no_candidates_select_none() -> None:
     assert CandidateSelector([]).start(0.0) == [Chosen(None)]
 
 
 @given(st.permutations([LAN, LAN2, MESH, PUBLIC]), st.sets(st.sampled_from([LAN, LAN2, MESH, PUBLIC])))
-def test_the_choice_is_of_the_best_tier_that_answers(order: list[Candidate], alive: set[Candidate]) -> None:
+def test_best_answering_tier_is_selected(order: list[Candidate], alive: set[Candidate]) -> None:
     choice = CandidateSelector(order)
     todo: list[SelectionAction] = choice.start(0.0)
     while todo:

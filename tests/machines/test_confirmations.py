@@ -1,4 +1,4 @@
-"""Questions of a run: one at a time, the oldest first, and what counts as a yes."""
+"""Confirmations of a run: one at a time, the oldest first, and texts that count as a yes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from svc_proto.machines.confirmations import MAX_OPEN, Confirmation, PendingConfirmations, choice_for
 
 
-def test_one_question_at_a_time() -> None:
+def test_one_confirmation_at_a_time() -> None:
     asked = PendingConfirmations()
     assert asked.pop(None) is None
     first, second = Confirmation("a", "A?"), Confirmation("b", "B?")
@@ -26,7 +26,7 @@ def test_one_question_at_a_time() -> None:
     assert asked.head is None
 
 
-def test_a_later_question_may_go_first() -> None:
+def test_later_confirmation_may_be_resolved_first() -> None:
     asked = PendingConfirmations()
     asked.add(Confirmation("a", "A?"))
     asked.add(Confirmation("b", "B?"))
@@ -34,7 +34,7 @@ def test_a_later_question_may_go_first() -> None:
     assert asked.head == Confirmation("a", "A?")
 
 
-def test_too_many_questions() -> None:
+def test_too_many_confirmations() -> None:
     asked = PendingConfirmations()
     for number in range(MAX_OPEN + 1):
         asked.add(Confirmation(str(number), "?"))
@@ -59,11 +59,11 @@ def test_too_many_questions() -> None:
         ("yes but no", "deny"),
     ],
 )
-def test_only_a_clear_yes_is_one(answer: str, choice: str) -> None:
+def test_only_a_clear_yes_is_accepted(answer: str, choice: str) -> None:
     assert choice_for(answer) == choice
 
 
-def test_every_word_that_counts() -> None:
+def test_accepted_answer_words() -> None:
     words = {
         "once": "allow allow_once allowed approve approved confirm ok okay once yes y",
         "session": "allow_session session",

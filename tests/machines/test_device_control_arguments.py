@@ -1,4 +1,4 @@
-"""Each Device Control route refuses what no phone could use, names the field, and lets everything else through."""
+"""Each Device Control route refuses arguments that no phone can use, names the field, and permits all others."""
 
 from __future__ import annotations
 
@@ -85,24 +85,24 @@ BAD: list[tuple[str, str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "arguments"), GOOD)
-def test_what_a_phone_can_use_goes_through(method: str, path: str, arguments: dict[str, object]) -> None:
+def test_usable_arguments_are_accepted(method: str, path: str, arguments: dict[str, object]) -> None:
     check_arguments(method, path, arguments)
 
 
 @pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
-def test_what_no_phone_can_use_is_refused(method: str, path: str, arguments: dict[str, object], field: str) -> None:
+def test_unusable_arguments_are_refused(method: str, path: str, arguments: dict[str, object], field: str) -> None:
     with pytest.raises(Refused) as caught:
         check_arguments(method, path, arguments)
     assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
     assert field in caught.value.message
 
 
-def test_every_row_is_refused_once_and_goes_through_once() -> None:
+def test_every_rule_has_a_good_and_a_bad_example() -> None:
     assert {(method, path) for method, path, _ in GOOD} >= set(ARGUMENT_RULES)
     assert {(method, path) for method, path, _, _ in BAD} == set(ARGUMENT_RULES)
 
 
-def test_what_documents_are_told_of_a_row() -> None:
+def test_documentation_of_a_rule() -> None:
     (node,), (text,) = ARGUMENT_RULES["POST", "/describe_node"], ARGUMENT_RULES["POST", "/tap_text"]
     assert (node.required, node.words, node.types) == (
         False,
@@ -123,7 +123,7 @@ def test_what_documents_are_told_of_a_row() -> None:
         st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=3),
     ),
 )
-def test_only_refusals_leave(route: tuple[str, str], arguments: dict[str, object]) -> None:
+def test_no_other_error_is_raised(route: tuple[str, str], arguments: dict[str, object]) -> None:
     try:
         check_arguments(*route, arguments)
     except Refused as refused:

@@ -9,7 +9,7 @@ from svc_proto.machines.transitions import step
 S, T = ExchangeState, ExchangeTrigger
 
 
-def test_the_table_crossed() -> None:
+def test_state_table() -> None:
     expected = {
         (S.READING, T.ASK): S.ADMITTING,
         (S.ADMITTING, T.ADMIT): S.READING,

@@ -25,7 +25,7 @@ expiries = st.none() | st.floats(NOW, NOW + 400 * DAY)
 presets = st.dictionaries(st.sampled_from(CHANNELS), st.none() | st.just(0.0) | st.floats(0, 800 * DAY), max_size=9)
 
 
-def test_the_channels_are_those_of_the_spec() -> None:
+def test_channels_match_the_specification() -> None:
     words = "chat terminal bridge tui voice:config voice:stt voice:tts voice:realtime"
     assert words.split() == list(CHANNELS)
 
@@ -50,7 +50,7 @@ def test_a_session_without_end_has_grants_without_end() -> None:
 def test_a_preset_takes_the_place_of_the_default() -> None:
     grants = build_grants(NOW, NOW + 30 * DAY, {"bridge": 3600.0, "terminal": 0.0, "chat": 99 * DAY})
     assert grants["bridge"] == NOW + 3600
-    assert grants["terminal"] == NOW + 30 * DAY  # never, clamped
+    assert grants["terminal"] == NOW + 30 * DAY  # no expiry, clamped to the session's
     assert grants["chat"] == NOW + 30 * DAY
     assert grants.keys() == set(CHANNELS)
     assert grants["chat"] == NOW + 30 * DAY
@@ -90,7 +90,7 @@ def test_zero_means_never() -> None:
 
 
 @pytest.mark.parametrize("expires_at", [NOW + 30 * DAY, None])
-def test_what_is_withheld_is_not_there(expires_at: float | None) -> None:
+def test_withheld_channels_are_absent(expires_at: float | None) -> None:
     grants = build_grants(NOW, expires_at, {"terminal": None, "tui": None, "bridge": 0.0})
     assert grants.keys() == set(CHANNELS) - {"terminal", "tui"}
     assert not is_granted(grants, "terminal", NOW)
@@ -102,7 +102,7 @@ def test_parsing_grants() -> None:
     assert parse_grants(dict.fromkeys(CHANNELS, 315_360_000)).keys() == set(CHANNELS)
 
 
-def test_names_that_only_some_may_give() -> None:
+def test_additional_grant_names() -> None:
     assert parse_grants({"own": 5, "chat": False}, more=("own",)) == {"own": 5.0, "chat": None}
     assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": 5.0}) == {"own": NOW + 5}
     assert build_grants(NOW, None, {**dict.fromkeys(CHANNELS), "own": None}) == {}
@@ -131,7 +131,7 @@ def test_bad_grants_are_refused_by_name(value: object, field: str) -> None:
     assert caught.value.extra == {"field": field}
 
 
-def test_of_a_phones_wishes_the_good_ones_count() -> None:
+def test_valid_requested_grants_count() -> None:
     assert parse_requested_grants({"bridge": 60, "chat": -1, "tui": True, "terminal": "x"}) == {"bridge": 60.0}
     assert parse_requested_grants({"bridge": False, "chat": True}) == {"bridge": None}
     assert parse_requested_grants({"chat": -1, "own": 5}) is None

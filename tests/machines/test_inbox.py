@@ -29,7 +29,7 @@ def test_the_newest_hundred_newest_first() -> None:
     assert len(buffer.recent(1000)) == 100
 
 
-def test_a_huge_one_is_dropped() -> None:
+def test_huge_notification_is_dropped() -> None:
     buffer = NotificationBuffer()
     assert not buffer.post({"text": "x" * 17_000})
     assert buffer.recent(10) == []
@@ -82,7 +82,7 @@ def test_names_keep_little_of_a_hint() -> None:
 
 
 class NotificationsAgainstAModel(RuleBasedStateMachine):
-    """`kept` is everything that was taken, oldest first."""
+    """Notification buffer beside a model; `kept` is everything that was posted, oldest first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class NotificationsAgainstAModel(RuleBasedStateMachine):
         newest = self.kept[-MAX_NOTIFICATIONS:][::-1]
         for limit in (1, 2, MAX_NOTIFICATIONS):
             same = self.buffer.recent(limit) == newest[:limit]
-            assert same  # without a comparison of long texts
+            assert same  # a plain assert would print a comparison of long texts
 
 
 TestNotificationsAgainstAModel = NotificationsAgainstAModel.TestCase

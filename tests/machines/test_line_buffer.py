@@ -1,4 +1,4 @@
-"""Lines come out whole, for every chunking, and not without a limit."""
+"""Line buffer: whole lines for every chunking, and a limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIMIT = 8
 
 
 class LinesAgainstAModel(RuleBasedStateMachine):
-    """`fed` is all that came, `told` the lines that were taken out of it; after an error comes another stream."""
+    """Line buffer beside a model: `fed` is all input, `told` the returned lines. After an error comes a new stream."""
 
     def __init__(self) -> None:
         super().__init__()

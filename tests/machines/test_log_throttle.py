@@ -9,7 +9,7 @@ def test_once_a_minute_for_each_address() -> None:
     assert said == [(address, at) for at in (0, 60, 120) for address in "ab"]
 
 
-def test_there_is_a_limit() -> None:
+def test_table_size_is_limited() -> None:
     mentions = LogThrottle()
     assert all(mentions.is_due(str(number), 0.0) for number in range(1_001))
     assert not mentions.is_due("1", 0.0)

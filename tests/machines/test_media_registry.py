@@ -20,7 +20,7 @@ from tests.support.playbook import counting_entropy
 NOW = Moment(100.0, 1_800_000_000.0)
 TTL = 86_400.0
 
-SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart is the registry being in memory
+SPEC_ROWS = {  # SPEC.md "Media registry entry"; "any -> gone" at a restart holds because the registry is in memory
     ("(none)", "register", "Registered"),
     ("Registered", "ttl", "Expired"),
     ("Registered", "evict", "Evicted"),
@@ -52,7 +52,7 @@ def test_every_state_with_every_trigger(state: MediaState, trigger: MediaTrigger
             step(MEDIA_TABLE, state, trigger)
 
 
-def test_the_entry_lives_for_its_time_and_no_longer() -> None:
+def test_entry_expires_exactly_after_its_ttl() -> None:
     registry, (entry,) = filled(1)
     assert registry.lookup(entry.token, NOW.at(NOW.mono + TTL - 0.001)) is entry
     assert registry.next_expiry() == NOW.mono + TTL
@@ -77,7 +77,7 @@ def test_the_five_hundred_and_first_evicts_the_oldest() -> None:
     assert len(registry) == 500
 
 
-def test_reading_makes_an_entry_young() -> None:
+def test_reading_makes_an_entry_most_recently_used() -> None:
     registry, entries = filled(3, cap=3)
     assert registry.lookup(entries[0].token, NOW.at(101.0)) is entries[0]
     assert entries[0].last_accessed == NOW.wall + 1.0
@@ -85,7 +85,7 @@ def test_reading_makes_an_entry_young() -> None:
     assert gone == [entries[1]]
 
 
-def test_registering_hands_back_what_expired_meanwhile() -> None:
+def test_register_returns_expired_entries() -> None:
     registry, (entry,) = filled(1)
     later = NOW.at(NOW.mono + TTL + 1)
     _, gone = registry.register(

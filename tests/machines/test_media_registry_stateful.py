@@ -1,4 +1,4 @@
-"""The media registry beside a plain list in the order of use: no token outlives its time or leads to another file."""
+"""The media registry beside a list in the order of use: no token outlives its time or leads to another file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TTL, CAP = 100.0, 3
 
 
 class MediaAgainstAModel(RuleBasedStateMachine):
-    """`live` are those that can be fetched, least recently used first; `gone` those that were given back."""
+    """`live` are the fetchable entries, least recently used first; `gone` are the returned ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class MediaAgainstAModel(RuleBasedStateMachine):
         assert shown == {entry.token for entry in self.live if entry.deadline > self.now}
 
     def _expired(self, gone: list[MediaEntry], due: list[MediaEntry], *, fresh: int = 0) -> None:
-        """What is handed back is what was due, and one more when there is no room."""
+        """Require that the returned entries are the due ones, and one more if the registry is full."""
         over = sorted(due, key=lambda entry: entry.deadline)
         assert sorted(gone[: len(over)], key=lambda entry: entry.deadline) == over
         left = [entry for entry in self.live if entry not in over]

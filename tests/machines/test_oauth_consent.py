@@ -1,4 +1,4 @@
-"""The table of questions to the owner, and its limits."""
+"""The registry of consent requests, and its limits."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_each_state_can_end_and_the_end_is_one() -> None:
+def test_every_state_can_end() -> None:
     live = set(ConsentState) - {ConsentState.ENDED}
     assert {state for state, trigger in CONSENT_TABLE if trigger is ConsentTrigger.EXPIRE} == live
     assert not [row for row in CONSENT_TABLE if row[0] is ConsentState.ENDED]
 
 
-def test_a_word_in_any_spelling(desk: Desk) -> None:
+def test_code_in_any_spelling(desk: Desk) -> None:
     consent = desk.ask()
     assert desk.consents.find_by_code(f" {consent.code.lower()} ", at(599)) is consent
     assert desk.consents.find_by_code("", at(599)) is None
@@ -60,7 +60,7 @@ def test_a_word_in_any_spelling(desk: Desk) -> None:
     assert consent.state is ConsentState.ENDED
 
 
-def test_who_was_allowed_has_as_long_again(desk: Desk) -> None:
+def test_allowed_consent_lasts_as_long_again(desk: Desk) -> None:
     consent = desk.ask()
     desk.consents.answer(consent, YES, at(599))
     assert desk.consents.find_by_ticket(consent.ticket, at(1198)) is consent
@@ -70,7 +70,7 @@ def test_who_was_allowed_has_as_long_again(desk: Desk) -> None:
         desk.consents.answer(consent, None, at(600))
 
 
-def test_a_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
+def test_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
     consent = desk.ask()
     desk.consents.answer(consent, YES, at(1))
     code = desk.consents.issue_code(consent, at(2), desk.entropy)
@@ -82,7 +82,7 @@ def test_a_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
     assert len(desk.consents) == 0
 
 
-def test_eight_of_one_network_wait(desk: Desk) -> None:
+def test_eight_consents_of_one_network_may_wait(desk: Desk) -> None:
     mine = [desk.ask(address=f"2001:db8::{number}") for number in range(8)]
     with pytest.raises(Refused) as caught:
         desk.ask(address="2001:db8::9")
@@ -100,11 +100,11 @@ def test_256_in_all(desk: Desk) -> None:
     assert desk.consents.find_by_ticket(first.ticket, at(0)) is None
 
 
-def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
+def test_consent_is_moved_to_another_node(desk: Desk) -> None:
     other = Desk()
 
     def move(consent: AuthorizationConsent, *by: tuple[str, str]) -> AuthorizationConsent:
-        """To the other desk, an hour ahead, and found there by each of these."""
+        """Move a consent to another node, whose clock is an hour ahead, and find it there by each selector."""
         record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         desk.consents.release_to_node(consent)
         assert len(desk.consents) == 0
@@ -134,7 +134,7 @@ def test_a_question_is_given_away_and_goes_on_elsewhere(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
-def test_what_is_no_question(desk: Desk, lack: str) -> None:
+def test_invalid_records(desk: Desk, lack: str) -> None:
     record = desk.ask().to_record(at(0))
     assert parse_consent(JsonObject(record), at(0)) is not None
     assert parse_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

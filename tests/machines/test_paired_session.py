@@ -37,7 +37,7 @@ TRIGGERS = {
 }
 
 
-def test_the_table_is_that_of_the_spec() -> None:
+def test_table_matches_the_specification() -> None:
     rows = [(state, TRIGGERS[trigger], after) for state, trigger, after in SPEC_ROWS]
     check_table(SESSION_TABLE, SessionState, SessionTrigger, rows)
 
@@ -123,7 +123,7 @@ def test_a_bad_record_is_refused(change: dict[str, object]) -> None:
         PairedSession.from_record({**record, **change})
 
 
-def test_what_is_lost_does_not_read_as_never() -> None:
+def test_missing_expiry_is_not_read_as_never() -> None:
     record = PairedSessionRegistry().create(at(0), source())[1].to_record()
     del record["expires_at"]
     with pytest.raises(Refused):
@@ -134,7 +134,7 @@ def test_what_is_lost_does_not_read_as_never() -> None:
             PairedSession.from_record(bad)
 
 
-def test_what_the_pairing_gave_is_stored() -> None:
+def test_terms_of_the_pairing_are_stored() -> None:
     session = PairedSessionRegistry().create(
         at(0.3), source(), ttl=0.0, preset={"bridge": 60.0, "tui": None, "voice:stt": None}
     )[1]
@@ -144,20 +144,20 @@ def test_what_the_pairing_gave_is_stored() -> None:
     )
     stored = json.loads(json.dumps(session.to_record()))
     again = PairedSession.from_record(stored)
-    assert (again.given, again.grants) == (session.given, session.grants)  # no voice comes back by way of the chat
+    assert (again.given, again.grants) == (session.given, session.grants)  # no voice grants come back
     assert again.preset == ("bridge", "tui", "voice:stt")
 
 
-def test_of_an_older_record_counts_what_the_session_held() -> None:
+def test_older_record_takes_its_terms_from_its_grants() -> None:
     record = (
         PairedSessionRegistry().create(at(0), source(), ttl=3600.0, preset={"bridge": 60.0, "tui": 0.5})[1].to_record()
     )
     del record["given"], record["knows_key"], record["key_hash"]
     grants = cast("dict[str, object]", record["grants"])
     del grants["terminal"]
-    # It was renewed 600 s after the pairing; an end that had come by then must not read as never.
+    # The session was renewed 600 s after the pairing; an end in the past must not be read as "never".
     session = PairedSession.from_record({**record, "last_seen": WALL + 600})
-    assert session.knows_key  # as a rule
+    assert session.knows_key  # the usual case
     assert session.key_hash == ""
     given = session.given
     assert given.ttl == given.grants["chat"] == 3000.0
@@ -165,7 +165,7 @@ def test_of_an_older_record_counts_what_the_session_held() -> None:
     assert given.grants.keys() == set(CHANNELS) - {"terminal"}
 
 
-def test_what_a_device_says_about_itself() -> None:
+def test_device_information() -> None:
     payload: dict[str, object] = {
         "device_name": " Kitchen ",
         "device_hostname": "kitchen",

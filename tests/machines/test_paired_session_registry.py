@@ -22,7 +22,7 @@ REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
-    """Entropy whose UUIDs begin with the given four bytes, one after the other, and differ further on."""
+    """Return entropy whose UUIDs begin with these four bytes in turn and differ further on."""
     waiting = list(prefixes)
 
     def take(n: int) -> bytes:
@@ -119,8 +119,8 @@ def test_a_session_ends_on_time_and_once() -> None:
     assert sessions.lookup(token, at(99.9)) is session
     assert sessions.lookup(token, at(100)) is None
     assert session.state is SessionState.EXPIRED
-    assert sessions.lookup(token, at(10)) is None  # the clock set back revives nobody
-    assert sessions.expire_due(at(10)) == [session]  # nor does it keep them here
+    assert sessions.lookup(token, at(10)) is None  # a clock that is set back does not revive a session
+    assert sessions.expire_due(at(10)) == [session]  # and the session is not kept here
     assert sessions.expire_due(at(100)) == [other]
     assert other.state is SessionState.EXPIRED
     assert sessions.expire_due(at(1e9)) == []
@@ -139,7 +139,7 @@ def test_finding_by_prefix() -> None:
     assert sessions.find("ABCD0001", now) == []
     assert sessions.find(token, now) == [one]
     assert sessions.find(token[:20], now) == [one]
-    assert sessions.find(token[:8] + "-ffff", now) == [one]  # only eight characters are known
+    assert sessions.find(token[:8] + "-ffff", now) == [one]  # only eight characters are stored
     assert sessions.find(token[:-1] + "!", now) == []
     assert sessions.find("ffff", now) == []
     assert sessions.find("abcd", at(31 * DAY)) == []
@@ -160,7 +160,7 @@ def test_the_active_ones_last_seen_first() -> None:
     assert sessions.active(at(10)) == [made[0][1], made[2][1], made[1][1]]
 
 
-def test_a_revoked_session_is_gone() -> None:
+def test_revoked_session_is_removed() -> None:
     sessions = PairedSessionRegistry()
     token, session = sessions.create(at(0), source(), ttl=100.0)
     sessions.revoke(session, at(1))
@@ -230,7 +230,7 @@ def test_the_operators_maximum_holds_for_patches() -> None:
     assert session.expires_at == WALL + DAY
 
 
-def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
+def test_withheld_channel_does_not_come_back() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None, "tui": None})[1]
     assert session.grants.keys() == set(CHANNELS) - {"terminal", "tui"}
@@ -245,7 +245,7 @@ def test_what_the_pairing_withheld_does_not_come_back_by_itself() -> None:
     ("policy", "code"),
     [(SessionPolicy.OPEN, "withheld"), (SessionPolicy.AS_PAIRED, "withheld"), (REDUCE_ONLY, "reduce_only")],
 )
-def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, code: str) -> None:
+def test_session_cannot_grant_itself_a_withheld_channel(policy: SessionPolicy, code: str) -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None})[1]
     before = session.to_record()
@@ -258,19 +258,19 @@ def test_a_session_cannot_give_itself_what_was_withheld(policy: SessionPolicy, c
 
 
 @pytest.mark.parametrize("policy", list(SessionPolicy))
-def test_what_the_operator_gives_later_the_operator_extends(policy: SessionPolicy) -> None:
+def test_channel_granted_by_the_operator_is_extended_by_the_operator(policy: SessionPolicy) -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), preset={"terminal": None})[1]
     sessions.patch(session, at(0), ttl=None, grants={"terminal": 3600.0}, policy=None)
     assert session.grants["terminal"] == WALL + 3600
-    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # less is always good
+    sessions.patch(session, at(0), ttl=None, grants={"terminal": 600.0}, policy=policy)  # shorter is always permitted
     with pytest.raises(Refused):
         sessions.patch(session, at(0), ttl=None, grants={"terminal": 601.0}, policy=policy)
     sessions.patch(session, at(9), ttl=None, grants={"terminal": 0.0}, policy=None)
     assert session.grants["terminal"] == session.expires_at
 
 
-def test_what_the_operator_takes_back_counts_as_withheld() -> None:
+def test_channel_revoked_by_the_operator_counts_as_withheld() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
     sessions.patch(session, at(0), ttl=None, grants={"terminal": None, "bridge": 60.0}, policy=None)
@@ -280,21 +280,21 @@ def test_what_the_operator_takes_back_counts_as_withheld() -> None:
     sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
 
 
-def test_what_a_session_gives_up_it_may_take_again() -> None:
+def test_session_may_take_back_a_channel_that_it_gave_up() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
     for policy in SessionPolicy:
         sessions.patch(session, at(0), ttl=None, grants={"terminal": None}, policy=policy)
         assert "terminal" not in session.grants
     again = PairedSession.from_record(session.to_record())
-    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not by itself
+    sessions.patch(session, at(0), ttl=60 * DAY, grants=None)  # not implicitly
     assert "terminal" not in session.grants
     assert again.preset == ("terminal",)
     sessions.patch(session, at(0), ttl=None, grants={"terminal": DAY})
     assert session.grants["terminal"] == WALL + DAY
 
 
-def test_as_paired_renews_up_to_what_the_pairing_gave() -> None:
+def test_as_paired_renews_up_to_the_terms_of_the_pairing() -> None:
     sessions = PairedSessionRegistry()
     given = {"terminal": 3600.0, "tui": None, "chat": DAY}
     session = sessions.create(at(0.1), source(), ttl=7 * DAY, preset=given)[1]
@@ -328,7 +328,7 @@ def test_as_paired_goes_no_further(ttl: float | None, grants: Preset | None, fie
     assert session.to_record() == before
 
 
-def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
+def test_as_paired_keeps_extensions_of_the_operator() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=DAY)[1]
     sessions.patch(session, at(0), ttl=90 * DAY, grants={"tui": 90 * DAY}, policy=None)
@@ -338,22 +338,22 @@ def test_as_paired_keeps_what_the_operator_has_lengthened() -> None:
         sessions.patch(session, at(5), ttl=81 * DAY, grants=None, policy=AS_PAIRED)
 
 
-def test_a_renewal_makes_nothing_longer_than_the_pairing_did() -> None:
+def test_renewal_does_not_exceed_the_terms_of_the_pairing() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=DAY)[1]
     assert dict(session.given.grants) == dict.fromkeys(CHANNELS, DAY)
     sessions.patch(session, at(0), ttl=90 * DAY, grants=None, policy=None)
     held = dict(session.grants)
     sessions.patch(session, at(50), ttl=None, grants={"voice:stt": 1.0}, policy=AS_PAIRED)
-    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days are not counted anew
+    assert session.grants == {**held, "voice:stt": WALL + 51}  # the bridge's 7 days do not start again
 
 
-def test_reduce_only_lets_shorter_pass() -> None:
+def test_reduce_only_accepts_shorter() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=30 * DAY)[1]
     sessions.patch(session, at(DAY), ttl=10 * DAY, grants={"tui": DAY}, policy=REDUCE_ONLY)
     assert session.expires_at == WALL + 11 * DAY
-    assert session.grants["bridge"] == WALL + 7 * DAY  # not built anew
+    assert session.grants["bridge"] == WALL + 7 * DAY  # unchanged
     assert session.grants["tui"] == WALL + 2 * DAY
     assert session.grants["chat"] == WALL + 11 * DAY
 
@@ -391,7 +391,7 @@ def test_at_the_cap_a_new_session_is_refused() -> None:
     assert sessions.restore(session.to_record(), at(0)) == session
 
 
-def test_prefixes_are_unlike_while_that_is_possible() -> None:
+def test_prefixes_are_unique_if_possible() -> None:
     sessions = PairedSessionRegistry()
     entropy = prefixed(b"\1\1\1\1", b"\1\1\1\1", b"\2\2\2\2")
     assert sessions.create(at(0), entropy)[1].token_prefix == "01010101"
@@ -417,7 +417,7 @@ def test_tombstones_count_towards_the_cap() -> None:
     sessions.create(at(0), source())
 
 
-def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
+def test_older_session_gets_no_new_channels() -> None:
     sessions = PairedSessionRegistry()
     record = sessions.create(at(0), source())[1].to_record()
     del record["given"]
@@ -431,7 +431,7 @@ def test_an_older_session_is_not_given_what_it_did_not_hold() -> None:
     assert session.grants["bridge"] == WALL + 7 * DAY
 
 
-def test_who_was_seen_to_be_over_is_not_revived_by_another_node() -> None:
+def test_expired_session_is_not_revived_by_another_node() -> None:
     there, here = PairedSessionRegistry(), PairedSessionRegistry()
     token, theirs = there.create(at(0), source(), ttl=60)
     here.apply_record(theirs.to_record(), at(0))
@@ -443,7 +443,7 @@ def test_who_was_seen_to_be_over_is_not_revived_by_another_node() -> None:
     assert session.state is SessionState.EXPIRED
 
 
-def test_what_another_node_has_stored_is_followed() -> None:
+def test_records_of_another_node_are_applied() -> None:
     there, here = PairedSessionRegistry(), PairedSessionRegistry()
     token, theirs = there.create(at(0), source())
     session = here.apply_record(theirs.to_record(), at(0))

@@ -36,10 +36,7 @@ POLICIES = st.sampled_from((OPEN, OPEN, GrantPolicy(7 * DAY), GrantPolicy(reduce
 
 
 class SessionAgainstAModel(RuleBasedStateMachine):
-    """One session at a time; an ended session makes room for the next.
-
-    `named` are the channels that were ever set explicitly, `withheld` those that only the operator may give.
-    """
+    """Paired session beside a model; a new session replaces an ended one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,7 +147,7 @@ class SessionAgainstAModel(RuleBasedStateMachine):
         assert record["expires_at"] == _written(self.terms.expires_at)
 
     def _look_up(self) -> None:
-        """Look the session up, which is when its expiry is noticed; an expired session stays expired."""
+        """Look the session up, which detects its expiry; an expired session stays expired."""
         is_alive = self.state == "Active" and self.wall < self.terms.expires_at
         assert self.sessions.lookup(self.token, at(self.now)) is (self.session if is_alive else None)
         if self.state == "Active" and not is_alive:

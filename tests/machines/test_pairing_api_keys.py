@@ -10,7 +10,7 @@ from tests.machines.fixed_inputs import WALL, at, source
 
 
 def minted(keys: PairingApiKeys, entropy_from: int = 0, code: str = "Q7M2ZK") -> tuple[str, str]:
-    """A key whose code was registered at 0, and its hash."""
+    """Return a key whose code was registered at 0, and its hash."""
     key, key_hash = keys.new_key(lambda n: bytes(range(entropy_from, entropy_from + n)))
     keys.codes.register(code, at(0), PairingMeta(key_hash=key_hash))
     return key, key_hash
@@ -22,7 +22,7 @@ def paired(keys: PairingApiKeys, key_hash: str, *, ttl: float = 1000.0, chat: fl
     return keys.sessions.create(at(5), source(), ttl=ttl, preset=preset, device=device, key_hash=key_hash)[1]
 
 
-def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
+def test_key_has_the_length_of_the_main_key_and_is_stored_as_hash() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert len(key) == len(new_api_key(bytes)) == 35
@@ -31,7 +31,7 @@ def test_a_key_is_as_long_as_the_main_one_and_only_its_hash_is_kept() -> None:
     assert minted(keys, 1)[0] != key
 
 
-def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
+def test_key_is_valid_until_its_code_expires() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     assert keys.accepts(key, at(0)) == keys.accepts(key, at(599.9)) == key_hash
@@ -41,39 +41,39 @@ def test_a_key_is_good_from_the_mint_until_its_code_is_too_old() -> None:
 
 
 @pytest.mark.parametrize("other", ["", "sk-wrong", sha256_hex(""), "\xff"])
-def test_another_key(other: str) -> None:
+def test_other_keys_are_refused(other: str) -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
-    keys.codes.register("AAAAAA", at(0), PairingMeta())  # whose invite holds no key of its own
+    keys.codes.register("AAAAAA", at(0), PairingMeta())  # its invite has no key of its own
     paired(keys, "")
     for wrong in (other, key[:-1], f"{key}x", key_hash):
         assert keys.accepts(wrong, at(1)) is None
 
 
-def test_a_code_that_is_used_up_or_replaced_takes_its_key_along() -> None:
+def test_used_or_replaced_code_ends_its_key() -> None:
     keys = PairingApiKeys()
     first, _ = minted(keys)
     second, second_hash = minted(keys, 1)
     assert (keys.accepts(first, at(1)), keys.accepts(second, at(1))) == (None, second_hash)
     keys.codes.consume("Q7M2ZK", at(1))
-    assert keys.accepts(second, at(1)) is None  # and no session came of it
+    assert keys.accepts(second, at(1)) is None  # and no session was created
 
 
-def test_the_session_takes_the_key_over_until_it_is_over() -> None:
+def test_session_owns_the_key_until_it_ends() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     meta = keys.codes.consume("Q7M2ZK", at(5))
     assert meta is not None
     session = paired(keys, meta.key_hash)
     assert keys.accepts(key, at(700)) == keys.accepts(key, at(1004.9)) == key_hash
-    assert keys.accepts(key, at(1005)) is None  # before anybody has looked
+    assert keys.accepts(key, at(1005)) is None  # without a timer
     keys.sessions.expire_due(at(1005))
     assert keys.sessions.find_by_api_key(key_hash) is None
     assert keys.accepts(key, at(6)) is None
-    assert (session.device_name, session.to_record()["key_hash"]) == ("Tablet", key_hash)  # it goes by this name
+    assert (session.device_name, session.to_record()["key_hash"]) == ("Tablet", key_hash)  # the name of the session
 
 
-def test_a_revoked_session_takes_its_key_along_and_no_other() -> None:
+def test_revoked_session_ends_only_its_key() -> None:
     keys = PairingApiKeys()
     (key, key_hash), (other, other_hash) = minted(keys), minted(keys, 1, "AAAAAA")
     keys.codes.consume("Q7M2ZK", at(5))
@@ -83,7 +83,7 @@ def test_a_revoked_session_takes_its_key_along_and_no_other() -> None:
     assert keys.sessions.find_by_api_key(key_hash) is None
 
 
-def test_after_a_restart_the_record_speaks_and_a_tombstone_does_not() -> None:
+def test_key_is_restored_from_a_record_but_not_from_a_tombstone() -> None:
     before = PairingApiKeys()
     key, key_hash = minted(before)
     record = paired(before, key_hash).to_record()
@@ -95,15 +95,15 @@ def test_after_a_restart_the_record_speaks_and_a_tombstone_does_not() -> None:
     assert [keys.accepts(key, at(10)) for keys in (alive, buried, late)] == [key_hash, None, None]
 
 
-def test_a_key_is_as_good_as_chat() -> None:
+def test_key_is_valid_as_long_as_the_chat_grant() -> None:
     keys = PairingApiKeys()
     key, key_hash = minted(keys)
     session = paired(keys, key_hash, chat=100.0)
     assert keys.accepts(key, at(104)) == key_hash
-    assert keys.accepts(key, at(105)) is None  # and its code, which nobody used, is no way round that
+    assert keys.accepts(key, at(105)) is None  # and its unused code does not extend the key
     keys.sessions.patch(session, at(106), ttl=None, grants={"chat": 50.0}, policy=None)
     assert (keys.accepts(key, at(155)), keys.accepts(key, at(156))) == (key_hash, None)
     keys.sessions.patch(session, at(157), ttl=None, grants={"chat": None}, policy=None)
     assert keys.accepts(key, at(157)) is None
-    assert not keys.is_valid(key_hash, at(157))  # nor may what it has let in go on
+    assert not keys.is_valid(key_hash, at(157))  # nor may work that the key started continue
     assert session.is_active(WALL + 157)

@@ -38,7 +38,7 @@ TRIGGERS = {
 }
 
 
-def test_the_table_is_that_of_the_spec() -> None:
+def test_table_matches_the_specification() -> None:
     rows = [(state, TRIGGERS[trigger], after) for state, trigger, after in SPEC_ROWS]
     check_table(CODE_TABLE, CodeState, CodeTrigger, rows)
 
@@ -70,7 +70,7 @@ def test_registering_again_replaces_values_and_timer() -> None:
     assert codes.consume("Q7M2ZK", at(1_099.9)) == PairingMeta(ttl_seconds=2.0)
 
 
-def test_purge_names_what_expired() -> None:
+def test_purge_returns_expired_codes() -> None:
     codes = PairingCodes()
     codes.register("AAAAAA", at(0), PairingMeta())
     codes.register("BBBBBB", at(1), PairingMeta())
@@ -87,7 +87,7 @@ def test_at_the_cap_the_oldest_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "Q7M2Z", "Q7M2ZKK", "Q7M2Z-", "Q7M 2Z", "AAAAß", "\uff21AAAAA", "AAAAA\u0661"])
-def test_what_is_no_code(code: str) -> None:
+def test_invalid_codes(code: str) -> None:
     codes = PairingCodes()
     with pytest.raises(Refused) as caught:
         normalize_code(code)
@@ -115,7 +115,7 @@ def test_a_whole_registration() -> None:
     assert without[1].endpoints is None
 
 
-def test_the_operator_may_give_a_look_alone() -> None:
+def test_operator_may_grant_read_only() -> None:
     grants = {**dict.fromkeys(CHANNELS, False), "bridge:read": 0}
     meta = parse_meta({"grants": grants}, with_endpoints=False)
     assert meta == PairingMeta(grants={**dict.fromkeys(CHANNELS), "bridge:read": 0.0})
@@ -156,7 +156,7 @@ def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> Non
     assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
 
 
-def test_whether_the_qr_holds_the_key() -> None:
+def test_carries_key_member() -> None:
     assert not parse_meta({"carries_key": None}, with_endpoints=False).carries_key
     meta = parse_meta({"carries_key": True}, with_endpoints=False)
     assert merge_terms(meta, parse_requested_terms({"carries_key": False})).carries_key
@@ -164,7 +164,7 @@ def test_whether_the_qr_holds_the_key() -> None:
     assert parse_meta({"own_key": True}, with_endpoints=False) == PairingMeta(own_key=True)
     own = PairingMeta(key_hash="ab12")
     assert merge_terms(own, PairingMeta(key_hash="cd34")).key_hash == "ab12"
-    # Which key it is, nobody says but the relay itself.
+    # Only the relay itself sets the hash of a key.
     assert (
         parse_meta({"key_hash": "ab12"}, with_endpoints=False)
         == parse_requested_terms({"key_hash": "ab12"})
@@ -175,7 +175,7 @@ def test_whether_the_qr_holds_the_key() -> None:
     assert not PairingMeta(grants={"chat": None}).grants_chat
 
 
-def test_what_a_phone_wishes() -> None:
+def test_requested_terms_of_a_phone() -> None:
     assert parse_requested_terms({"ttl_seconds": 60, "grants": {"chat": 5, "tui": "x"}}) == PairingMeta(
         ttl_seconds=60.0, grants={"chat": 5.0}
     )
@@ -183,7 +183,7 @@ def test_what_a_phone_wishes() -> None:
     assert parse_requested_terms({}) == PairingMeta()
 
 
-def test_the_operator_comes_first() -> None:
+def test_operator_terms_precede_requested_ones() -> None:
     phone = PairingMeta(ttl_seconds=60.0, grants={"chat": 5.0})
     assert merge_terms(PairingMeta(ttl_seconds=0.0), phone) == PairingMeta(ttl_seconds=0.0, grants={"chat": 5.0})
     full = PairingMeta(ttl_seconds=1.0, grants={}, transport_hint="ws", endpoints=[])
@@ -192,7 +192,7 @@ def test_the_operator_comes_first() -> None:
 
 
 class CodesAgainstAModel(RuleBasedStateMachine):
-    """The registry beside a plain dict of registration times."""
+    """Pairing codes beside a dictionary of registration times."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ def test_the_vectors_of_the_wire_document() -> None:
     assert payload_signature(original, KEY) == "OHM+WArv8wLMz03e1ARUJt1b/mc6OuVgZMHmrby5q+A="
 
 
-def test_what_is_built_signs_as_the_vector() -> None:
+def test_built_payload_has_the_signature_of_the_vector() -> None:
     payload = build(relay=RelayBlock(url="ws://192.0.2.10:8767", code="Q7M2ZK", ttl_seconds=0.0))
     assert payload == VECTOR
     assert verify_payload({**payload, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
@@ -189,13 +189,13 @@ def test_every_form_of_an_invite(invite: str) -> None:
         JSON_TEXT.ljust(MAX_INVITE + 1),
     ],
 )
-def test_what_is_no_invite(invite: str) -> None:
+def test_invalid_invites(invite: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_invite(invite)
     assert (caught.value.status, caught.value.code) == (400, "invalid_invite")
 
 
-def test_an_invite_without_anything_says_so() -> None:
+def test_empty_invite_is_refused() -> None:
     with pytest.raises(Refused, match="has no payload"):
         parse_invite("svc-relay://pair/###")
 

@@ -42,7 +42,7 @@ def test_without_a_phone() -> None:
     }
 
 
-def test_the_first_phone_is_active_until_it_leaves() -> None:
+def test_first_phone_is_active_until_it_disconnects() -> None:
     phones = PhoneRegistry()
     for socket in (2, 4, 6):
         assert connect(phones, socket) is None
@@ -51,9 +51,9 @@ def test_the_first_phone_is_active_until_it_leaves() -> None:
     phones.remove(2)
     assert phones.choose(None).socket == 6  # the most recent
     phones.status(4, {}, at(1))
-    connect(phones, 8)  # none was active: this one is
+    connect(phones, 8)  # no phone was active, so this one is
     phones.remove(8)
-    assert phones.choose(None).socket == 4  # neither: the newest status
+    assert phones.choose(None).socket == 4  # neither is left: the newest status decides
     phones.remove(4)
     assert phones.choose(None).socket == 6  # the only one
     phones.remove(6)
@@ -90,7 +90,7 @@ def test_selectors() -> None:
         assert refusal(phones, selector) == (404, "unknown_device")
 
 
-def test_a_name_of_two_is_ambiguous_but_an_id_is_not() -> None:
+def test_shared_name_is_ambiguous_but_an_id_is_not() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     connect(phones, 4, device_id="phone")
@@ -137,7 +137,7 @@ def test_a_status_report() -> None:
         "device_name": "mine",
     }
     assert phones.status(2, payload, at(10))
-    payload["ts"] = 6  # what is kept is a copy
+    payload["ts"] = 6  # the registry stores a copy
     report = phones.status_report(None, at(12.5))
     assert report == {
         "device": {"device_id": "a91f", "name": "Pixel 7a", "battery_percent": 64},
@@ -160,7 +160,7 @@ def test_a_status_report() -> None:
     assert phones.status_report("kitchen", at(1))["last_seen_seconds_ago"] == 0
 
 
-def test_a_connected_phone_that_has_not_reported() -> None:
+def test_connected_phone_without_a_report() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     report = phones.status_report(None, at(3))
@@ -197,7 +197,7 @@ def test_secrets_of_a_status_are_redacted() -> None:
     assert (report["device"], report["password"]) == (shown, "[redacted]")
 
 
-def test_what_is_no_status_is_ignored() -> None:
+def test_invalid_status_is_ignored() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     assert not phones.status(4, {}, at(0))
@@ -240,7 +240,7 @@ def test_a_selector_is_text() -> None:
     assert (caught.value.status, caught.value.extra) == (400, {"field": "deviceId"})
 
 
-def test_which_are_preferred_may_be_said_from_outside() -> None:
+def test_preferred_phones_may_be_set() -> None:
     phones = PhoneRegistry()
     for socket in (2, 4):
         connect(phones, socket)

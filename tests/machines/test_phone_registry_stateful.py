@@ -1,4 +1,4 @@
-"""The connected phones beside a plain dict: one socket for each device, and who is driven when nobody is named."""
+"""The connected phones beside a dictionary: one socket for each device, and the default phone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ DEVICES = st.sampled_from(("alpha", "beta", "gamma", "unknown"))
 
 
 class PhonesAgainstAModel(RuleBasedStateMachine):
-    """`sockets` are the phones by device, oldest first; `status` their last words, `left` those of who went last."""
+    """Phone registry beside a model.
+
+    `sockets` are the phones by device, oldest first; `status` are their reports, `left` those of disconnected phones.
+    """
 
     def __init__(self) -> None:
         super().__init__()

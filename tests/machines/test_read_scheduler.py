@@ -1,4 +1,4 @@
-"""Strangers in turn: what is read at once, who gets in line, and that everybody comes out of it."""
+"""Read scheduling of unauthenticated connections: immediate reads, the queue, and progress for every connection."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ def new() -> ReadScheduler[str]:
     return ReadScheduler(at_once=AT_ONCE, rate=RATE)
 
 
-def test_what_is_there_is_read_at_once() -> None:
+def test_reads_are_immediate_while_the_bucket_lasts() -> None:
     turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.next_due is None
-    assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # as long as anything is left, a part may be read
+    assert turns.allowance_for("b", SLICE_SIZE, 0.0) == SLICE_SIZE  # partial reads until empty
     assert turns.allowance_for("c", 1, 0.0) == 0
     assert "c" in turns
     assert "b" not in turns
     assert turns.next_due == SLICE_SIZE / RATE
 
 
-def test_what_fits_is_read_without_a_line() -> None:
+def test_fitting_reads_are_not_queued() -> None:
     turns = new()
     assert turns.allowance_for("a", AT_ONCE - 1, 0.0) == AT_ONCE - 1
     assert turns.allowance_for("a", 1, 0.0) == 1
-    assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what has come back since
+    assert turns.allowance_for("a", 10, 10 / RATE) == 10  # what was refilled meanwhile
     assert turns.next_due is None
     assert turns.allowance_for("a", AT_ONCE + 1, 100.0) == AT_ONCE - HANDFUL
-    assert turns.allowance_for("b", 1, 200.0) == 0  # nobody goes before those who wait
+    assert turns.allowance_for("b", 1, 200.0) == 0  # waiting connections have precedence
 
 
-def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
+def test_fast_credit_is_spent_and_refilled() -> None:
     turns = new()
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL  # as a channel does
     assert turns.allowance_for("a", AT_ONCE - 2 * HANDFUL, 0.0) == 0
-    assert turns.fast_credit == HANDFUL  # and nothing besides
+    assert turns.fast_credit == HANDFUL  # and nothing else
     turns.fast_credit -= 10
     assert turns.allowance_for("a", HANDFUL - 10, 0.0) == HANDFUL - 10
     assert turns.fast_credit == 0
@@ -51,20 +51,20 @@ def test_what_is_at_hand_is_taken_without_asking_and_comes_back() -> None:
     turns.charge(1, 200.0)
     assert turns.fast_credit == HANDFUL
     turns.fast_credit -= HANDFUL
-    assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more in one go than `AT_ONCE`
+    assert turns.allowance_for("a", 2 * AT_ONCE, 300.0) == AT_ONCE - HANDFUL  # never more at once than `AT_ONCE`
 
 
-def test_what_was_at_hand_is_there_for_those_who_wait() -> None:
+def test_fast_credit_returns_to_the_bucket_for_waiting_connections() -> None:
     turns = new()
     assert turns.fast_credit == HANDFUL
     for guest in "abcde":
         turns.enqueue(guest)
     assert turns.fast_credit == 0
-    assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in parts
+    assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in slices
 
 
 @pytest.mark.parametrize("how", ["take", "charge", "wait"])
-def test_nothing_is_at_hand_while_somebody_waits(how: str) -> None:
+def test_no_fast_credit_while_a_connection_waits(how: str) -> None:
     turns = new()
     if how == "take":
         turns.allowance_for("a", 2 * AT_ONCE, 0.0)
@@ -76,14 +76,14 @@ def test_nothing_is_at_hand_while_somebody_waits(how: str) -> None:
     assert turns.allowance_for("b", 1, 0.0) == 0
 
 
-def test_of_much_some_is_read_at_once() -> None:
+def test_large_read_is_partly_immediate() -> None:
     turns = new()
     assert turns.allowance_for("a", 10 * AT_ONCE, 0.0) == AT_ONCE
     assert "a" in turns
     assert turns.next_due == SLICE_SIZE / RATE
 
 
-def test_who_comes_while_others_wait_gets_in_line() -> None:
+def test_new_reader_is_queued_behind_waiting_ones() -> None:
     turns = new()
     turns.allowance_for("a", 2 * AT_ONCE, 0.0)
     assert turns.allowance_for("b", 1, 100.0) == 0
@@ -91,7 +91,7 @@ def test_who_comes_while_others_wait_gets_in_line() -> None:
     assert turns.next_due is None
 
 
-def test_a_moment_is_not_longer_for_having_waited_long() -> None:
+def test_bucket_does_not_exceed_its_capacity() -> None:
     turns = new()
     turns.allowance_for("a", 2 * AT_ONCE, 0.0)
     went = 0
@@ -100,10 +100,10 @@ def test_a_moment_is_not_longer_for_having_waited_long() -> None:
         went += 1
     assert went * SLICE_SIZE == BURST_SIZE
     turns.remove("a")
-    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # so much is for those who wait alone
+    assert turns.allowance_for("b", 2 * AT_ONCE, 200.0) == AT_ONCE - HANDFUL  # the rest is reserved
 
 
-def test_who_has_more_goes_to_the_end_of_the_line() -> None:
+def test_unfinished_reader_goes_to_the_end_of_the_queue() -> None:
     turns = new()
     for name in "abc":
         turns.allowance_for(name, 2 * AT_ONCE, 0.0)
@@ -114,7 +114,7 @@ def test_who_has_more_goes_to_the_end_of_the_line() -> None:
     assert (turns.next(1.0), turns.next(1.0)) == ("c", "a")
 
 
-def test_nobody_goes_on_before_it_is_due() -> None:
+def test_no_reader_continues_before_its_due_time() -> None:
     turns = new()
     turns.allowance_for("a", 2 * AT_ONCE, 0.0)
     due = turns.next_due
@@ -124,7 +124,7 @@ def test_nobody_goes_on_before_it_is_due() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 5 * AT_ONCE), st.floats(0, 0.01)), max_size=30))
-def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, float]]) -> None:
+def test_every_reader_finishes_within_the_rate(arrivals: list[tuple[int, float]]) -> None:
     turns, left, now, read = ReadScheduler[int](at_once=AT_ONCE, rate=RATE), dict[int, int](), 0.0, 0
     for guest, (size, later) in enumerate(arrivals):
         now += later
@@ -149,7 +149,7 @@ def test_everybody_is_heard_out_and_never_too_fast(arrivals: list[tuple[int, flo
     assert turns.next_due is None
 
 
-def test_what_costs_more_than_its_bytes_is_waited_for() -> None:
+def test_extra_charges_delay_the_next_read() -> None:
     turns = ReadScheduler[str](at_once=4096, rate=16_384.0)
     assert turns.allowance_for("a", 100, 0.0) == 100
     turns.charge(3996 + 8192, 0.0)

@@ -1,4 +1,4 @@
-"""A limiter whose counts others hear, and that hears theirs."""
+"""Authentication rate limiters that share their counts with other nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHO = "203.0.113.9"
 
 
 class Nodes:
-    """Two limiters that hear each other."""
+    """Two limiters that receive each other's messages."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, object]]] = []
@@ -23,7 +23,7 @@ class Nodes:
         self.there.apply_remote(word, str(body.get("address", "")), at(0))
 
 
-def test_five_failures_at_one_block_at_both() -> None:
+def test_five_failures_block_on_both_nodes() -> None:
     nodes = Nodes()
     blocked = [nodes.here.failure(WHO, at(0)) for _ in range(MAX_FAILURES)]
     assert blocked == [False] * 4 + [True]
@@ -31,7 +31,7 @@ def test_five_failures_at_one_block_at_both() -> None:
     assert nodes.there.blocked_for(WHO, at(0)) == BLOCK_DURATION
 
 
-def test_a_success_is_told_where_there_is_something_to_forget() -> None:
+def test_success_is_broadcast_only_after_failures() -> None:
     nodes = Nodes()
     nodes.here.success(WHO, at(0))
     assert nodes.told == []
@@ -42,7 +42,7 @@ def test_a_success_is_told_where_there_is_something_to_forget() -> None:
     assert nodes.here.state(WHO, at(0)) is nodes.there.state(WHO, at(0)) is LimiterState.CLEAR
 
 
-def test_all_is_lifted_at_both() -> None:
+def test_clear_applies_to_both_nodes() -> None:
     nodes = Nodes()
     for _ in range(MAX_FAILURES):
         nodes.here.failure(WHO, at(0))
@@ -51,7 +51,7 @@ def test_all_is_lifted_at_both() -> None:
     assert nodes.here.blocked_for(WHO, at(0)) == nodes.there.blocked_for(WHO, at(0)) == 0
 
 
-def test_words_of_a_later_version_count_nothing() -> None:
+def test_unknown_messages_are_ignored() -> None:
     nodes = Nodes()
     nodes.there.apply_remote("forgiven", WHO, at(0))
     assert nodes.there.state(WHO, at(0)) is LimiterState.CLEAR

@@ -42,16 +42,16 @@ def turn(runs: RunScheduler, name: str, session: str = "s", when: float = 0.0) -
     return runs.add(name, session, may_wait=True, now=at(when))
 
 
-def test_the_table_is_that_of_the_document() -> None:
+def test_table_matches_the_document() -> None:
     check_table(RUN_TABLE, RunState, RunTrigger, ROWS)
 
 
-def test_the_states_are_those_of_the_wire() -> None:
+def test_states_match_the_wire_document() -> None:
     words = "queued running waiting_for_approval stopping completed failed cancelled"
     assert {state.value for state in RunState} == set(words.split())
 
 
-def test_two_turns_of_one_session_run_one_after_the_other() -> None:
+def test_turns_of_one_session_run_in_sequence() -> None:
     runs = RunScheduler(10)
     first, second, other = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
     assert names(runs.startable(at(1))) == ["a", "c"]
@@ -105,12 +105,12 @@ def test_a_run_that_waits_for_its_session_holds_its_slot() -> None:
     runs.check_capacity()
 
 
-def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
+def test_turn_stopped_before_its_start_frees_its_place() -> None:
     runs = RunScheduler(1)
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
     runs.startable(at(0))
     runs.stop(second, at(1))
-    runs.stop(second, at(1))  # asked twice
+    runs.stop(second, at(1))  # a second request
     assert second.state.value == "stopping"
     runs.finish(first, T.FINISH, at(2))
     assert names(runs.startable(at(2))) == ["c"]
@@ -118,7 +118,7 @@ def test_a_turn_that_is_stopped_before_it_began_gives_up_its_place() -> None:
     assert (second.state.value, third.state.value) == ("cancelled", "running")
 
 
-def test_a_turn_that_is_stopped_while_it_runs_keeps_its_place_until_it_is_over() -> None:
+def test_stopped_running_turn_keeps_its_slot_until_its_end() -> None:
     runs = RunScheduler(1)
     first = turn(runs, "a")
     runs.startable(at(0))
@@ -129,7 +129,7 @@ def test_a_turn_that_is_stopped_while_it_runs_keeps_its_place_until_it_is_over()
     assert names(runs.startable(at(2))) == ["b"]
 
 
-def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
+def test_failed_waiting_turn_frees_its_place() -> None:
     runs = RunScheduler(1)
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c")
     runs.startable(at(0))
@@ -138,7 +138,7 @@ def test_a_turn_that_could_not_begin_gives_up_its_place() -> None:
     assert runs.startable(at(2)) == [third]
 
 
-def test_the_cap_may_be_what_others_leave() -> None:
+def test_cap_may_change() -> None:
     runs = RunScheduler(10)
     runs.cap = 0
     first, second, third = turn(runs, "a"), turn(runs, "b"), turn(runs, "c", "t")
@@ -146,15 +146,15 @@ def test_the_cap_may_be_what_others_leave() -> None:
     assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (0, 3, True)
     runs.cap = 1
     assert names(runs.startable(at(0))) == ["a"]
-    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 2, True)  # `c` waits for nothing but a slot
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 2, True)  # `c` waits only for a slot
     runs.stop(third, at(1))
-    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 1, False)  # `b` for its session
+    assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (1, 1, False)  # `b` waits for its session
     runs.finish(first, T.FINISH, at(2))
     assert (runs.slots, runs.waits_only_for_slot) == (0, True)
     assert names(runs.startable(at(2))) == [second.id]
 
 
-def test_who_waits_with_a_slot_is_not_starved() -> None:
+def test_waiting_run_with_a_slot_is_not_starved() -> None:
     runs = RunScheduler(2)
     turn(runs, "a")
     runs.startable(at(0))
@@ -162,7 +162,7 @@ def test_who_waits_with_a_slot_is_not_starved() -> None:
     assert (runs.slots, runs.waiting, runs.waits_only_for_slot) == (2, 0, False)
 
 
-def test_a_stop_that_comes_too_late_changes_nothing() -> None:
+def test_late_stop_has_no_effect() -> None:
     runs = RunScheduler(1)
     run = turn(runs, "a")
     runs.startable(at(0))
@@ -184,14 +184,14 @@ def test_the_queue_has_a_limit() -> None:
     assert len(runs) == 3
 
 
-def test_what_is_over_is_remembered_for_an_hour() -> None:
+def test_ended_runs_are_remembered_for_an_hour() -> None:
     runs = RunScheduler(1, max_ended=2)
     for number in range(3):
         run = turn(runs, f"r{number}")
         runs.startable(at(number))
         assert runs.get(run.id, at(number)) is run
         assert runs.finish(run, T.FINISH, at(number)) == (["r0"] if number == 2 else [])
-    assert runs.get("r0", at(2)) is None  # one too many
+    assert runs.get("r0", at(2)) is None  # one over the limit
     assert runs.get("r1", at(3600.999)) is not None
     assert runs.get("r1", at(3601)) is None
     assert runs.get("r2", at(3601)) is not None
@@ -201,7 +201,7 @@ def test_what_is_over_is_remembered_for_an_hour() -> None:
     assert runs.finish(last, T.FINISH, at(3601)) == ["r1"]
 
 
-def test_a_name_is_used_once() -> None:
+def test_run_ids_are_unique() -> None:
     runs = RunScheduler(1)
     turn(runs, "a")
     with pytest.raises(LocalProtocolError):
@@ -209,14 +209,14 @@ def test_a_name_is_used_once() -> None:
 
 
 class Sharing(RuleBasedStateMachine):
-    """Against a plain model: nobody overtakes in a session, nobody starves, slots are never more than the cap."""
+    """Run scheduler beside a model: order within a session, no starvation, slots within the cap."""
 
     def __init__(self) -> None:
         super().__init__()
         self.cap = 2
         self.runs = RunScheduler(self.cap, max_queued=6)
         self.number = 0
-        self.order: list[RunRecord] = []  # live, as they came
+        self.order: list[RunRecord] = []  # live runs in order of arrival
         self.now = 0.0
 
     def look(self) -> None:
@@ -227,7 +227,7 @@ class Sharing(RuleBasedStateMachine):
     @rule(session=st.sampled_from("stu"), may_wait=st.booleans())
     def enter(self, session: str, may_wait: bool) -> None:
         self.number += 1
-        with suppress(Refused):  # there is no room
+        with suppress(Refused):  # the queue is full
             self.order.append(self.runs.add(f"r{self.number}", session, may_wait=may_wait, now=at(self.now)))
         self.look()
 

@@ -1,4 +1,4 @@
-"""What the sandbox lets out and what it keeps in."""
+"""The media sandbox: allowed and refused paths."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_outside_the_roots(path: str) -> None:
     assert not BOX.allows(path)
 
 
-def test_what_is_protected_stays_so_under_a_wide_root() -> None:
+def test_protected_paths_stay_protected_under_a_wide_root() -> None:
     wide = box("/", ours=("/home/u/.svc-relay/",))
     assert wide.allows("/home/u/film.mkv")
     for path in ("/etc/shadow", "/home/u/.aws/credentials", "/home/u/.svc/.env", "/home/u/.svc/pairing/x", "/root/x"):
@@ -57,8 +57,8 @@ def test_what_is_protected_stays_so_under_a_wide_root() -> None:
 
 
 @pytest.mark.parametrize("root", ["/", "/home/u", "/home/u/.svc"])
-def test_the_service_home_is_ours_whatever_is_in_it(root: str) -> None:
-    """But for pictures and for roots that were put into it."""
+def test_service_home_is_protected_except_images_and_roots(root: str) -> None:
+    """Refuse files of the service home, except images and roots inside it."""
     wide = box(root, "/home/u/.svc/workspace")
     for name in ("mcp-relay.json", "phone-session", "phone-screen", "before-restore-1/.env", "of-a-later-version"):
         assert not wide.allows(f"/home/u/.svc/{name}")

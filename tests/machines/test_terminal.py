@@ -37,7 +37,7 @@ def test_every_state_with_every_trigger(state: TerminalState, trigger: TerminalT
         assert step(TERMINAL_TABLE, state, trigger) is (TerminalState.LIVE if attach else TerminalState.ENDED)
 
 
-def test_the_reasons_are_those_that_clients_read() -> None:
+def test_detach_reasons_match_the_protocol() -> None:
     assert [REASONS[trigger] for trigger in TerminalTrigger if trigger is not TerminalTrigger.ATTACH] == [
         "client detach",
         "client kill",
@@ -62,7 +62,7 @@ def test_sizes(payload: dict[str, object], size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("cols", [65_536, "wide", True, [], float("nan"), float("inf"), 10**30])
-def test_what_is_no_size(cols: object) -> None:
+def test_invalid_sizes(cols: object) -> None:
     with pytest.raises(Refused, match="cols"):
         parse_terminal_size({"cols": cols})
 
@@ -101,7 +101,7 @@ def test_the_tmux_listing() -> None:
         ("é".encode() * MAX_REPLAY + b"!", "é" * (MAX_REPLAY // 2 - 1) + "!"),
     ],
 )
-def test_what_is_replayed(screen: bytes, text: str) -> None:
+def test_replayed_screen(screen: bytes, text: str) -> None:
     assert replay_text(screen) == text
 
 
@@ -124,7 +124,7 @@ def test_no_character_is_ever_cut(text: str, sizes: list[int]) -> None:
     assert said + buffer.drain(final=True) == text.encode("utf-8", "replace")
 
 
-def test_what_is_cut_off_for_good_is_replaced() -> None:
+def test_incomplete_character_at_the_end_is_replaced() -> None:
     buffer = OutputBuffer()
     buffer.feed("é".encode()[:1], 0.0)
     assert buffer.drain() == b""
@@ -132,7 +132,7 @@ def test_what_is_cut_off_for_good_is_replaced() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("aé€😀"), st.integers(1, 4)), max_size=20))
-def test_what_tmux_cuts_off_is_passed_over(cuts: list[tuple[str, int]]) -> None:
+def test_incomplete_characters_of_tmux_are_skipped(cuts: list[tuple[str, int]]) -> None:
     buffer, said = OutputBuffer(tmux=True), b""
     for letter, size in cuts:
         buffer.feed(letter.encode()[:size], 0.0)
@@ -142,5 +142,5 @@ def test_what_tmux_cuts_off_is_passed_over(cuts: list[tuple[str, int]]) -> None:
 
 
 @pytest.mark.parametrize(("ended", "told"), [(None, None), (0, 0), (255, 255), (-1, 129), (-15, 143)])
-def test_how_a_shell_has_ended(ended: int | None, told: int | None) -> None:
+def test_shell_exit_status(ended: int | None, told: int | None) -> None:
     assert shell_status(ended) == told

@@ -24,6 +24,6 @@ def test_a_row_is_followed() -> None:
     assert step(TABLE, Light.RED, Push.BUTTON) is Light.GREEN
 
 
-def test_a_missing_row_is_our_bug_and_named() -> None:
+def test_missing_row_is_a_named_error() -> None:
     with pytest.raises(LocalProtocolError, match=r"Push\.BUTTON cannot happen in Light\.GREEN"):
         step(TABLE, Light.GREEN, Push.BUTTON)

@@ -1,4 +1,4 @@
-"""One budget for all peers that nobody knows."""
+"""The memory budget of all unauthenticated connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
 class Caller(BudgetedConnection):
-    """One that tells when it is woken."""
+    """Connection that records its resumption."""
 
     def __init__(self, woken: list[BudgetedConnection]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Caller(BudgetedConnection):
 
 
 class House:
-    """The machine, and who was woken."""
+    """Budget with the connections that it resumed."""
 
     def __init__(self) -> None:
         self.strangers = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
@@ -47,11 +47,11 @@ class House:
         return guest if self.strangers.admit(guest, host) else None
 
 
-def test_a_guest_that_does_not_mind() -> None:
+def test_resume_without_an_effect() -> None:
     BudgetedConnection().resume()
 
 
-def test_the_table_crossed() -> None:
+def test_state_table() -> None:
     expected = {
         (S.READING, T.BUDGET_EXCEEDED): S.WAITING,
         (S.WAITING, T.BUDGET_EXCEEDED): S.WAITING,
@@ -63,7 +63,7 @@ def test_the_table_crossed() -> None:
     assert expected == BUDGET_TABLE
 
 
-def test_who_holds_nothing_never_waits() -> None:
+def test_connection_without_bytes_never_waits() -> None:
     house = House()
     for host in (A, A, B, B):
         assert house.strangers.update_usage(house.admit(host), 250_000)
@@ -75,7 +75,7 @@ def test_who_holds_nothing_never_waits() -> None:
     assert phone.waiting
 
 
-def test_the_newest_waits_until_there_is_room() -> None:
+def test_newest_connection_waits_for_room() -> None:
     house = House()
     first, second, third = house.admit(A), house.admit(B), house.admit(C)
     for guest in (first, second):
@@ -87,7 +87,7 @@ def test_the_newest_waits_until_there_is_room() -> None:
     assert not third.waiting
 
 
-def test_the_share_of_an_address() -> None:
+def test_share_per_address() -> None:
     house = House()
     first, second, other = house.admit(A), house.admit("::ffff:" + A), house.admit(B)
     house.strangers.update_usage(first, SHARE)
@@ -95,12 +95,12 @@ def test_the_share_of_an_address() -> None:
     house.strangers.update_usage(other, SHARE)
     assert (first.waiting, second.waiting, other.waiting) == (False, True, False)
     house.strangers.remove(other)
-    assert house.woken == []  # there was room for all: its own address is full
+    assert house.woken == []  # the budget has room; its own address is full
     house.strangers.remove(first)
     assert house.woken == [second]
 
 
-def test_a_64_is_one_address_and_this_host_none() -> None:
+def test_ipv6_64_is_one_address_and_loopback_is_exempt() -> None:
     house = House()
     for number in range(MOST):
         house.admit(f"2001:db8::{number}")
@@ -112,20 +112,20 @@ def test_a_64_is_one_address_and_this_host_none() -> None:
     assert house.strangers.held == 800_000  # twice a share
 
 
-def test_the_last_of_its_kind_goes_at_once() -> None:
+def test_last_waiting_connection_is_dropped_when_full() -> None:
     house = House()
     many = [house.admit(None) for _ in range(5)]
     for guest in many[:4]:
         assert house.strangers.update_usage(guest, 312_500)
     assert [guest.waiting for guest in many] == [False, False, False, True, False]
     assert not house.strangers.update_usage(many[4], 1)
-    assert house.strangers.update_usage(many[0], 312_499)  # it holds less: it is not the one to go
+    assert house.strangers.update_usage(many[0], 312_499)  # another connection holds more and is dropped first
     house.strangers.remove(many[4])
     assert house.strangers.update_usage(many[0], 312_500)
-    assert house.strangers.update_usage(many[3], 312_500)  # nothing new
+    assert house.strangers.update_usage(many[3], 312_500)  # unchanged
 
 
-def test_room_is_given_to_addresses_in_turn() -> None:
+def test_room_is_assigned_to_addresses_in_turn() -> None:
     house = House()
     big = [house.admit(None) for _ in range(2)]
     for guest in big:
@@ -139,7 +139,7 @@ def test_room_is_given_to_addresses_in_turn() -> None:
     assert house.woken == [crowd[0], crowd[3], crowd[1], crowd[2]]
 
 
-def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
+def test_connection_waiting_for_its_share_does_not_block_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.strangers.update_usage(hog, BUDGET)
@@ -149,7 +149,7 @@ def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
     assert house.woken == [first, second]
     house.strangers.update_usage(second, 11)
     assert not second.waiting
-    house.strangers.update_usage(first, SHARE + 1)  # more than its share, and with it more than the budget
+    house.strangers.update_usage(first, SHARE + 1)  # more than its share, and the budget is exceeded
     house.strangers.update_usage(second, 12)
     assert (first.waiting, second.waiting) == (True, True)
     house.strangers.update_usage(hog, 0)
@@ -157,7 +157,7 @@ def test_who_waits_for_its_address_does_not_hold_up_others() -> None:
     assert first.waiting
 
 
-def test_one_that_waits_for_its_share_leaves_room_to_others() -> None:
+def test_connection_over_its_share_leaves_room_for_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
     house.strangers.update_usage(hog, BUDGET)
@@ -185,13 +185,13 @@ def test_a_proxy_names_an_address() -> None:
     assert house.woken == [guests[1]]
     house.strangers.update_usage(guests[2], 1)
     house.strangers.update_usage(guests[0], SHARE + 1)
-    assert house.strangers.change_address(guests[0], C)  # it takes its bytes along, and waits on
+    assert house.strangers.change_address(guests[0], C)  # its bytes move with it, and it still waits
     assert guests[0].waiting
     assert house.woken == [guests[1], guests[2]]
 
 
 @pytest.mark.parametrize("host", [A, None])
-def test_nothing_comes_of_one_that_has_left(host: str | None) -> None:
+def test_removed_connection_has_no_effect(host: str | None) -> None:
     house = House()
     guest = house.admit(host)
     house.strangers.update_usage(guest, 5)

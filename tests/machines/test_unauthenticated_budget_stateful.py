@@ -1,4 +1,4 @@
-"""Whatever guests do, the sums are right, nobody passes the budget for long, and nobody waits for nothing."""
+"""Random connections: the sums are right, the budget is not exceeded for long, and no connection waits for nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = st.sampled_from([0, 1, READ_SIZE - 1, READ_SIZE, READ_SIZE + 1, 2 * READ
 
 
 class Caller(BudgetedConnection):
-    """One that is there, and may read, when it is woken."""
+    """Connection that must be present and reading when it is resumed."""
 
     def __init__(self, guests: dict[BudgetedConnection, str | None]) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Crowd(RuleBasedStateMachine):
     def weigh(self, number: int, size: int) -> None:
         guest = self._pick(number)
         if guest.waiting:
-            size = min(size, guest.held)  # nothing is read from it
+            size = min(size, guest.held)  # a waiting connection is not read
         if not self.strangers.update_usage(guest, size):
             assert self.strangers.held > BUDGET * 5 // 4
             self._leave(guest)

@@ -1,4 +1,4 @@
-"""Voice sessions: the table, who may have one when, what is kept, and what a client that comes back has missed."""
+"""Voice sessions: the table, claims, stored events, and the replay after a reconnect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = VoiceTrigger
 
 
 def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceSessionLifecycle:
-    """A session in that state at second 0; socket 1 owns it, or did."""
+    """Return a session in this state at second 0; socket 1 owns it, or did."""
     made = VoiceSessionLifecycle(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
     if state in (VoiceState.FRESH, VoiceState.CLOSED):
         if state is VoiceState.CLOSED:
@@ -47,19 +47,19 @@ def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW)
 
 
 def say(made: VoiceSessionLifecycle, *, audio: bool = False, text: str = "") -> EventIds:
-    """One event."""
+    """Record one event."""
     ids = made.number(audio=audio)
     made.record(ids, text or f"{ids.event}/{ids.audio}")
     return ids
 
 
 def told(outcome: Replay | ClaimDenied) -> list[str]:
-    """The texts of a replay."""
+    """Return the texts of a replay."""
     assert isinstance(outcome, Replay)
     return [*outcome.events]
 
 
-def test_the_table_is_that_of_the_document() -> None:
+def test_table_matches_the_document() -> None:
     check_table(
         VOICE_TABLE,
         VoiceState,
@@ -81,13 +81,14 @@ def test_the_table_is_that_of_the_document() -> None:
     )
 
 
-# --- every state, every thing that can happen ------------------------------------------------------------------------
+# --- every state, every trigger
+# --------------------------------------------------------------------------------------
 
 
 S = VoiceState
 TAKEN = Replay(NO_CURSOR, ())
 ROWS: list[tuple[VoiceState, Replay | ClaimDenied, ClaimDenied, float | None, tuple[VoiceState, ...]]] = [
-    # who shows the token, who says anything else, until when it waits, and what release and detach lead to
+    # a claim with the token, any other message, the deadline, and the states after release and detach
     (S.FRESH, NOT_CLAIMED, NOT_CLAIMED, 120.0, ()),
     (S.STARTING, INITIALIZING, INITIALIZING, None, (S.FRESH,)),
     (S.ATTACHED, TAKEN, NOT_CLAIMED, None, (S.FRESH, S.DETACHED)),
@@ -152,23 +153,23 @@ def test_time_passes(state: VoiceState, deadline: float | None) -> None:
 # --- ids and replay ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", [VoiceState.ATTACHED, VoiceState.DETACHED])  # the owner may ask again
+@pytest.mark.parametrize("state", [VoiceState.ATTACHED, VoiceState.DETACHED])  # the owner may claim again
 @pytest.mark.parametrize(
     ("seen", "missed"),
     [((), "1/0 2/1 3/0 4/2"), ((1, 1), "3/0 4/2"), ((4, 0, 1), "4/2"), ((4, 2), ""), ((9, 9, 9, 9), "")],
 )
-def test_ids_and_what_was_missed(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
+def test_ids_and_missed_events(state: VoiceState, seen: tuple[int, ...], missed: str) -> None:
     made = life(state)
     assert [say(made), say(made, audio=True), say(made), say(made, audio=True)] == [(1, 0), (2, 1), (3, 0), (4, 2)]
-    assert made.number() == EventIds(5)  # one that is not kept
+    assert made.number() == EventIds(5)  # an event that is not stored
     names = ("last_event_id", "last_audio_event_id", "last_played_audio_event_id", "last_input_chunk_id")
     outcome = made.resume(TOKEN, dict(zip(names, seen, strict=False)))
     assert told(outcome) == missed.split()
     assert isinstance(outcome, Replay)
-    assert outcome.cursor == Cursor(*map(min, seen, (5, 2, 2, 9)))  # nobody is further than we are
+    assert outcome.cursor == Cursor(*map(min, seen, (5, 2, 2, 9)))  # the cursor is clamped to the last ids
 
 
-def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
+def test_resume_without_cursors_begins_at_the_acknowledgement() -> None:
     made = life(VoiceState.ATTACHED)
     for _ in range(3):
         say(made)
@@ -183,7 +184,7 @@ def test_acknowledgements_are_where_a_resume_without_cursors_begins() -> None:
 
 @pytest.mark.parametrize("value", ["1", 1.5, True, -1, [], {}, 1 << 63, float("1e300")])
 @pytest.mark.parametrize("name", ["last_event_id", "last_audio_event_id", "last_played_audio_event_id"])
-def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) -> None:
+def test_invalid_cursor_is_refused(name: str, value: object) -> None:
     made = life(VoiceState.DETACHED)
     with pytest.raises(Refused, match=name):
         made.resume(TOKEN, {name: value})
@@ -192,7 +193,7 @@ def test_a_cursor_that_is_no_number_changes_nothing(name: str, value: object) ->
         Cursor.from_ack({name.removeprefix("last_"): value})
 
 
-def test_a_ring_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voice_session, "RING_EVENTS", 3)
     monkeypatch.setattr(voice_session, "RING_BYTES", 10)
     made = life()
@@ -209,11 +210,11 @@ def test_a_ring_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def roomy(made: VoiceSessionLifecycle) -> bool:
-    """As it is now: a type checker takes an attribute for constant."""
+    """Return `has_room`; a type checker takes the attribute for constant."""
     return made.has_room
 
 
-def test_half_the_ring_is_for_what_is_said_while_nobody_listens() -> None:
+def test_half_of_the_ring_is_available_while_detached() -> None:
     made = life(VoiceState.ATTACHED)
     for _ in range(DETACHED_MAX_EVENTS):
         say(made)

@@ -1,4 +1,4 @@
-"""A shop, and clients of it."""
+"""Fixtures: a toy MCP server and its clients."""
 
 from __future__ import annotations
 

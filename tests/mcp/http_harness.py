@@ -1,4 +1,4 @@
-"""Callers of `/mcp` of a server in memory: messages in by POST, answers and events out."""
+"""Clients of a server's `/mcp` in memory: messages by POST, answers and events in return."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ Texts = Mapping[str, str | None]
 
 
 def message(method: str, identity: int | str | None = 1, /, **params: Any) -> dict[str, object]:
-    """A request, or a note."""
+    """Return a request or a notification."""
     numbered = {} if identity is None else {"id": identity}
     return {"jsonrpc": "2.0", **numbered, "method": method, "params": params}
 
 
 def fields(headers: Texts | None = None) -> list[tuple[bytes, bytes]]:
-    """The headers of a request: the types, and these; one of None is left out."""
+    """Return the header fields of a request: the media types and these; a field of None is omitted."""
     said = {**TYPES, **(headers or {})}
     return [(name.encode(), value.encode()) for name, value in said.items() if value is not None]
 
 
 def events(call: HttpCall) -> list[ServerSentEvent]:
-    """What a stream has told so far."""
+    """Return the events of a stream so far."""
     return EventStreamDecoder().receive_data(call.body)
 
 
 def stream_messages(call: HttpCall) -> list[Any]:
-    """The messages of a stream."""
+    """Return the messages of a stream."""
     return [json.loads(event.data) for event in events(call) if event.data]
 
 
 def status(call: HttpCall) -> int:
-    """Of an answer whose end may be still to come; 0: there is none."""
+    """Return the status of an answer that may be incomplete; 0 without one."""
     return next((event.status for event in call.events if isinstance(event, ResponseHead)), 0)
 
 
 class McpHttpSession:
-    """A client that has opened a session; `way` is how its calls come, as `HttpHarness.call` takes it."""
+    """Client with an open session; `way` has the options of `HttpHarness.call`."""
 
     def __init__(
         self, book: HttpHarness, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, **way: Any
@@ -56,7 +56,7 @@ class McpHttpSession:
         self.book = book
         self.way = way
         self.headers: dict[str, str] = {}
-        self.numbers = 0  # of requests
+        self.numbers = 0  # ids of requests
         opened = self.begin("initialize", protocolVersion=version, capabilities=capabilities or {}).result
         assert opened.status == 200, opened
         self.about = opened.json["result"]
@@ -66,44 +66,44 @@ class McpHttpSession:
         assert (note.status, note.body) == (202, b"")
 
     def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
-        """A request over HTTP."""
+        """Send an HTTP request."""
         shown = fields({**self.headers, **(headers or {})})
         return self.book.call(method, "/mcp", body, headers=shown, **self.way)
 
     def post(self, body: object) -> Response:
-        """A message that is answered at once."""
+        """Send a message and return the immediate answer."""
         return self.call("POST", body).result
 
     def begin(self, method: str, identity: int | str | None = None, /, **params: Any) -> HttpCall:
-        """A request; without an identity it has the next number."""
+        """Send a request; the default id is the next number."""
         self.numbers += 1
         return self.call("POST", message(method, self.numbers if identity is None else identity, **params))
 
     def request(self, method: str, **params: Any) -> Any:
-        """One that is answered at once: its result, or its error."""
+        """Send a request and return its result or error."""
         answer = self.begin(method, **params).result.json
         return answer.get("result", answer.get("error"))
 
     def tool(self, name: str, identity: int | None = None, *, token: object = None, **arguments: object) -> HttpCall:
-        """A call of a tool."""
+        """Call a tool."""
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.begin("tools/call", identity, name=name, arguments=arguments, **meta)
 
     def cancel(self, identity: int) -> int:
-        """A request is wanted no more: the status of what is said to that."""
+        """Cancel a request and return the status of the answer."""
         return self.post(message("notifications/cancelled", None, requestId=identity)).status
 
     def listen(self, last: str | None = None) -> HttpCall:
-        """Hear what is said by itself, or what comes after the event of that number."""
+        """Open the stream of server messages, or resume the stream behind this event."""
         return self.call("GET", headers={"last-event-id": last})
 
     def end(self) -> int:
-        """Want no more of it: the status of the answer."""
+        """End the session and return the status of the answer."""
         return self.call("DELETE").result.status
 
 
 class McpHttpHarness:
-    """A relay with a shop, and one bearer."""
+    """Relay with a toy MCP server and one bearer."""
 
     def __init__(self) -> None:
         self.shop = ToyMcpServer()
@@ -112,21 +112,21 @@ class McpHttpHarness:
         self.token = self.book.pair().token
 
     def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
-        """A request over HTTP."""
+        """Send an HTTP request."""
         return self.book.call(method, "/mcp", body, token=self.token, headers=fields(headers), peer=REMOTE)
 
     def post(self, body: object, headers: Texts | None = None) -> Response:
-        """One that is answered at once."""
+        """Send a message and return the immediate answer."""
         return self.call("POST", body, headers).result
 
     def open(
         self, capabilities: Mapping[str, object] | None = None, version: str = HANDSHAKE, *, token: str = ""
     ) -> McpHttpSession:
-        """A session; with a `token` another bearer's."""
+        """Open a session, with the token of another bearer if given."""
         return McpHttpSession(self.book, capabilities, version, token=token or self.token, peer=REMOTE)
 
     def stateless(self, method: str, headers: Texts | None = None, *, elicits: bool = False, **params: Any) -> HttpCall:
-        """A request that says by itself what it speaks."""
+        """Send a stateless request, which carries its own protocol version."""
         name = params.get("name", params.get("uri"))
         said: dict[str, str | None] = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": method}
         if isinstance(name, str):

@@ -1,4 +1,4 @@
-"""An MCP client of a server on standard input and output, in memory: messages in, messages out, a clock that jumps."""
+"""MCP client of a server on standard input and output, in memory, with a simulated clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TICKETS = [OperationId(1_000 + number) for number in range(100)]
 
 
 def modern(capabilities: Mapping[str, object] | None = None, **params: object) -> dict[str, object]:
-    """The parameters of a request that says by itself what it speaks."""
+    """Return the parameters of a stateless request."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
         "io.modelcontextprotocol/clientCapabilities": capabilities or {},
@@ -33,7 +33,7 @@ def modern(capabilities: Mapping[str, object] | None = None, **params: object) -
 
 
 class McpStdioHarness:
-    """Each call gives what the server says to it, and to everything before."""
+    """Client whose calls return all new messages of the server."""
 
     def __init__(self, offer: ServerFeatures) -> None:
         self.server = McpStdioServer(lambda engine: offer)
@@ -45,14 +45,14 @@ class McpStdioHarness:
         self._record(self.book >> Accepted(CH, PEER, LOCAL))
 
     def send(self, **members: object) -> list[Any]:
-        """One message."""
+        """Send one message."""
         return self.bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
 
     def bytes(self, data: bytes) -> list[Any]:
         return self._record(self.book >> Received(CH, data))
 
     def request(self, method: str, **params: object) -> Any:
-        """A request; its result, or its error, and nothing else is said."""
+        """Send a request and return its result or error; require that no other message follows."""
         self.numbers += 1
         (answer,) = self.send(id=self.numbers, method=method, params=params)
         assert answer["id"] == self.numbers
@@ -65,7 +65,7 @@ class McpStdioHarness:
         return result
 
     def act(self, what: Callable[[], object]) -> list[Any]:
-        """Something happens in the server's process."""
+        """Call a function in the server's process."""
         return self._record(self.book.act(what))
 
     def after(self, seconds: float) -> list[Any]:
@@ -98,14 +98,14 @@ class McpStdioHarness:
 
 
 class ToyMcpServer:
-    """Tools that echo, wait, fail, break, ask and ring; what they did is in `done`."""
+    """Toy MCP server with tools that echo, wait, fail, break, request input and ring; `done` records them."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
         self.asks_there = False
-        self.on_begin: Callable[[], None] = lambda: None  # what else happens when a tool begins
-        self.ringing: list[Callable[[Any], bool]] = []  # whom to tell who has opened
-        self.watching: list[Callable[[], None]] = []  # who is to be told when the sign is another
+        self.on_begin: Callable[[], None] = lambda: None  # called when a tool begins
+        self.ringing: list[Callable[[Any], bool]] = []  # callbacks for the answer to a knock
+        self.watching: list[Callable[[], None]] = []  # callbacks for a changed sign
 
     def offer(self) -> ServerFeatures:
         ringing, unused = DirectTool(self._ring, self._rung), cast("Any", None)

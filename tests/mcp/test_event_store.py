@@ -1,4 +1,4 @@
-"""Events of a request, and the way back to them."""
+"""Stored events of a request, and their replay."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_long_calls_become_streams(web: McpHttpHarness) -> None:
     assert encode_comment("keepalive") in bytes(call.heard)
 
 
-def test_each_call_has_its_own_time_until_it_is_a_stream(web: McpHttpHarness) -> None:
+def test_each_call_becomes_a_stream_after_its_own_delay(web: McpHttpHarness) -> None:
     first = web.stateless("tools/call", name="wait")
     web.book.after(STREAM_AFTER - 1)
     other = web.stateless("tools/call", name="wait")
@@ -36,19 +36,19 @@ def test_each_call_has_its_own_time_until_it_is_a_stream(web: McpHttpHarness) ->
     assert status(other) == 200
 
 
-def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
+def test_repeated_notification_is_sent_once() -> None:
     notices = NotificationStore(open_book().engine, 0)
     for text in (b"A", b"B", b"A"):
         notices.append(OutgoingMessage(text))
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
-    for _ in range(2):  # from where some reader was told on: while there is none, that is the beginning
+    for _ in range(2):  # without a reader the replay starts at the beginning
         next(notices.stream_to(writer, notices.told))
     next(notices.stream_to(writer, 2))
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 
 
-def test_a_reader_that_is_slow_is_waited_for() -> None:
+def test_slow_reader_is_waited_for() -> None:
     log = EventStore(open_book().engine, 1)
     log.append(OutgoingMessage(b"A"))
     told: list[bytes] = []
@@ -59,19 +59,19 @@ def test_a_reader_that_is_slow_is_waited_for() -> None:
     assert (next(telling), told) == ("full", [encode_event("A", id="1-1"), encode_event("B", id="1-2")])
 
 
-def test_progress_and_the_way_back(web: McpHttpHarness) -> None:
+def test_progress_and_resumption(web: McpHttpHarness) -> None:
     session = web.open()
     call = session.tool("wait", 7, token="p")
     web.book.after(STREAM_AFTER + 5)
     first, second = stream_messages(call)
     assert (first["params"]["progress"], second["params"]["progress"]) == (5, 10)
-    assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first has a number only
+    assert [event.id for event in events(call)] == ["1-0", "1-1", "1-2"]  # the first event has a number only
     call.vanish()
     web.book.after(5)
     back = session.listen("1-1")
     assert [note["params"]["progress"] for note in stream_messages(back)] == [10, 15]
     later = session.listen("1-2")
-    assert back.answer is not None  # the newer reader is the one
+    assert back.answer is not None  # the newer reader replaces the older
     assert session.cancel(7) == 202
     assert later.answer is not None
     assert [note["params"]["progress"] for note in stream_messages(later)] == [15]
@@ -80,12 +80,12 @@ def test_progress_and_the_way_back(web: McpHttpHarness) -> None:
 
 
 @pytest.mark.parametrize("last", ["", "x", "9-1", "1-", "-1", "1-1-1", "1234567890-1"])
-def test_a_way_back_that_is_none(web: McpHttpHarness, last: str) -> None:
+def test_invalid_resumption(web: McpHttpHarness, last: str) -> None:
     session = web.open()
     assert session.listen(last).result.status == 400
 
 
-def test_versions_that_know_no_empty_events(web: McpHttpHarness) -> None:
+def test_versions_without_empty_events(web: McpHttpHarness) -> None:
     session = web.open(version="2025-06-18")
     call = session.tool("wait")
     web.book.after(STREAM_AFTER)
@@ -96,7 +96,7 @@ def test_versions_that_know_no_empty_events(web: McpHttpHarness) -> None:
     assert b"id: 1-0\ndata: \n\n" in bytes(call.heard)
 
 
-def test_readers_who_are_too_far_behind(web: McpHttpHarness) -> None:
+def test_reader_too_far_behind(web: McpHttpHarness) -> None:
     session = web.open()
     call = session.tool("wait", token="p")
     web.book.after(STREAM_AFTER * (MAX_EVENTS + 2))
@@ -105,7 +105,7 @@ def test_readers_who_are_too_far_behind(web: McpHttpHarness) -> None:
     assert (behind.result.status, behind.result.body) == (200, b"")
 
 
-def test_as_many_events_are_kept_as_there_may_be(web: McpHttpHarness) -> None:
+def test_stored_events_are_limited(web: McpHttpHarness) -> None:
     log = EventStore(web.book.engine, 1)
     for number in range(1, MAX_EVENTS + 1):
         log.append(OutgoingMessage(b"%d" % number))
@@ -115,7 +115,7 @@ def test_as_many_events_are_kept_as_there_may_be(web: McpHttpHarness) -> None:
     assert log.size == sum(len(str(number)) for number in range(2, MAX_EVENTS + 1)) + len("one more")
 
 
-def test_what_is_said_without_a_request(web: McpHttpHarness) -> None:
+def test_server_message_stream(web: McpHttpHarness) -> None:
     session = web.open()
     listening = session.listen()
     assert status(listening) == 200

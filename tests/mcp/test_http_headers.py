@@ -1,4 +1,4 @@
-"""What the head of a request has to say."""
+"""Header fields of a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PING = message("ping")
         ({"mcp-protocol-version": "2031-01-01"}, 400),
     ],
 )
-def test_what_is_not_taken(web: McpHttpHarness, headers: dict[str, str | None], status: int) -> None:
+def test_refused_headers(web: McpHttpHarness, headers: dict[str, str | None], status: int) -> None:
     assert web.post(PING, headers).status == status
 
 
@@ -52,7 +52,7 @@ def test_head_and_body_agree(web: McpHttpHarness, headers: dict[str, str | None]
     assert answer.status == (400 if code else 200)
 
 
-def test_a_stateless_request_that_says_too_little(web: McpHttpHarness) -> None:
+def test_incomplete_stateless_request(web: McpHttpHarness) -> None:
     head = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/list"}
     version = {"io.modelcontextprotocol/protocolVersion": STATELESS_VERSION}
     can: dict[str, object] = {"io.modelcontextprotocol/clientCapabilities": {}}
@@ -64,7 +64,7 @@ def test_a_stateless_request_that_says_too_little(web: McpHttpHarness) -> None:
     assert (answer.status, answer.json["error"]["code"]) == (400, -32022)
 
 
-def test_notes_and_answers_without_a_session(web: McpHttpHarness) -> None:
+def test_notifications_and_answers_without_a_session(web: McpHttpHarness) -> None:
     note = message("notifications/cancelled", None, requestId=1)
     assert web.post(note, {"mcp-protocol-version": STATELESS_VERSION}).status == 202
     assert web.post(note, {"mcp-protocol-version": "2031-01-01"}).json["error"]["code"] == -32022

@@ -1,4 +1,4 @@
-"""Sessions: whose they are, how many, and how long."""
+"""MCP sessions: owner, number, and lifetime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.mcp.stdio_harness import ELICITS
 PING = message("ping")
 
 
-def test_what_opens_no_session(web: McpHttpHarness) -> None:
+def test_requests_that_open_no_session(web: McpHttpHarness) -> None:
     answer = web.post(message("initialize", protocolVersion=5))
     assert (answer.status, answer.json["error"]["code"]) == (400, -32602)
     assert len(web.server.sessions) == 0
@@ -25,12 +25,12 @@ def test_what_opens_no_session(web: McpHttpHarness) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_version_that_is_not_known_has_no_session(web: McpHttpHarness, method: str) -> None:
+def test_unsupported_version_is_refused(web: McpHttpHarness, method: str) -> None:
     answer = web.open().call(method, headers={"mcp-protocol-version": "2031-01-01"}).result
     assert (answer.status, answer.json["code"]) == (400, "unsupported_version")
 
 
-def test_another_bearers_session_is_not_there(web: McpHttpHarness) -> None:
+def test_session_of_another_bearer_is_not_found(web: McpHttpHarness) -> None:
     session, other = web.open(), web.open(token=web.book.pair().token)
     assert session.identity in web.server.sessions
     assert "another" not in web.server.sessions
@@ -39,7 +39,7 @@ def test_another_bearers_session_is_not_there(web: McpHttpHarness) -> None:
     assert session.post(PING).status == 200
 
 
-def test_what_was_told_is_kept_as_long_as_there_is_room(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_answers_are_limited(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_STORED_BYTES > 4096
     monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_STORED_BYTES", 4096)
     session = web.open(ELICITS)
@@ -56,7 +56,9 @@ def test_what_was_told_is_kept_as_long_as_there_is_room(web: McpHttpHarness, mon
 
 
 @pytest.mark.parametrize("limit", ["MAX_STORED_BYTES", "MAX_SESSIONS"])  # bytes of answers; answers
-def test_what_just_has_room_is_kept(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_answer_of_exactly_the_limit_is_stored(
+    web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     def told(number: int) -> None:
         (asked,) = stream_messages(session.tool("pay", number, word="x" * 1024))
         session.post({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}})
@@ -83,7 +85,7 @@ def test_an_idle_session_ends(web: McpHttpHarness) -> None:
     assert len(web.server.sessions) == 0
 
 
-def test_the_idle_make_room(web: McpHttpHarness) -> None:
+def test_idle_sessions_are_evicted(web: McpHttpHarness) -> None:
     busy = web.open()
     busy.tool("wait")
     idle = web.open()
@@ -92,15 +94,15 @@ def test_the_idle_make_room(web: McpHttpHarness) -> None:
     assert idle.post(PING).status == 404
     for session in sessions:
         session.listen()
-    web.book.after(1.0)  # uses of one second are alike
+    web.book.after(1.0)  # uses within one second count as equal
     sessions[0].post(PING)
-    sessions = [*sessions[2:], sessions[0], web.open()]  # of those who only listen the one that was silent for longest
+    sessions = [*sessions[2:], sessions[0], web.open()]  # the longest silent listener is removed
     for session in sessions:
         assert status(session.tool("wait")) == 0
     assert web.post(message("initialize", protocolVersion=HANDSHAKE)).status == 429
 
 
-def test_there_is_a_bound_for_all(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_session_limit(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_SESSIONS > MAX_PER_PRINCIPAL
     monkeypatch.setattr("svc_proto.mcp.http_sessions.MAX_SESSIONS", 2)
     first, _ = web.open(), web.open()

@@ -1,4 +1,4 @@
-"""One request: what is said about it, and how it ends."""
+"""A pending request: progress and ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.mcp.http_harness import McpHttpHarness, stream_messages
 from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer, modern
 
 
-def test_what_no_json_can_say_is_a_bug(desk: McpStdioHarness) -> None:
+def test_non_json_result_is_a_bug(desk: McpStdioHarness) -> None:
     handlers = cast("dict[str, Any]", desk.server._conversation._answers.handlers)
     handlers["odd"] = lambda params, call: {"weight": nan}
     desk.book.logs.bugs = True
@@ -23,7 +23,7 @@ def test_what_no_json_can_say_is_a_bug(desk: McpStdioHarness) -> None:
 
 
 @pytest.mark.parametrize(("name", "done"), [("echo", [{"word": "x"}]), ("wait", ["x", "end of x"]), ("ring", ["x"])])
-def test_one_that_ends_its_own_client(desk: McpStdioHarness, shop: ToyMcpServer, name: str, done: list[object]) -> None:
+def test_tool_that_closes_its_client(desk: McpStdioHarness, shop: ToyMcpServer, name: str, done: list[object]) -> None:
     desk.open()
     conversation = desk.server._conversation
     shop.on_begin = conversation.close
@@ -32,7 +32,7 @@ def test_one_that_ends_its_own_client(desk: McpStdioHarness, shop: ToyMcpServer,
     assert [tell("in") for tell in shop.ringing] == [False] * len(shop.ringing)
 
 
-def test_progress_in_the_stateless_way(web: McpHttpHarness) -> None:
+def test_stateless_progress(web: McpHttpHarness) -> None:
     params = {"name": "ring", "arguments": {"word": "Ann"}}
     call = web.call("POST", _asking_for_progress(params), _HEAD)
     web.book.after(5.0)
@@ -46,8 +46,8 @@ def test_progress_in_the_stateless_way(web: McpHttpHarness) -> None:
     assert web.book.leaks() == []
 
 
-def test_progress_always_grows() -> None:
-    """ "The progress value MUST increase with each notification", whatever the clock says."""
+def test_progress_always_rises() -> None:
+    """Require rising progress for every clock: "The progress value MUST increase with each notification"."""
     book, said = open_book(), list[OutgoingMessage]()
     made: list[_Progress] = []
     book.act(lambda: made.append(_Progress(book.engine, "p", said.append)))
@@ -64,12 +64,12 @@ def test_progress_always_grows() -> None:
     assert {note["progressToken"] for note in notes} == {"p"}
 
 
-def test_who_goes_away_is_told_of_nothing(web: McpHttpHarness) -> None:
+def test_disconnected_client_gets_no_progress(web: McpHttpHarness) -> None:
     call = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
     call.vanish()
     assert web.shop.ringing[0]("in") is False
     other = web.call("POST", _asking_for_progress({"name": "knock"}), _HEAD)
-    assert len(web.shop.ringing) == 2  # the line is free
+    assert len(web.shop.ringing) == 2  # a slot is free
     web.book.after(5.0)
     other.vanish()
     assert web.shop.ringing[1]("in") is False

@@ -1,4 +1,4 @@
-"""The phone as an offer, against the relay and the reference phone."""
+"""The phone as server features, against the relay and the reference phone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.agent.harness import AgentHarness
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_who_may_only_look_may_do_this_and_no_more() -> None:
+def test_read_only_routes() -> None:
     by_get = (
         "bridge/devices notifications/recent clipboard current_app events get_apps location ping screen screen_hash"
     )
@@ -54,7 +54,7 @@ def read(offer: ServerFeatures, uri: str) -> Flow[Any]:
     return (yield from resource.read())
 
 
-def test_every_route_is_a_tool_and_says_what_it_does() -> None:
+def test_every_route_is_a_tool_with_annotations() -> None:
     offer = phone_features(RelayPhoneControl(cast("Engine", None), "http://x", "t"))
     by_name = {each.tool.name: each for each in offer.tools}
     assert len(by_name) == len(PHONE_TOOLS)
@@ -71,7 +71,7 @@ def test_every_route_is_a_tool_and_says_what_it_does() -> None:
     assert by_name["phone_tap_text"].title == "Tap text"
 
 
-def test_the_phone_is_driven_and_seen() -> None:
+def test_phone_is_controlled_and_read() -> None:
     world = AgentHarness(phone=True)
 
     def plan(offer: ServerFeatures) -> Flow[list[Any]]:
@@ -113,7 +113,7 @@ def test_without_a_phone() -> None:
 
 
 class FakeLink:
-    """A phone that answers what it likes."""
+    """Phone with a prepared answer."""
 
     def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
         self.answer = PhoneResponse(200, answer)
@@ -121,7 +121,7 @@ class FakeLink:
         self.configured = True
         self.is_phone_connected = self.gate_bound_arguments = None
         self.asked: list[str] = []
-        self.given: Mapping[str, object] = {}  # with the last call
+        self.given: Mapping[str, object] = {}  # arguments of the last call
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         yield from ()
@@ -150,30 +150,30 @@ def run(flow: Flow[Any]) -> Any:
     ],
 )
 @pytest.mark.parametrize("marker", ["MEDIA:hermes-relay://t0", "MEDIA:svc-relay://t0"])
-def test_what_kind_of_picture_it_is(data: bytes, kind: str, marker: str) -> None:
+def test_image_types(data: bytes, kind: str, marker: str) -> None:
     link = FakeLink({"media": marker}, data)
     (block,) = run(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert block["mimeType"] == kind
     assert link.asked == ["t0"]
 
 
-def test_what_is_no_picture() -> None:
+def test_invalid_images() -> None:
     link = FakeLink({"media": 5}, b"<svg")
     with pytest.raises(ToolError, match="could not be had"):
         next(call(phone_features(cast("RelayPhoneControl", link)), "phone_screenshot"))
     assert link.asked == [""]
 
 
-def test_a_screen_is_told_without_bounds_unless_they_are_wanted() -> None:
+def test_screen_has_bounds_on_request_only() -> None:
     link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
     offer = phone_features(cast("RelayPhoneControl", link))
     assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
     assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
     assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
-    assert link.given == {"include_bounds": True}  # without, phones in use find no nodes at all (wire bridge 3.4)
+    assert link.given == {"include_bounds": True}  # without bounds phones in use find no nodes at all (wire bridge 3.4)
 
 
-def test_who_is_told_of_nothing_looks() -> None:
+def test_changes_are_polled_without_notifications() -> None:
     world, told = AgentHarness(phone=True), list[str]()
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
@@ -192,7 +192,7 @@ def test_who_is_told_of_nothing_looks() -> None:
     world.run(plan)
 
 
-def test_phones_that_are_not_told_of() -> None:
+def test_refused_device_list() -> None:
     link = FakeLink({"error": "local callers only"}, b"")
     link.answer = PhoneResponse(403, link.answer.body)
     with pytest.raises(ToolError, match="403: local callers only"):

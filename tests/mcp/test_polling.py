@@ -1,4 +1,4 @@
-"""Changes that nobody tells of."""
+"""Polling for changes without notifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svc_proto.mcp.polling import POLL_INTERVAL, watch_by_polling
 from tests.mcp.stdio_harness import McpStdioHarness
 
 
-def test_a_change_is_told_once(desk: McpStdioHarness) -> None:
+def test_change_is_reported_once(desk: McpStdioHarness) -> None:
     engine: Engine = desk.engine
     words = iter(["a", "a", "b", None, "b", "c", "c"])
     told: list[float] = []
@@ -34,4 +34,4 @@ def test_a_change_is_told_once(desk: McpStdioHarness) -> None:
     assert told == [round(2 * POLL_INTERVAL), round(5 * POLL_INTERVAL)]
     desk.act(stops[0])
     desk.after(10 * POLL_INTERVAL)
-    assert next(words) == "c"  # nobody looks any more
+    assert next(words) == "c"  # polling has stopped

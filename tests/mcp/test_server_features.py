@@ -1,4 +1,4 @@
-"""What a client gets of an offer."""
+"""Server features as a client receives them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_tools(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     assert desk.request("nope")["code"] == -32601
 
 
-def test_an_object_is_told_as_text_and_as_itself(desk: McpStdioHarness) -> None:
+def test_object_result_has_text_and_structured_content(desk: McpStdioHarness) -> None:
     desk.open()
     assert desk.request("tools/call", name="weigh", arguments={"word": "flour"}) == {
         "content": [{"type": "text", "text": '{"grams":7,"of":"flour"}'}],
@@ -37,7 +37,7 @@ def test_an_object_is_told_as_text_and_as_itself(desk: McpStdioHarness) -> None:
     }
 
 
-def test_a_tool_that_waits_for_one_thing(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_deferred_tool(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     assert desk.send(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
     assert desk.send(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
@@ -49,7 +49,7 @@ def test_a_tool_that_waits_for_one_thing(desk: McpStdioHarness, shop: ToyMcpServ
     assert shop.ringing[0]("again") is False
     desk.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
     (answer,) = desk.act(partial(shop.ringing[2], "in"))
-    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no progress from then on
+    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no further progress
     assert (
         desk.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     )
@@ -58,7 +58,7 @@ def test_a_tool_that_waits_for_one_thing(desk: McpStdioHarness, shop: ToyMcpServ
         assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
 
 
-def test_what_such_a_tool_makes_of_it(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_deferred_tool_errors(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for number in range(2):
         assert desk.send(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
@@ -68,7 +68,7 @@ def test_what_such_a_tool_makes_of_it(desk: McpStdioHarness, shop: ToyMcpServer)
     assert (broken["error"]["code"], desk.request("ping")) == (-32603, {})
 
 
-def test_such_a_tool_in_its_order(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_deferred_tools_in_order(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for number, word in enumerate("abcd"):
         params = {"name": "turn" if word == "c" else "knock", "arguments": {"word": word}}
@@ -89,7 +89,7 @@ def test_such_a_tool_in_its_order(desk: McpStdioHarness, shop: ToyMcpServer) -> 
     )
 
 
-def test_such_a_tool_that_asks(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_deferred_tool_with_elicitation(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     assert desk.request("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
     shop.asks_there = True
@@ -99,7 +99,7 @@ def test_such_a_tool_that_asks(desk: McpStdioHarness, shop: ToyMcpServer) -> Non
     assert said == [{"type": "text", "text": "nobody: nobody"}]
 
 
-def test_who_may_not_act_has_tools_that_look(shop: ToyMcpServer) -> None:
+def test_read_only_client_has_reading_tools_only(shop: ToyMcpServer) -> None:
     desk = McpStdioHarness(evolve(shop.offer(), may_act=lambda: False))
     desk.open()
     assert desk.request("tools/list")["tools"] == []

@@ -1,4 +1,4 @@
-"""One client: the handshake, the stateless way, calls under way, questions."""
+"""Session with one client: handshake, stateless protocol, calls in progress, elicitation."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_the_handshake(desk: McpStdioHarness, version: str) -> None:
     assert desk.request("server/discover")["code"] == -32601
 
 
-def test_a_version_that_is_not_known_gets_the_newest_handshake(desk: McpStdioHarness) -> None:
+def test_unknown_version_gets_the_newest_handshake(desk: McpStdioHarness) -> None:
     assert desk.open("2099-01-01")["protocolVersion"] == HANDSHAKE_VERSIONS[-1]
 
 
-def test_what_is_asked_before_and_twice(desk: McpStdioHarness) -> None:
+def test_requests_before_and_after_initialize(desk: McpStdioHarness) -> None:
     assert desk.request("ping") == {}
     assert desk.request("tools/list")["code"] == -32600
     assert desk.request("initialize", protocolVersion=1)["code"] == -32602
@@ -45,7 +45,7 @@ def test_what_is_asked_before_and_twice(desk: McpStdioHarness) -> None:
     assert desk.request("initialize", protocolVersion="2025-11-25")["code"] == -32600
 
 
-def test_the_stateless_way(desk: McpStdioHarness) -> None:
+def test_stateless_requests(desk: McpStdioHarness) -> None:
     info = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "title": "Shop", "version": "1"}}
     found = desk.request("server/discover", **modern())
     assert found == {
@@ -66,7 +66,7 @@ def test_the_stateless_way(desk: McpStdioHarness) -> None:
         assert desk.request(gone, **modern())["code"] == -32601
 
 
-def test_a_stateless_request_that_says_too_little(desk: McpStdioHarness) -> None:
+def test_incomplete_stateless_request(desk: McpStdioHarness) -> None:
     version = "io.modelcontextprotocol/protocolVersion"
     old = desk.request("tools/list", _meta={version: "2031-01-01"})
     assert old["code"] == -32022
@@ -75,17 +75,17 @@ def test_a_stateless_request_that_says_too_little(desk: McpStdioHarness) -> None
     assert desk.request("tools/list", _meta="x")["code"] == -32600
 
 
-# --- calls under way ------------------------------------------------------------------------------------------------
+# --- calls in progress ----------------------------------------------------------------------------------------------
 
 
-def test_a_bug_of_a_tool_is_an_answer(desk: McpStdioHarness) -> None:
+def test_tool_bug_is_answered(desk: McpStdioHarness) -> None:
     desk.open()
     answer = desk.request("tools/call", name="break")
     assert answer["code"] == -32603
     assert answer["message"].startswith("internal error, reference ")
 
 
-def test_what_is_refused_is_told_and_no_bug(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_refusal_is_answered_without_a_bug(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     def refuse() -> None:
         raise Refused(503, "shut", "the shop is shut")
 
@@ -95,7 +95,7 @@ def test_what_is_refused_is_told_and_no_bug(desk: McpStdioHarness, shop: ToyMcpS
     assert (answer["code"], answer["message"]) == (-32603, "the shop is shut")
 
 
-def test_calls_side_by_side_and_in_their_order(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_concurrent_and_sequential_calls(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for number, (name, word) in enumerate([("wait", "a"), ("turn", "b"), ("turn", "c"), ("wait", "d")]):
         assert desk.send(id=f"n{number}", method="tools/call", params={"name": name, "arguments": {"word": word}}) == []
@@ -116,7 +116,7 @@ def test_calls_side_by_side_and_in_their_order(desk: McpStdioHarness, shop: ToyM
     assert desk.is_closed
 
 
-def test_what_waits_for_another_call_is_not_begun_when_both_end(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_waiting_call_does_not_begin_at_the_stop(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open()
     for word in ("a", "b", "c"):
         desk.send(id=word, method="tools/call", params={"name": "turn", "arguments": {"word": word}})
@@ -164,14 +164,14 @@ def test_progress(desk: McpStdioHarness) -> None:
     assert desk.after(60.0) == []
 
 
-# --- questions ----------------------------------------------------------------------------------------------------
+# --- elicitation --------------------------------------------------------------------------------------------------
 
 PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
 QUESTION = 'Pay? pay {"word":"bread"}\nIt costs money.'
 
 
 @pytest.mark.parametrize(("action", "paid"), [("accept", True), ("decline", False), ("cancel", False), (None, False)])
-def test_the_client_asks_its_user(desk: McpStdioHarness, shop: ToyMcpServer, action: str | None, paid: bool) -> None:
+def test_elicitation(desk: McpStdioHarness, shop: ToyMcpServer, action: str | None, paid: bool) -> None:
     desk.open("2025-06-18", ELICITS)
     (asked,) = desk.send(id=9, method="tools/call", params=PAY)
     assert (asked["method"], asked["params"]["message"]) == ("elicitation/create", QUESTION)
@@ -185,8 +185,8 @@ def test_the_client_asks_its_user(desk: McpStdioHarness, shop: ToyMcpServer, act
     assert desk.send(id=asked["id"], **answer) == []
 
 
-def test_all_of_a_call_is_shown(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    """Nothing is cut, nothing looks like something else, and what is too long to be shown is not asked about."""
+def test_elicitation_shows_the_whole_call(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+    """Show the whole call unambiguously, and refuse one that is too long to be shown."""
     desk.open("2025-06-18", ELICITS)
     word = f"{'bread' * 100}\n\u202etwo"
     (asked,) = desk.send(id=1, method="tools/call", params={"name": "pay", "arguments": {"word": word}})
@@ -197,7 +197,7 @@ def test_all_of_a_call_is_shown(desk: McpStdioHarness, shop: ToyMcpServer) -> No
     assert shop.done == []
 
 
-def test_a_question_that_nobody_answers(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_unanswered_elicitation(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     desk.open("2025-11-25", ELICITS)
     (asked,) = desk.send(id=1, method="tools/call", params=PAY)
     withdrawn, told = desk.after(ELICITATION_TIMEOUT)
@@ -210,7 +210,7 @@ def test_a_question_that_nobody_answers(desk: McpStdioHarness, shop: ToyMcpServe
 
 
 @pytest.mark.parametrize(("version", "capabilities"), [("2025-11-25", {}), ("2025-03-26", ELICITS)])
-def test_where_nobody_can_be_asked(
+def test_client_without_elicitation(
     desk: McpStdioHarness, shop: ToyMcpServer, version: str, capabilities: Mapping[str, object]
 ) -> None:
     desk.open(version, capabilities)
@@ -222,7 +222,7 @@ def test_where_nobody_can_be_asked(
     assert shop.done == [{"word": "bread", "there": True}]
 
 
-def test_the_stateless_question(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_stateless_elicitation(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     asked = desk.request("tools/call", **modern(ELICITS, **PAY))
     assert asked["resultType"] == "input_required"
     question = asked["inputRequests"]["confirm"]
@@ -236,7 +236,7 @@ def test_the_stateless_question(desk: McpStdioHarness, shop: ToyMcpServer) -> No
 
     other = again("accept", {"name": "pay", "arguments": {"word": "wine"}})
     assert other["resultType"] == "input_required"
-    assert again("accept")["resultType"] == "input_required"  # a state is good once
+    assert again("accept")["resultType"] == "input_required"  # a state is accepted once
     assert shop.done == []
     asked = desk.request("tools/call", **modern(ELICITS, **PAY))
     assert again("decline")["isError"] is True
@@ -246,7 +246,7 @@ def test_the_stateless_question(desk: McpStdioHarness, shop: ToyMcpServer) -> No
     assert desk.request("tools/call", **modern(**PAY))["isError"] is True
 
 
-def test_stateless_questions_are_bounded(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
+def test_stateless_elicitations_are_limited(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
     first = desk.request("tools/call", **modern(ELICITS, **PAY))
     later = [desk.request("tools/call", **modern(ELICITS, **PAY)) for _ in range(MAX_ASKED)]
     for asked, paid in ((first, False), (later[-1], True)):
@@ -255,7 +255,7 @@ def test_stateless_questions_are_bounded(desk: McpStdioHarness, shop: ToyMcpServ
         assert (desk.request("tools/call", **params)["resultType"] == "complete") is paid
 
 
-def test_a_line_that_is_no_message(desk: McpStdioHarness) -> None:
+def test_invalid_line(desk: McpStdioHarness) -> None:
     (answer,) = desk.bytes(b"{\n")
     assert (answer["error"]["code"], "id" in answer) == (-32700, True)
     assert desk.request("ping") == {}

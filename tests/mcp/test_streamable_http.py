@@ -1,4 +1,4 @@
-"""Streamable HTTP: messages by POST, with sessions and without, and how it ends."""
+"""Streamable HTTP: messages by POST, with sessions and without, and the ends of connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAY: dict[str, Any] = {"name": "pay", "arguments": {"word": "bread"}}
 @pytest.mark.parametrize(
     ("body", "code"), [(b"{", -32700), ([PING], -32600), ({"id": 1, "method": "ping"}, -32600), (b"\xff", -32700)]
 )
-def test_what_is_no_message(web: McpHttpHarness, body: object, code: int) -> None:
+def test_invalid_messages(web: McpHttpHarness, body: object, code: int) -> None:
     answer = web.post(body)
     assert (answer.status, answer.json["error"]["code"]) == (400, code)
 
@@ -40,7 +40,7 @@ def test_a_stateless_request(web: McpHttpHarness) -> None:
     assert len(web.server.sessions) == 0
 
 
-def test_who_goes_away_cancels(web: McpHttpHarness) -> None:
+def test_disconnect_cancels_a_stateless_call(web: McpHttpHarness) -> None:
     early = web.stateless("tools/call", name="wait", arguments={"word": "a"})
     early.vanish()
     assert web.shop.done == ["a", "end of a"]
@@ -51,7 +51,7 @@ def test_who_goes_away_cancels(web: McpHttpHarness) -> None:
     assert web.shop.done[2:] == ["b", "end of b"]
 
 
-def test_who_closes_his_end_has_gone_away(web: McpHttpHarness) -> None:
+def test_half_close_counts_as_disconnect(web: McpHttpHarness) -> None:
     call = web.stateless("tools/call", name="wait", arguments={"word": "a"})
     web.book.feed(ReadClosed(call.ch))
     assert (call.aborted, web.shop.done) == (True, ["a", "end of a"])
@@ -64,14 +64,14 @@ def test_who_closes_his_end_has_gone_away(web: McpHttpHarness) -> None:
     assert asked.result.status == 400
 
 
-def test_two_callers_with_one_number(web: McpHttpHarness) -> None:
+def test_two_callers_with_the_same_id(web: McpHttpHarness) -> None:
     calls = [web.stateless("tools/call", name="wait", arguments={"word": word}) for word in "ab"]
     calls[0].vanish()
     assert web.shop.done == ["a", "b", "end of a"]
     assert status(calls[1]) == 0
 
 
-def test_the_stateless_question(web: McpHttpHarness) -> None:
+def test_stateless_elicitation(web: McpHttpHarness) -> None:
     asked = web.stateless("tools/call", elicits=True, **PAY).result.json["result"]
     again: dict[str, Any] = {"inputResponses": {"confirm": {"action": "accept"}}, "requestState": asked["requestState"]}
     assert web.stateless("tools/call", elicits=True, **PAY, **again).result.json["result"]["isError"] is False
@@ -91,7 +91,7 @@ def test_a_session(web: McpHttpHarness) -> None:
     assert web.book.leaks() == []
 
 
-def test_calls_side_by_side_and_cancelled(web: McpHttpHarness) -> None:
+def test_concurrent_and_cancelled_calls(web: McpHttpHarness) -> None:
     session = web.open()
     calls = [session.tool("wait", number, word=str(number)) for number in range(2)]
     twice = session.tool("wait", 1).result
@@ -100,12 +100,12 @@ def test_calls_side_by_side_and_cancelled(web: McpHttpHarness) -> None:
     assert (calls[0].result.status, calls[0].result.body) == (202, b"")
     assert status(calls[1]) == 0
     calls[1].vanish()
-    assert web.shop.done == ["0", "1", "end of 0"]  # to go away is not to cancel
+    assert web.shop.done == ["0", "1", "end of 0"]  # a disconnect does not cancel
     session.end()
     assert web.shop.done[-1] == "end of 1"
 
 
-def test_a_question(web: McpHttpHarness) -> None:
+def test_elicitation_over_http(web: McpHttpHarness) -> None:
     session = web.open(ELICITS)
     call = session.tool("pay", 7, word="bread")
     (asked,) = stream_messages(call)
@@ -114,12 +114,12 @@ def test_a_question(web: McpHttpHarness) -> None:
     assert session.post(answer).status == 202
     assert stream_messages(call)[-1]["result"]["isError"] is False
     assert call.answer is not None
-    # Its end was told, and can be told again.
+    # The end was sent and can be replayed.
     back = session.listen("1-1")
     assert stream_messages(back)[0]["id"] == 7
 
 
-def test_offers_are_kept_for_those_who_called_last(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_are_cached_for_recent_principals(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_PRINCIPALS > 1
     monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 1)
     web.open()
@@ -127,7 +127,7 @@ def test_offers_are_kept_for_those_who_called_last(web: McpHttpHarness, monkeypa
     web.open()
 
 
-def test_a_revoked_caller_has_nothing_left(web: McpHttpHarness) -> None:
+def test_revoked_principal_loses_sessions_and_calls(web: McpHttpHarness) -> None:
     other = web.book.pair().token
     theirs = web.open(token=other)
     session = web.open()
@@ -139,7 +139,7 @@ def test_a_revoked_caller_has_nothing_left(web: McpHttpHarness) -> None:
     assert gone.status == 200
     assert (alone.result.status, listening.aborted, told.aborted, waiting.aborted) == (401, True, True, True)
     assert sorted(map(str, web.shop.done)) == ["a", "b", "c", "end of a", "end of b", "end of c"]
-    assert len(web.server._answers) == 1  # what was kept ready for them, too
+    assert len(web.server._answers) == 1  # also what was stored for them
     assert session.post(PING).status == 401
     assert theirs.post(PING).status == 200
 

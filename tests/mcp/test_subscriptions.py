@@ -1,4 +1,4 @@
-"""Updates of resources: who is told, how often, and what a slow reader finds."""
+"""Resource updates: subscribers, rate, and slow readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGN = "shop://sign"
 UPDATED = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": SIGN}}
 
 
-def test_a_client_is_told_once_a_second(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_updates_are_sent_once_a_second(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     assert desk.open()["capabilities"]["resources"] == {"subscribe": True}
     assert desk.request("resources/unsubscribe", uri=SIGN) == {}
     assert desk.request("resources/subscribe", uri=SIGN) == desk.request("resources/subscribe", uri=SIGN) == {}
@@ -34,7 +34,7 @@ def test_a_client_is_told_once_a_second(shop: ToyMcpServer, desk: McpStdioHarnes
     assert shop.watching == []
 
 
-def test_what_cannot_be_subscribed(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_invalid_subscriptions(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     assert desk.request("resources/subscribe", uri=SIGN)["code"] == -32600
     desk.open()
     refused = desk.request("resources/subscribe", uri="shop://photo")
@@ -49,19 +49,19 @@ def test_what_cannot_be_subscribed(shop: ToyMcpServer, desk: McpStdioHarness) ->
     )
 
 
-def test_lines_wait_for_a_client_that_does_not_read(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_updates_wait_for_a_slow_client(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     def hold(holding: bool) -> list[Any]:
         return desk.act(partial(desk.server.set_read_paused, holding))
 
     desk.open()
-    assert hold(True) == []  # it has subscribed to nothing
+    assert hold(True) == []  # without a subscription
     desk.request("resources/subscribe", uri=SIGN)
     assert hold(True) == []
     for _ in range(3):
         assert desk.act(shop.turn_sign) == []
         assert desk.after(UPDATE_INTERVAL) == []
     assert hold(False) == [UPDATED]
-    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # a round has just been
+    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # an update was just sent
     assert desk.after(UPDATE_INTERVAL) == [UPDATED]
 
 
@@ -78,19 +78,19 @@ def subscribed(web: McpHttpHarness) -> McpHttpSession:
     return session
 
 
-def test_who_listens_is_told_as_events(web: McpHttpHarness) -> None:
+def test_listening_client_receives_events(web: McpHttpHarness) -> None:
     session = subscribed(web)
     listening = session.listen()
     web.book.within(web.shop.turn_sign)
     assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-1"]
-    assert stream_messages(session.listen()) == []  # it was told already
+    assert stream_messages(session.listen()) == []  # sent already
     assert stream_messages(session.listen("0-0")) == [UPDATED]
     session.end()
     assert web.shop.watching == []
 
 
-def test_who_does_not_listen_finds_each_change_once(web: McpHttpHarness) -> None:
+def test_returning_client_finds_each_change_once(web: McpHttpHarness) -> None:
     session = subscribed(web)
     for _ in range(200):
         web.book.within(web.shop.turn_sign)
@@ -98,17 +98,17 @@ def test_who_does_not_listen_finds_each_change_once(web: McpHttpHarness) -> None
     listening = session.listen("0-3")
     assert stream_messages(listening) == [UPDATED]
     assert [event.id for event in events(listening)] == ["0-200"]
-    assert listening.answer is None  # it goes on
+    assert listening.answer is None  # still open
 
 
-def test_sessions_have_their_own(web: McpHttpHarness) -> None:
+def test_subscriptions_belong_to_their_session(web: McpHttpHarness) -> None:
     mine, other = subscribed(web), web.open()
     listening, quiet = mine.listen(), other.listen()
     web.book.within(web.shop.turn_sign)
     assert (stream_messages(listening), stream_messages(quiet)) == ([UPDATED], [])
 
 
-# --- in the stateless way -------------------------------------------------------------------------------------------
+# --- stateless ------------------------------------------------------------------------------------------------------
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
@@ -132,7 +132,7 @@ def end_of(identity: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": identity, "result": {"resultType": "complete", "_meta": meta}}
 
 
-def test_a_request_that_listens(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_stateless_subscription_request(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     asked = listening(SIGN, "shop://photo", "shop://nothing", SIGN, toolsListChanged=True)
     assert desk.send(id="l", method="subscriptions/listen", params=asked) == [
         acknowledged("l", resourceSubscriptions=[SIGN])
@@ -148,7 +148,7 @@ def test_a_request_that_listens(shop: ToyMcpServer, desk: McpStdioHarness) -> No
     assert desk.is_closed
 
 
-def test_a_request_that_listens_waits_for_its_reader(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_subscription_request_waits_for_its_reader(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
     desk.send(id="l", method="subscriptions/listen", params=listening(SIGN))
     assert desk.act(partial(desk.server.set_read_paused, True)) == desk.act(shop.turn_sign) == []
     assert desk.act(partial(desk.server.set_read_paused, False)) == [note("l", "resources/updated", uri=SIGN)]
@@ -156,13 +156,13 @@ def test_a_request_that_listens_waits_for_its_reader(shop: ToyMcpServer, desk: M
     assert shop.watching == []
 
 
-def test_what_a_request_that_listens_has_to_say(desk: McpStdioHarness) -> None:
+def test_required_members_of_a_subscription_request(desk: McpStdioHarness) -> None:
     for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
         params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
         assert desk.request("subscriptions/listen", **params)["code"] == -32602
 
 
-def test_requests_that_listen_are_bounded(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subscription_requests_are_limited(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_LISTENING > 1
     monkeypatch.setattr("svc_proto.mcp.subscriptions.MAX_LISTENING", 1)
     first = web.stateless("subscriptions/listen", notifications={})
@@ -171,10 +171,10 @@ def test_requests_that_listen_are_bounded(web: McpHttpHarness, monkeypatch: pyte
     assert stream_messages(web.stateless("subscriptions/listen", notifications={})) == [acknowledged(1)]
 
 
-def test_listening_by_http(web: McpHttpHarness) -> None:
+def test_subscription_request_over_http(web: McpHttpHarness) -> None:
     call = web.stateless("subscriptions/listen", notifications={"resourceSubscriptions": [SIGN]})
     assert (status(call), stream_messages(call)) == (200, [acknowledged(1, resourceSubscriptions=[SIGN])])
-    assert [event.id for event in events(call)] == [""]  # nobody comes back to it
+    assert [event.id for event in events(call)] == [""]  # the stream cannot be resumed
     for _ in range(3):
         web.book.within(web.shop.turn_sign)
         web.book.after(UPDATE_INTERVAL)
@@ -186,7 +186,7 @@ def test_listening_by_http(web: McpHttpHarness) -> None:
     assert web.book.leaks() == []
 
 
-def test_the_end_of_what_listens(web: McpHttpHarness) -> None:
+def test_end_of_subscription_requests(web: McpHttpHarness) -> None:
     mine = web.stateless("subscriptions/listen", notifications={})
     (caller,) = web.server._answers
     web.book.within(lambda: web.server.close_principal_sessions("somebody else"))
@@ -198,7 +198,7 @@ def test_the_end_of_what_listens(web: McpHttpHarness) -> None:
     assert (stream_messages(other)[1:], web.shop.watching) == ([end_of(1)], [])
 
 
-def test_who_listens_is_kept_before_those_who_are_silent(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listening_session_is_kept_before_silent_ones(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_proto.mcp.streamable_http.MAX_PRINCIPALS", 2)
     first = web.stateless("subscriptions/listen", notifications={})
     web.open(token=web.book.pair().token)

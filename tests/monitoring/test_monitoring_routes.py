@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz`: who may ask, what is said, and that nobody can make it grow."""
+"""`/metrics`, `/healthz` and `/readyz`: access, content, and bounded size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = "metrics-0123456789abcdef"
 
 
 def parsed(answer: Response) -> dict[str, Metric]:
-    """What a monitor understands, by the parser of prometheus-client."""
+    """Return the metrics as the parser of prometheus-client reads them."""
     assert (answer.status, answer.headers.get(b"content-type")) == (200, OPENMETRICS)
     return {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
 
@@ -47,7 +47,7 @@ def shown(token: str) -> tuple[tuple[bytes, bytes], ...]:
     return ((b"authorization", f"Bearer {token}".encode()),)
 
 
-# --- who may --------------------------------------------------------------------------------------------------------
+# --- access ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
@@ -62,7 +62,7 @@ def test_without_a_token_metrics_are_for_programs_of_this_host() -> None:
         assert (answer.status, answer.json["code"]) == (403, "loopback_only")
 
 
-def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
+def test_metrics_token_is_required() -> None:
     book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     assert book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN)).status == 200
     for headers in ((), shown(TOKEN[:-1]), ((b"authorization", b"Basic " + TOKEN.encode()),)):
@@ -72,18 +72,18 @@ def test_with_a_token_metrics_are_for_whoever_shows_it() -> None:
         assert TOKEN not in answer.body.decode()
 
 
-def test_who_guesses_is_blocked_and_the_right_token_is_not() -> None:
+def test_wrong_tokens_are_blocked_and_the_right_one_is_not() -> None:
     book = RelayHarness(RelayConfig(metrics_token=TOKEN))
     for _ in range(MAX_FAILURES):
         assert book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong")).status == 401
     blocked = book.request("GET", "/metrics", peer=REMOTE, headers=shown("wrong"))
     assert (blocked.status, blocked.headers.get(b"retry-after")) == (429, b"300")
-    assert book.request("GET", "/metrics", peer=REMOTE).status == 401  # which is no guess
+    assert book.request("GET", "/metrics", peer=REMOTE).status == 401  # no key is no guess
     answer = book.request("GET", "/metrics", peer=REMOTE, headers=shown(TOKEN))
     assert value(answer, "svc_limiter_blocks_total") == 1
 
 
-# --- what is said ---------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------------------------
 
 
 def test_requests_by_route_and_status() -> None:
@@ -99,7 +99,7 @@ def test_requests_by_route_and_status() -> None:
     assert value(answer, "svc_http_request_duration_seconds_bucket", **least) == 2
 
 
-def test_an_answer_that_waits_counts_with_its_time() -> None:
+def test_request_duration_includes_the_wait() -> None:
     book = RelayHarness()
     book.hold = (Compute,)
     first = book.call("GET", "/metrics")
@@ -119,7 +119,7 @@ def test_no_peer_makes_more_series() -> None:
     for warming in ("GET", "POST", "DELETE"):
         book.request(warming, "/nowhere")
     book.request("GET", "/media/0")
-    book.request("GET", "/metrics")  # once, so that it is among them
+    book.request("GET", "/metrics")  # once, so that the request itself is counted
     before = sorted(samples(book.request("GET", "/metrics")))
     methods = ("GET", "POST", "BREW", "DELETE")
     for number in range(100):
@@ -128,7 +128,7 @@ def test_no_peer_makes_more_series() -> None:
     assert sorted(samples(book.request("GET", "/metrics"))) == before
 
 
-def test_timers_that_fire_late_show_as_lag() -> None:
+def test_late_timers_are_counted_as_lag() -> None:
     book = RelayHarness()
     engine = book.relay.engine
     engine.timers.timer(lambda: None).set(engine.now.mono + 1.0)
@@ -138,7 +138,7 @@ def test_timers_that_fire_late_show_as_lag() -> None:
     assert engine.counts.lateness.total == pytest.approx(0.3)
 
 
-def test_a_host_that_cannot_write_the_text() -> None:
+def test_missing_metrics_encoder_gives_503() -> None:
     book = RelayHarness()
     book.host.compute.pop("metrics.text")
     answer = book.request("GET", "/metrics")
@@ -148,26 +148,26 @@ def test_a_host_that_cannot_write_the_text() -> None:
 # --- healthz and readyz ---------------------------------------------------------------------------------------------
 
 
-def test_anybody_may_ask_whether_it_is_well() -> None:
+def test_health_and_readiness_are_public() -> None:
     book = RelayHarness()
     for path, body in (("/healthz", {"status": "ok"}), ("/readyz", {"status": "ready", "reasons": []})):
         answer = book.request("GET", path, peer=REMOTE)
         assert (answer.status, answer.json, answer.headers.get(b"cache-control")) == (200, body, b"no-store")
 
 
-def test_a_store_that_does_not_answer_makes_it_unready() -> None:
+def test_failing_store_makes_the_server_unready() -> None:
     book = RelayHarness()
     book.host.store.refused = (CheckStore,)
     answer = book.request("GET", "/readyz")
     assert (answer.status, answer.json) == (503, {"status": "not ready", "reasons": ["store: internal"]})
     assert value(book.request("GET", "/metrics"), "svc_store_failures_total") == 1
     book.host.store.refused = ()
-    assert book.request("GET", "/readyz").status == 503  # known for a second
+    assert book.request("GET", "/readyz").status == 503  # cached for a second
     book.after(1.0)
     assert book.request("GET", "/readyz").status == 200
 
 
-def test_the_store_has_two_seconds() -> None:
+def test_store_check_has_two_seconds() -> None:
     book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")
@@ -176,7 +176,7 @@ def test_the_store_has_two_seconds() -> None:
     assert call.result.json["reasons"] == ["store: timed_out"]
 
 
-def test_one_that_stops_is_not_ready() -> None:
+def test_stopping_server_is_not_ready() -> None:
     book = RelayHarness()
     book.hold = (CheckStore,)
     call = book.call("GET", "/readyz")

@@ -1,1 +1,1 @@
-"""Tests of about."""
+"""Tests of the OpenAPI documents."""

@@ -1,4 +1,4 @@
-"""A table of routes and a manual as an OpenAPI document, member by member."""
+"""An OpenAPI document from a route table and a manual, member by member."""
 
 from enum import Enum
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -93,7 +93,7 @@ def document() -> Any:
     return build_document(ROUTES, MANUAL)
 
 
-def test_it_is_a_document(document: Any) -> None:
+def test_document_is_valid(document: Any) -> None:
     validate(document)
     assert document["openapi"] == "3.1.0"
     assert document["info"] == {"title": "A server", "version": VERSION, "description": "Of things."}
@@ -139,7 +139,7 @@ def test_a_plain_route(document: Any) -> None:
     }
 
 
-def test_what_is_sent(document: Any) -> None:
+def test_request_and_responses(document: Any) -> None:
     told = document["paths"]["/things/{id}"]["post"]
     assert told["operationId"] == "post_things_by_id"
     assert told["description"] == "At once.\n\nFor some."
@@ -184,6 +184,6 @@ def test_a_stream_and_a_socket(document: Any) -> None:
     assert document["paths"]["/raw"]["get"]["responses"]["101"] == {"description": "WebSocket"}
 
 
-def test_a_route_that_says_nothing() -> None:
+def test_route_without_documentation_is_an_error() -> None:
     with pytest.raises(KeyError, match="GET /more"):
         build_document([*ROUTES, route("GET", "/more")], MANUAL)

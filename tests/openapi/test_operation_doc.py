@@ -1,11 +1,11 @@
-"""What a route says is data: equal where it says the same."""
+"""Operation documentation is data: equal where its content is equal."""
 
 from __future__ import annotations
 
 from svc_proto.openapi.operation_doc import AccessDoc, OperationDoc
 
 
-def test_what_is_not_said() -> None:
+def test_defaults_of_an_operation() -> None:
     says = OperationDoc("Something")
     assert (says.answer, says.status, says.body, says.query, says.headers) == (None, 200, None, None, None)
     assert (

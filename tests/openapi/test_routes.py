@@ -1,4 +1,4 @@
-"""`/openapi.json` and `/docs` of a server: made once, when somebody asks, and not sent to whoever has them."""
+"""`/openapi.json` and `/docs` of a server: made at the first request, and not sent again to a client with a copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.http_client import Response
 LATE = "svc_proto.openapi.document", "svc_proto.openapi.viewer_page", "svc_proto.schema.json_schema"
 
 
-def test_they_are_made_once_and_have_a_tag() -> None:
+def test_document_and_page_are_cached_with_an_etag() -> None:
     book = RelayHarness()
     for path, kind in (("/openapi.json", b"application/json"), ("/docs", b"text/html; charset=utf-8")):
         first, second = book.request("GET", path), book.request("GET", path)
@@ -24,14 +24,14 @@ def test_they_are_made_once_and_have_a_tag() -> None:
         assert (again.status, again.body) == (304, b"")
 
 
-def test_the_path_of_a_proxy_is_in_the_document() -> None:
+def test_root_path_is_in_the_document() -> None:
     book = RelayHarness(RelayConfig(root_path="/relay"))
     answer = book.request("GET", "/relay/openapi.json")
     assert answer.json["servers"] == [{"url": "/relay"}]
     assert b'fetch("openapi.json")' in book.request("GET", "/relay/docs").body
 
 
-def test_strangers_get_neither() -> None:
+def test_document_and_page_require_access() -> None:
     book = RelayHarness()
     token = book.pair().token
 
@@ -43,7 +43,7 @@ def test_strangers_get_neither() -> None:
     assert [answer.status for answer in ask(peer=REMOTE, token=token)] == [200, 200]
 
 
-def test_a_start_loads_nothing_of_it() -> None:
+def test_start_loads_no_openapi_module() -> None:
     servers = "svc_proto.relay.service", "svc_proto.api.service", "svc_proto.dashboard.service"
     late = f"any('.says' in name or '.shapes' in name or name in {LATE} for name in sys.modules)"
     code = f"import sys, {', '.join(servers)}; sys.exit({late})"

@@ -1,4 +1,4 @@
-"""The page runs its own script and style, and nothing else. That it works: tests/browser/test_documents.py."""
+"""The viewer page permits only its own script and style; tests/browser/test_documents.py runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = PAGE.body.decode()
 
 
 @pytest.mark.parametrize("name", ["script", "style"])
-def test_the_policy_names_what_is_on_the_page(name: str) -> None:
+def test_policy_has_the_hashes_of_the_page(name: str) -> None:
     policy = dict(PAGE.policy)[b"content-security-policy"].decode()
     (digest,) = re.findall(f"{name}-src 'sha256-([^']+)'", policy)
     (inline,) = re.findall(f"<{name}>(.*?)</{name}>", TEXT, re.DOTALL)
@@ -25,13 +25,13 @@ def test_the_policy_names_what_is_on_the_page(name: str) -> None:
     assert "unsafe" not in policy
 
 
-def test_it_asks_nobody_else_and_makes_no_markup_of_text() -> None:
+def test_page_makes_no_other_request_and_no_markup() -> None:
     assert re.findall(r"https?:|//\w|@import|url\(", TEXT) == []
     assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|new Function", TEXT) == []
     assert re.findall(r"fetch\(([^)]*)\)", TEXT) == ['"openapi.json"']
 
 
-def test_its_policy_is_the_only_one() -> None:
+def test_page_has_one_content_security_policy() -> None:
     for book in (ApiHarness(ApiConfig(key=KEY)), RelayHarness()):
         answer = book.request("GET", "/docs")
         policies = answer.headers.all(b"content-security-policy")

@@ -1,1 +1,1 @@
-"""Tests of device."""
+"""Tests of the phone."""

@@ -1,4 +1,4 @@
-"""A phone that is online."""
+"""Fixture of a phone that is online."""
 
 from __future__ import annotations
 

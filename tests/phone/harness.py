@@ -1,4 +1,4 @@
-"""A phone core with a scripted handset, and the relay's end of its connections."""
+"""Phone core with a scripted phone backend, and the relay's end of its connections."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TOKEN = "1c2d3e4f-0000-4000-8000-000000000001"
 
 @frozen
 class SentEnvelope:
-    """One envelope that the phone sent."""
+    """Envelope that the phone sent."""
 
     channel: str
     type: str
@@ -53,7 +53,7 @@ class SentEnvelope:
 
 
 class RelayEnd:
-    """The relay's end of one connection: HTTP first, a WebSocket once it has accepted."""
+    """The relay's end of one connection: HTTP first, then a WebSocket once it is accepted."""
 
     def __init__(self, ch: ChannelId) -> None:
         self.ch = ch
@@ -61,7 +61,7 @@ class RelayEnd:
         self.conn = Http1Connection(Role.SERVER, entropy=counting_entropy())
 
     def receive(self, commands: Iterable[Command]) -> list[Event]:
-        """What the phone said on this channel."""
+        """Return the events that the phone sent on this channel."""
         for command in commands:
             if isinstance(command, Send) and command.ch == self.ch:
                 self.conn.receive_data(command.data)
@@ -69,19 +69,19 @@ class RelayEnd:
         return drain(self.conn)
 
     def received_fact(self, *events: Event) -> Received:
-        """The fact that brings these events to the phone."""
+        """Return the fact that delivers these events to the phone."""
         for event in events:
             self.conn.send(event)
         return Received(self.ch, self.conn.data_to_send())
 
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
-        """The fact that brings a whole response."""
+        """Return the fact that delivers a whole response."""
         head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
         return self.received_fact(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
 
 
 class PhoneHarness:
-    """Everything around one phone."""
+    """A phone with its relay and keyboard."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class PhoneHarness:
     # --- steps ---
 
     def start(self) -> Connect:
-        """The first attempt to connect."""
+        """Start the phone and return its first attempt to connect."""
         self.book >> Started()
         ready, connect = (command for command in self.book.drain_commands() if not isinstance(command, Notify))
         assert ready == Ready()
@@ -117,13 +117,13 @@ class PhoneHarness:
         return connect
 
     def connected(self, connect: Connect | None = None) -> RelayEnd:
-        """A connection that was asked for stands."""
+        """Complete a connection attempt and return the relay's end."""
         order = connect or self.book.order(Connect)
         self.book.answer(order, Connected(RELAY))
         return RelayEnd(order.ch)
 
     def asked(self, connect: Connect) -> RequestHead:
-        """The connection stands: the request for a WebSocket."""
+        """Complete a connection attempt and return the request for a WebSocket."""
         self.end = self.connected(connect)
         (head, *_) = self.end.receive(self.book.drain_commands())
         assert isinstance(head, RequestHead)
@@ -131,14 +131,14 @@ class PhoneHarness:
         return head
 
     def opened(self, connect: Connect | None = None) -> SentEnvelope:
-        """The socket is open: the phone's `system/auth`."""
+        """Accept the WebSocket and return the phone's `system/auth`."""
         self.asked(connect or self.start())
         self.book >> self.end.received_fact(AcceptWebSocket(STREAM))
         (auth,) = self.sent_envelopes()
         return auth
 
     def online(self, token: str = TOKEN, connect: Connect | None = None) -> None:
-        """Signed in, the first status said."""
+        """Authenticate the phone; its first status is consumed."""
         self.opened(connect)
         self.welcome(token)
         (status,) = self.sent_envelopes()
@@ -148,35 +148,35 @@ class PhoneHarness:
         self.message("system", "auth.ok", {"session_token": token, "expires_at": None, "grants": {"bridge": 5.0}})
 
     def message(self, channel: str, kind: str, payload: object) -> None:
-        """The relay sends an envelope."""
+        """Deliver an envelope of the relay."""
         text = json.dumps({"channel": channel, "type": kind, "id": "id", "payload": payload})
         self.book >> self.end.received_fact(TextMessage(STREAM, text))
 
     def command(self, path: str, request_id: str = "r1", **more: object) -> None:
-        """The relay sends a `bridge.command`."""
+        """Deliver a `bridge.command` of the relay."""
         payload = {"request_id": request_id, "method": "POST", "path": path, "params": {}, "body": {}, **more}
         self.message("bridge", "bridge.command", payload)
 
     def open_keyboard(self) -> None:
-        """The person takes the keyboard."""
+        """Connect the keyboard of the user."""
         self.book >> Accepted(KEYS, KEYBOARD, KEYBOARD) << []
 
     def type(self, line: str) -> None:
-        """The person types a line."""
+        """Type a line as the user."""
         self.book >> Received(KEYS, line.encode() + b"\n")
 
     def delivered(self) -> None:
-        """Everything that the relay's end has heard has left, and the relay lives: a pong comes."""
+        """Report all sent bytes as written, and deliver a pong of the relay."""
         sent, self.end.heard = self.end.heard, 0
         self.book >> Sent(self.end.ch, sent)
         self.book >> Received(self.end.ch, b"\x8a\x00")
 
     def vanish(self) -> None:
-        """The connection is lost; what the phone does then may be looked at, or not."""
+        """Lose the connection; the resulting commands are dropped."""
         (self.book >> Closed(self.end.ch, "reset")).drain_commands()
 
     def hang_up(self, code: int = 1000) -> None:
-        """The relay closes the socket, in order."""
+        """Close the WebSocket in order, as the relay."""
         for fact in (
             self.end.received_fact(CloseWebSocket(STREAM, code)),
             ReadClosed(self.end.ch),
@@ -186,7 +186,7 @@ class PhoneHarness:
             self.book >> fact
 
     def next_connect(self) -> Connect:
-        """Let the pause pass: the next attempt, and not before."""
+        """Wait for exactly the pause and return the next attempt to connect."""
         assert self.is_in(PhoneState.BACKING_OFF)
         self.book.after(self.pause() - 0.001) << []
         self.book.after(0.001)
@@ -194,16 +194,16 @@ class PhoneHarness:
         assert self.is_in(PhoneState.CONNECTING)
         return connect
 
-    # --- looks ---
+    # --- results ---
 
     def pause(self) -> float:
-        """The pause that was told last, in seconds."""
+        """Return the pause of the last notification, in seconds."""
         seconds = [tell for tell in self.news if tell.event == "offline"][-1].fields["retry_in"]
         assert isinstance(seconds, float)
         return seconds
 
     def sent_envelopes(self) -> list[SentEnvelope]:
-        """The envelopes among the commands of the last step."""
+        """Return the envelopes among the commands of the last step."""
         envelopes = []
         for event in self.end.receive(self.book.drain_commands()):
             if isinstance(event, Ping | Pong):
@@ -214,7 +214,7 @@ class PhoneHarness:
         return envelopes
 
     def responses(self) -> list[tuple[str, int, dict[str, Any]]]:
-        """The `bridge.response`s among the commands of the last step: request, status, result."""
+        """Return request id, status and result of each `bridge.response` of the last step."""
         found = []
         for said in self.sent_envelopes():
             assert (said.channel, said.type) == ("bridge", "bridge.response")
@@ -222,13 +222,13 @@ class PhoneHarness:
         return found
 
     def new_notifications(self) -> list[Notify]:
-        """The news since this was last asked."""
+        """Return the notifications since the last call."""
         news, self.news[:] = list(self.news), []
         return news
 
 
 def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **options: Any) -> PhoneHarness:
-    """A phone whose person sits at the keyboard; what it said so far is told."""
+    """Return a phone whose user has a keyboard; earlier notifications are consumed."""
     rig = PhoneHarness(token=TOKEN, safety=safety, **options)
     if online:
         rig.online()
@@ -240,13 +240,13 @@ def with_keyboard(safety: SafetySettings = ASKING, *, online: bool = True, **opt
 
 
 def is_status(said: SentEnvelope) -> bool:
-    """A `bridge.status` with the handset's word in it, and the gates' members."""
+    """Report whether this is a `bridge.status` with the members of the backend and of the gates."""
     wanted = (said.channel, said.type, said.payload["battery"])
     return wanted == ("bridge", "bridge.status", 64) and {"bridge", "safety", "unattended"} <= set(said.payload)
 
 
 def request(events: Iterable[Event]) -> tuple[RequestHead, bytes]:
-    """The one request among events, with its body."""
+    """Return the one request among events, with its body."""
     gathered = list(events)
     (head,) = [event for event in gathered if isinstance(event, RequestHead)]
     return head, b"".join(event.data for event in gathered if isinstance(event, RequestData))

@@ -67,13 +67,13 @@ def test_text(value: object, text: str | None) -> None:
     assert CommandArguments({"t": value}).text("t") == text
 
 
-def test_the_first_spelling_that_is_there_wins() -> None:
+def test_first_present_spelling_wins() -> None:
     args = CommandArguments({"a": None, "b": "2", "c": "3"})
     assert args.text("a", "b", "c") == "2"
     assert args.value("a") is None
 
 
-def test_what_is_there_is_read() -> None:
+def test_present_arguments_are_read() -> None:
     args = CommandArguments({"n": "12", "object": {"a": 1}})
     assert args.required_integer("n") == 12
     assert (args.mapping("object"), args.mapping("none")) == ({"a": 1}, {})

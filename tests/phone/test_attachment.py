@@ -19,7 +19,7 @@ from svc_proto.phone.attachment import (
 )
 from svc_proto.phone.preferences import MIB, Preferences
 
-SPEC_ROWS = {  # the five rows of SPEC.md; the others are what they imply
+SPEC_ROWS = {  # the five rows of SPEC.md; the other rows follow from them
     ("LOADING", "on cellular, auto-fetch off", "LOADING"),
     ("LOADING", "too large", "FAILED"),
     ("LOADING", "relay offline", "unavailable card"),
@@ -48,20 +48,20 @@ def test_every_state_with_every_trigger(state: AttachmentState, trigger: Attachm
             step(ATTACHMENT_TABLE, state, trigger)
 
 
-def test_on_wifi_it_is_fetched_at_once() -> None:
+def test_attachment_is_fetched_at_once_on_wifi() -> None:
     attachment = Attachment(TOKEN, Preferences())
     assert attachment.wants_fetch
     assert not attachment.can_tap
     attachment.on_response(200, 25 * MIB)
     assert attachment.state is AttachmentState.READY
     assert attachment.message == ""
-    attachment.on_response(404, 0)  # late, and about nothing
+    attachment.on_response(404, 0)  # late and without effect
     assert attachment.state is AttachmentState.READY
     attachment.tap()
     assert not attachment.tapped
 
 
-def test_on_cellular_it_waits_for_a_tap() -> None:
+def test_attachment_waits_for_a_tap_on_cellular() -> None:
     attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
     assert (attachment.wants_fetch, attachment.can_tap) == (False, True)
     attachment.tap()
@@ -86,7 +86,7 @@ def test_the_card_names_the_reason(status: int | None, size: int, state: Attachm
     assert attachment.can_tap is (state is AttachmentState.UNAVAILABLE)
 
 
-def test_another_try_after_a_card() -> None:
+def test_retry_after_a_failure() -> None:
     attachment = Attachment(TOKEN, Preferences(), on_cellular=True)
     attachment.tap()
     attachment.on_response(None, 0)
@@ -133,7 +133,7 @@ def test_the_longest_path_that_exists_is_fetched() -> None:
     assert attachment.state is AttachmentState.READY
 
 
-def test_the_cache_lets_the_oldest_go() -> None:
+def test_cache_evicts_the_oldest() -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
     assert cache.put("b", 20 * MIB, 2.0) == []
     assert cache.put("a", 20 * MIB, 1.0) == []
@@ -143,7 +143,7 @@ def test_the_cache_lets_the_oldest_go() -> None:
     assert cache.size == 50 * MIB
 
 
-def test_a_file_larger_than_the_cache_does_not_stay_either() -> None:
+def test_file_larger_than_the_cache_is_evicted() -> None:
     cache = MediaCache(Preferences(cache_cap_mb=50))
     assert cache.put("a", 10 * MIB, 1.0) == []
     assert cache.put("huge", 60 * MIB, 2.0) == ["a", "huge"]

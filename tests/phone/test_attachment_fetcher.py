@@ -1,4 +1,4 @@
-"""Attachments as dialogues: which are fetched and when, and what the person is shown."""
+"""Attachments as dialogues: which are fetched and when, and the user's view of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = Preferences(max_inbound_mb=5, cache_cap_mb=50)
 
 
 def show(rig: PhoneHarness, text: str = "MEDIA:svc-relay://abc") -> list[Connect]:
-    """A chat text comes: the fetches that it begins."""
+    """Show a chat text and return the fetches that begin."""
     rig.type(f"show {text}")
     return connects(rig.book.drain_commands())
 
@@ -34,7 +34,7 @@ def connected(rig: PhoneHarness, order: Connect) -> tuple[RelayEnd, RequestHead]
 
 
 def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = PNG) -> list[Command]:
-    """The relay answers a fetch; what the phone does then."""
+    """Answer a fetch and return the commands that follow."""
     end, _ = connected(rig, order)
     rig.book >> end.answer(status, body, (b"content-type", b"image/png"))
     commands = rig.book.drain_commands()
@@ -43,7 +43,7 @@ def answer(rig: PhoneHarness, order: Connect, status: int = 200, body: bytes = P
 
 
 def cards(rig: PhoneHarness) -> list[tuple[object, ...]]:
-    """What was told of attachments: number, state, message, whether a tap is offered."""
+    """Return number, state, message and offered tap of each attachment notification."""
     found = [tell.fields for tell in rig.new_notifications() if tell.event == "attachment"]
     return [(each["number"], each["state"], each["message"], each["tap"]) for each in found]
 
@@ -80,7 +80,7 @@ def test_a_path_of_the_host() -> None:
 def test_several_in_one_text() -> None:
     rig = with_keyboard()
     orders = show(rig, " ".join(f"MEDIA:svc-relay://t{number}" for number in range(6)))
-    assert len(orders) == 4  # at once
+    assert len(orders) == 4  # simultaneous
     (fifth,) = connects(answer(rig, orders[0]))
     assert connected(rig, fifth)[1].target == "/media/t4"
     rig.book.fail(orders[1], FailureKind.UNREACHABLE)
@@ -108,14 +108,14 @@ def test_the_card_names_the_reason(status: int, message: str) -> None:
     rig.book.drain_commands()
 
 
-def test_a_relay_that_is_away() -> None:
+def test_unreachable_relay() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
     assert cards(rig)[-1] == (1, "unavailable card", "relay offline", True)
 
 
-def test_a_relay_that_is_too_slow() -> None:
+def test_too_slow_relay() -> None:
     rig = with_keyboard()
     (order,) = show(rig)
     for _ in range(6):
@@ -129,7 +129,7 @@ def test_a_relay_that_is_too_slow() -> None:
 # --- sizes --------------------------------------------------------------------------------------------------------
 
 
-def test_too_large_by_its_own_word() -> None:
+def test_too_large_by_content_length() -> None:
     rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
@@ -138,7 +138,7 @@ def test_too_large_by_its_own_word() -> None:
     assert cards(rig)[-1] == (1, "FAILED", "file too large", False)
 
 
-def test_too_large_without_a_word() -> None:
+def test_too_large_without_content_length() -> None:
     rig = with_keyboard(preferences=SMALL)
     (order,) = show(rig)
     end, _ = connected(rig, order)
@@ -169,10 +169,10 @@ def test_the_cache_keeps_its_cap() -> None:
     assert [attachments.body(number) is not None for number in (1, 2)] == [False, True]
 
 
-# --- when ---------------------------------------------------------------------------------------------------------
+# --- network and settings -----------------------------------------------------------------------------------------
 
 
-def test_on_cellular_it_waits_for_a_tap() -> None:
+def test_attachment_waits_for_a_tap_on_cellular() -> None:
     rig = with_keyboard(on_cellular=True)
     assert show(rig) == []
     assert cards(rig) == [(1, "LOADING", "", True)]
@@ -182,12 +182,12 @@ def test_on_cellular_it_waits_for_a_tap() -> None:
     assert cards(rig)[-1] == (1, "READY", "", False)
 
 
-def test_on_cellular_it_may_be_allowed() -> None:
+def test_automatic_fetch_on_cellular() -> None:
     rig = with_keyboard(on_cellular=True, preferences=Preferences(auto_fetch_on_cellular=True))
     assert len(show(rig)) == 1
 
 
-def test_before_the_first_welcome_it_waits() -> None:
+def test_attachment_waits_for_the_first_welcome() -> None:
     rig = with_keyboard(online=False)
     assert show(rig) == []
     rig = PhoneHarness(token=TOKEN)
@@ -207,7 +207,7 @@ def test_texts_of_the_start() -> None:
     assert len(connects(rig.book.drain_commands())) == 2
 
 
-def test_without_a_token_it_waits() -> None:
+def test_attachment_waits_for_a_token() -> None:
     rig = PhoneHarness(code="ABC123")
     connect = rig.start()
     rig.open_keyboard()
@@ -215,7 +215,7 @@ def test_without_a_token_it_waits() -> None:
     assert connect.host == "127.0.0.1"
 
 
-def test_a_stop_gives_it_up() -> None:
+def test_stop_cancels_the_fetch() -> None:
     rig = with_keyboard()
     (ready,) = show(rig, "MEDIA:svc-relay://a")
     answer(rig, ready)
@@ -224,7 +224,7 @@ def test_a_stop_gives_it_up() -> None:
     assert Cancel(order.op) in rig.book.drain_commands()
 
 
-def test_only_so_many_are_remembered() -> None:
+def test_remembered_attachments_are_limited() -> None:
     rig = with_keyboard()
     orders = show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 60))
@@ -235,7 +235,7 @@ def test_only_so_many_are_remembered() -> None:
     rig.book.drain_commands()
 
 
-def test_what_is_forgotten_may_have_been_fetched() -> None:
+def test_evicted_attachment_may_have_been_fetched() -> None:
     rig = with_keyboard(on_cellular=True)
     show(rig)
     show(rig, " ".join(["MEDIA:svc-relay://x"] * 100))
@@ -247,7 +247,7 @@ def test_what_is_forgotten_may_have_been_fetched() -> None:
     rig.book.drain_commands()
 
 
-def test_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object, **named: object) -> Any:
         yield from ()
         raise ValueError

@@ -7,7 +7,7 @@ from svc_proto.phone.backend import CommandReply, DelayedReply, PhoneBackend, Ph
 NOW = Moment(100.0, 1_795_310_560.0)
 
 
-def test_the_simulated_handset_is_one() -> None:
+def test_emulator_is_a_backend() -> None:
     handset: PhoneBackend = EmulatedPhone(name="Simulated")
     assert handset.execute(PhoneCommand("GET", "/ping", {}), NOW) == CommandReply(
         200, {"pong": True, "ts": 1_795_310_560_000}

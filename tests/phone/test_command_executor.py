@@ -15,7 +15,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 OK = CommandReply(200, {"ok": True})
 
 
-# --- at once ------------------------------------------------------------------------------------------------------
+# --- immediate answers --------------------------------------------------------------------------------------------
 
 
 def test_a_reply(rig: PhoneHarness) -> None:
@@ -61,7 +61,7 @@ def test_malformed_commands_are_ignored(rig: PhoneHarness, payload: object) -> N
     assert rig.handset.asked == []
 
 
-def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: PhoneHarness) -> None:
+def test_backend_bug_fails_one_command(rig: PhoneHarness) -> None:
     rig.handset.answers["/tap"] = RuntimeError("secret")
     rig.command("/tap")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
@@ -71,7 +71,7 @@ def test_a_bug_in_the_handset_is_the_answer_to_one_command(rig: PhoneHarness) ->
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
-def test_a_result_that_is_not_json(rig: PhoneHarness, value: object) -> None:
+def test_non_json_result(rig: PhoneHarness, value: object) -> None:
     rig.book.logs.bugs = True
     rig.handset.answers["/screen"] = CommandReply(200, {"value": value})
     rig.command("/screen")
@@ -79,10 +79,10 @@ def test_a_result_that_is_not_json(rig: PhoneHarness, value: object) -> None:
     assert rig.new_notifications() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
 
 
-# --- later --------------------------------------------------------------------------------------------------------
+# --- delayed answers ----------------------------------------------------------------------------------------------
 
 
-def test_a_reply_that_takes_its_time(rig: PhoneHarness) -> None:
+def test_delayed_reply(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
     rig.command("/wait")
     rig.book << []
@@ -94,7 +94,7 @@ def test_a_reply_that_takes_its_time(rig: PhoneHarness) -> None:
     rig.book.after(5.0) << []
 
 
-def test_only_so_many_at_once(rig: PhoneHarness) -> None:
+def test_concurrent_commands_are_limited(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
     for number in range(64):
         rig.command("/wait", f"r{number}")
@@ -107,7 +107,7 @@ def test_only_so_many_at_once(rig: PhoneHarness) -> None:
     assert rig.responses() == [("again", 200, {"ok": True})]
 
 
-def test_a_lost_socket_ends_what_is_under_way(rig: PhoneHarness) -> None:
+def test_lost_socket_ends_pending_commands(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(0.5, OK)
     rig.command("/wait")
     rig.vanish()
@@ -116,14 +116,14 @@ def test_a_lost_socket_ends_what_is_under_way(rig: PhoneHarness) -> None:
     rig.book.after(0.9) << []
 
 
-def test_a_stop_ends_what_is_under_way(rig: PhoneHarness) -> None:
+def test_stop_ends_pending_commands(rig: PhoneHarness) -> None:
     rig.handset.answers["/wait"] = DelayedReply(5.0, OK)
     rig.command("/wait")
     rig.book >> Stopping(10.0) << [SendMatcher(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_so_many_are_remembered(rig: PhoneHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_request_ids_are_limited(rig: PhoneHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_executor, "MAX_REMEMBERED_IDS", 2)
     told: list[str] = []
     for number in (1, 2, 1, 2, 3, 1, 3):

@@ -1,4 +1,4 @@
-"""How a route of the phone ends early (wire bridge 3.1)."""
+"""Early ends of a phone's route (wire bridge 3.1)."""
 
 from __future__ import annotations
 

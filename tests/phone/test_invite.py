@@ -28,7 +28,7 @@ def candidate(url: object, role: object = "lan", **more: object) -> dict[str, ob
     return {"role": role, "relay": {"url": url}, "api": {"host": "h", "port": 8642}, **more}
 
 
-def test_without_endpoints_there_is_one_address() -> None:
+def test_invite_without_endpoints_has_one_address() -> None:
     assert parse_phone_invite(payload(), CAREFUL) == Invite(remote=RELAY["url"], code="Q7M2ZK", routes=())
 
 
@@ -73,7 +73,7 @@ def test_plain_routes_need_consent() -> None:
         candidate(MESH, relay=[]),
     ],
 )
-def test_a_malformed_candidate_is_left_out(broken: object) -> None:
+def test_malformed_candidate_is_omitted(broken: object) -> None:
     invite = parse_phone_invite(payload(endpoints=[broken, candidate(MESH), candidate(MESH)]), CAREFUL)
     assert invite.routes == (Candidate("lan", 0, MESH),)
 
@@ -82,7 +82,7 @@ def test_the_longest_role() -> None:
     assert parse_phone_invite(payload(endpoints=[candidate(MESH, role="x" * 64)]), CAREFUL).routes[0].role == "x" * 64
 
 
-def test_there_may_be_very_many() -> None:
+def test_candidates_are_limited() -> None:
     endpoints = [candidate(f"wss://h{number}") for number in range(70)]
     assert len(parse_phone_invite(payload(endpoints=endpoints), CAREFUL).routes) == 64
 

@@ -1,4 +1,4 @@
-"""The words of the person at the keyboard, and the channel they come on."""
+"""Keyboard control: the lines of the user, and the channel that carries them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_line(line: str, word: UserInput | None) -> None:
 # --- the channel --------------------------------------------------------------------------------------------------
 
 
-def test_one_keyboard_and_no_other_peer() -> None:
+def test_one_keyboard_only() -> None:
     rig = with_keyboard()
     rig.book >> Accepted(ChannelId(4), KEYBOARD, KEYBOARD) << [Abort(ChannelId(4))]
     rig.book >> Accepted(ChannelId(6), Address("127.0.0.1", 5), KEYBOARD) << [Abort(ChannelId(6))]
@@ -93,14 +93,14 @@ def test_lines_in_pieces() -> None:
     assert notes == ["chip on", "overlay off"]
 
 
-def test_what_is_no_text() -> None:
+def test_non_text_input() -> None:
     rig = with_keyboard()
     rig.book >> Received(KEYS, b"\xff\xfe\n")
     assert [type(command) for command in rig.book.drain_commands()] == [Notify]
 
 
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
-def test_the_end_of_the_keyboard_is_not_that_of_the_phone(end: ReadClosed | Closed | Received) -> None:
+def test_phone_outlives_the_keyboard(end: ReadClosed | Closed | Received) -> None:
     rig = with_keyboard()
     rig.book >> end << ([] if isinstance(end, Closed) else [Abort(KEYS)])
     if not isinstance(end, Closed):
@@ -109,7 +109,7 @@ def test_the_end_of_the_keyboard_is_not_that_of_the_phone(end: ReadClosed | Clos
     assert [status for _, status, _ in rig.responses()] == [200]
 
 
-def test_a_stop_lets_go_of_the_keyboard() -> None:
+def test_stop_closes_the_keyboard() -> None:
     rig = with_keyboard(online=False)
     rig.book >> Stopping(5.0)
     assert Abort(KEYS) in rig.book.drain_commands()

@@ -1,4 +1,4 @@
-"""What would leave the phone: read once, for the question and for the handset."""
+"""Actions that send data from the phone, parsed once for the confirmation and for the backend."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
     ("path", "body", "shown"),
     [
         ("/call", {"number": " +1 (555) 0100 "}, "+1 (555) 0100"),
-        ("/call", {"number": 112, "text": None}, "112"),  # a null is as good as missing
+        ("/call", {"number": 112, "text": None}, "112"),  # null counts as missing
         ("/send_sms", {"to": "+1900666", "body": "SUBSCRIBE\nnow"}, "+1900666\nSUBSCRIBE\nnow"),
         (
             "/send_mms",
@@ -54,11 +54,11 @@ def refusal(path: str, body: Mapping[str, object]) -> tuple[object, object]:
             },
             "app com.example.mail\nmedia one\nmedia two\nmedia 3\nfile /4.pdf\nfile /b.png\nmedia five\nfile /six",
         ),
-        ("/share_media", {"path": "/a\ntext hello"}, "file '/a\\ntext hello'"),  # one line, whatever is in it
+        ("/share_media", {"path": "/a\ntext hello"}, "file '/a\\ntext hello'"),  # one line, whatever the text contains
         ("/send_mms", {"to": "+1\nMUM", "text": "x", "package": "a\x1b"}, "to '+1\\nMUM'\napp 'a\\x1b'\ntext x"),
     ],
 )
-def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> None:
+def test_whole_action_is_shown(path: str, body: dict[str, object], shown: str) -> None:
     assert read(path, body).question_text == shown
 
 
@@ -75,7 +75,7 @@ def test_all_of_it_is_shown(path: str, body: dict[str, object], shown: str) -> N
         ("/share_media", {"text": "x", "é" * 1000: 1}, "é" * 100),
     ],
 )
-def test_what_a_route_does_not_know_is_refused(path: str, body: dict[str, object], name: str) -> None:
+def test_unknown_arguments_are_refused(path: str, body: dict[str, object], name: str) -> None:
     reason = None if path == "/call" else "invalid_schema"
     assert refusal(path, body) == (f"unknown argument: {name}", reason)
 
@@ -99,7 +99,7 @@ def test_what_a_route_does_not_know_is_refused(path: str, body: dict[str, object
         ("/share_media", {"path": "/"}, "media_fetch_failed"),
     ],
 )
-def test_what_cannot_be_used(path: str, body: dict[str, object], reason: str | None) -> None:
+def test_invalid_arguments(path: str, body: dict[str, object], reason: str | None) -> None:
     assert refusal(path, body)[1] == reason
 
 

@@ -1,4 +1,4 @@
-"""The screen of the reference phone: who may see it, what it shows, and what a person does with it."""
+"""The screen of the reference phone: access, content, and the user's actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def virtual() -> Iterator[SimulatedEnvironment]:
 
 
 def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: object) -> int:
-    """The agent wants something of the phone."""
+    """Send a bridge command as the agent and return the status."""
     data = json.dumps(body).encode()
     return world.http("POST", path, headers=bearer(seen.token), body=data).status
 
@@ -42,7 +42,7 @@ def texts(state: dict[str, dict[str, list[dict[str, str]]]]) -> list[str]:
     return [node["text"] for node in state["screen"]["nodes"] if node["text"]]
 
 
-def test_it_shows_what_the_agent_does(virtual: SimulatedEnvironment) -> None:
+def test_screen_shows_the_agents_commands(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     first = seen.screen()
     assert (first["name"], first["online"], first["device_control"]) == ("Reference phone", True, True)
@@ -55,7 +55,7 @@ def test_it_shows_what_the_agent_does(virtual: SimulatedEnvironment) -> None:
     assert then["tag"] != first["tag"]
 
 
-def test_a_look_waits_for_something_new(virtual: SimulatedEnvironment) -> None:
+def test_request_waits_for_a_change(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     began = virtual.clock()
@@ -69,7 +69,7 @@ def test_a_look_waits_for_something_new(virtual: SimulatedEnvironment) -> None:
     assert virtual.clock() - began < 0.5
 
 
-def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironment) -> None:
+def test_aborted_request_and_request_during_the_stop(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     tag = seen.screen()["tag"]
     gone = seen.client().begin("GET", f"/screen?seen={tag}", headers=seen.headers)
@@ -83,10 +83,10 @@ def test_a_look_that_is_given_up_and_one_at_the_end(virtual: SimulatedEnvironmen
     assert looking.finish().json["tag"] == tag
     assert virtual.clock() - began < 0.5
     virtual.pass_time(5.0)
-    assert seen.written() == ""  # nobody looks for it any more
+    assert seen.written() == ""  # the page has stopped polling
 
 
-def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None:
+def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     seen.handset.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
     seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
@@ -99,10 +99,10 @@ def test_switches_say_whether_they_are_on(virtual: SimulatedEnvironment) -> None
     seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
     flipped = seen.screen()
     assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
-    assert flipped["tag"] != network["tag"]  # so a look that waits ends
+    assert flipped["tag"] != network["tag"]  # so that a waiting request ends
 
 
-def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
+def test_touches_of_the_user(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
     x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
@@ -120,7 +120,7 @@ def test_the_persons_finger(virtual: SimulatedEnvironment) -> None:
     assert seen.screen()["screen_on"] is True
 
 
-def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
+def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     client = virtual.client()
     body = {"to": "+15550100", "body": "Late"}
@@ -144,11 +144,11 @@ def test_the_persons_word(virtual: SimulatedEnvironment) -> None:
     answer = {"question": question["id"], "allow": True, "remember": True}
     assert seen.request("POST", "/answer", answer).json == {"ok": True}
     assert sending.finish().status == 200
-    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # not asked again
+    assert client.begin("POST", "/send_sms", body, headers=bearer(seen.token)).finish().status == 200  # trusted
 
 
-def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
-    """There is none in this world: that is said as well."""
+def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:
+    """Report an unreachable agent, since this world has none."""
     seen = PhoneScreen(virtual)
     before = seen.screen()
     assert (before["talk"], before["awaits"]) == ([], False)
@@ -159,13 +159,13 @@ def test_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
         assert (person["kind"], person["text"]) == (
             "person",
             "Which app.wav",
-        )  # a page has no files of the phone's read
+        )  # the path of a page's text is not opened as a file
         assert note["text"].startswith(f"{channel}: ")
     assert seen.screen()["awaits"] is False
 
 
-def test_a_session_that_lacks_what_is_said_to_the_agent(virtual: SimulatedEnvironment) -> None:
-    """One that an earlier version paired, for chat and the bridge alone: the person reads what to do."""
+def test_text_to_the_agent_without_the_grants(virtual: SimulatedEnvironment) -> None:
+    """Show what to do about a session of an earlier version with grants for chat and bridge only."""
     seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
     for aloud, why in (
         (False, "chat: tui grant expired or missing; {}; not sent: 1"),
@@ -206,13 +206,13 @@ def test_the_toggle(virtual: SimulatedEnvironment) -> None:
         ("/say", {"text": "hi", "aloud": "yes"}),
     ],
 )
-def test_what_makes_no_sense(virtual: SimulatedEnvironment, path: str, body: object) -> None:
+def test_invalid_requests(virtual: SimulatedEnvironment, path: str, body: object) -> None:
     answer = PhoneScreen(virtual).request("POST", path, body)
     assert answer.status == 400
     assert answer.json["error"]
 
 
-def test_who_may_look(virtual: SimulatedEnvironment) -> None:
+def test_access_to_the_screen(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     good = seen.headers
     for headers in (
@@ -231,7 +231,7 @@ def test_who_may_look(virtual: SimulatedEnvironment) -> None:
     }
 
 
-def test_the_session_is_kept_for_the_next_start(virtual: SimulatedEnvironment) -> None:
+def test_session_is_stored_for_the_next_start(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
@@ -243,8 +243,8 @@ def playbook(handset: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
     return Playbook(Engine(phone, entropy=counting_entropy())), phone
 
 
-def test_a_home_that_takes_nothing() -> None:
-    """Then nobody can know the secret, and nobody is let in."""
+def test_unwritable_home() -> None:
+    """Refuse every request while the secret could not be written."""
     book, phone = playbook(ScriptedBackend())
     book >> Started()
     (order,) = book.drain_commands()
@@ -253,7 +253,7 @@ def test_a_home_that_takes_nothing() -> None:
     assert b" 403 " in wire_bytes(book.drain_commands())
     assert isinstance(order, WriteConfig)
     book.fail(order)
-    assert Ready() in book.drain_commands()  # it is a phone all the same
+    assert Ready() in book.drain_commands()  # the phone runs nevertheless
     assert [(record.level, record.event) for record in book.logs] == [
         (Level.ERROR, "no dashboard will find the screen")
     ]
@@ -264,10 +264,10 @@ def test_a_home_that_takes_nothing() -> None:
     book.fail(order) << []
     assert book.logs[-1].event == "the session is not kept"
     assert "t0ken" not in repr(book.logs)
-    book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # a keyboard is the phone's own
+    book >> Accepted(ChannelId(4), KEYBOARD, LOCAL) << []  # the keyboard of the phone itself
 
 
-def test_a_handset_that_answers_otherwise() -> None:
+def test_unexpected_backend_replies() -> None:
     handset = ScriptedBackend()
     handset.answers = {
         "/screen": DelayedReply(1.0, CommandReply(200, {})),

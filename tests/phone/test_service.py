@@ -46,7 +46,7 @@ IDENTITY: dict[str, object] = {
 }
 
 
-def test_the_table_is_that_of_the_module() -> None:
+def test_table_matches_the_module() -> None:
     check_table(
         PHONE_TABLE,
         PhoneState,
@@ -65,7 +65,7 @@ def test_the_table_is_that_of_the_module() -> None:
     )
 
 
-# --- signing in ---------------------------------------------------------------------------------------------------
+# --- authentication -----------------------------------------------------------------------------------------------
 
 
 def test_from_the_start_to_the_first_status() -> None:
@@ -102,7 +102,7 @@ def test_status_every_thirty_seconds() -> None:
         assert is_status(status)
 
 
-def test_a_bug_in_the_status_is_logged_and_the_next_one_comes() -> None:
+def test_status_bug_is_logged_and_the_next_status_follows() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.handset.fault = RuntimeError("secret")
@@ -129,7 +129,7 @@ def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> 
     assert PhoneHarness(**config).opened() == SentEnvelope("system", "auth", {**IDENTITY, **credentials})
 
 
-def test_after_pairing_the_token_is_used_and_the_code_forgotten() -> None:
+def test_token_replaces_the_code_after_pairing() -> None:
     rig = PhoneHarness(code="ABC123", ttl_seconds=60)
     rig.online()
     rig.vanish()
@@ -150,7 +150,7 @@ def test_a_refusal_is_the_end() -> None:
     assert rig.is_in(S.GIVEN_UP)
     (closing,) = rig.end.receive(rig.book.drain_commands())
     assert closing == WebSocketClosed(STREAM, 1000)
-    # The reason is shown on terminals: no control characters in it.
+    # The reason is shown on terminals and must not contain control characters.
     refusal = "the relay refused: the pairing code is [2J invalid"
     rig.book >> Received(rig.end.ch, rig.end.conn.data_to_send()) << [Exit(1, refusal)]
 
@@ -164,7 +164,7 @@ def test_a_refusal_without_a_reason(payload: object) -> None:
     assert Exit(1, "the relay refused: no reason given") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
-def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
+def test_refusal_with_an_immediate_close() -> None:
     rig = PhoneHarness()
     rig.opened()
     fact = rig.end.received_fact(
@@ -177,7 +177,7 @@ def test_a_relay_that_refuses_and_hangs_up_at_once() -> None:
     ]
 
 
-def test_a_refused_phone_does_not_wait_for_the_close_for_ever() -> None:
+def test_refused_phone_waits_for_the_close_with_a_timeout() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.message("system", "auth.fail", {"reason": "no"})
@@ -206,7 +206,7 @@ def test_a_welcome_without_a_token(token: object) -> None:
     assert Exit(1, "the relay sent no session token") in (rig.book >> Closed(rig.end.ch)).drain_commands()
 
 
-def test_a_relay_that_never_answers() -> None:
+def test_silent_relay() -> None:
     rig = PhoneHarness()
     rig.opened()
     rig.book.after(14.9) << []
@@ -218,7 +218,7 @@ def test_a_relay_that_never_answers() -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-# --- what makes no sense ------------------------------------------------------------------------------------------
+# --- invalid input ------------------------------------------------------------------------------------------------
 
 
 def test_messages_out_of_place_are_ignored() -> None:
@@ -240,7 +240,7 @@ def test_messages_out_of_place_are_ignored() -> None:
     assert rig.phone.token == TOKEN
 
 
-def test_a_line_that_was_full_is_writable_again() -> None:
+def test_full_connection_becomes_writable_again() -> None:
     rig = PhoneHarness()
     rig.online()
     rig.handset.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
@@ -300,7 +300,7 @@ def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> No
         while rig.end.conn.next_event() is not None:
             pass
         rig.book.after(data.draw(st.sampled_from([0.0, 4.0]))).drain_commands()
-    # A bug in the phone itself would have been logged by the engine; the handset's own are answers.
+    # Only errors of the backend, which are answered; the engine logs bugs of the phone itself.
     assert all(log.fields.get("error") == "RuntimeError" for log in rig.book.logs if log.event == "bug")
 
 
@@ -325,7 +325,7 @@ def test_no_bytes_make_the_phone_raise(state: str, pieces: list[bytes]) -> None:
     assert not [log for log in rig.book.logs if log.event == "bug"]
 
 
-def test_a_phone_without_anybody_to_hear_its_news() -> None:
+def test_phone_without_a_notification_handler() -> None:
     book = Playbook(
         Engine(Phone(PhoneConfig(remote="wss://relay", token="T"), ScriptedBackend()), entropy=counting_entropy())
     )

@@ -25,7 +25,7 @@ from tests.support.playbook import LOCAL, PEER, Playbook, SendMatcher
 S = PhoneState
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
 def test_pauses_double_with_jitter_and_begin_anew_after_a_success() -> None:
@@ -71,7 +71,7 @@ def test_too_many_attempts(retry_after: bytes | None, seconds: float) -> None:
     rig.next_connect()
 
 
-def test_another_refusal_of_the_upgrade() -> None:
+def test_refused_upgrade() -> None:
     rig = PhoneHarness()
     refuse(rig, 503)
     assert 1.0 <= rig.pause() <= 1.25
@@ -97,7 +97,7 @@ def test_a_lost_connection(gone: str) -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-def test_a_relay_that_falls_silent() -> None:
+def test_silent_relay_is_disconnected() -> None:
     rig = PhoneHarness()
     rig.online()
     rig.book.after(50.0)
@@ -114,7 +114,7 @@ def test_a_bug_while_connecting_ends_the_program(monkeypatch: pytest.MonkeyPatch
     rig.book >> Started() << [Ready(), Exit(70, "internal error, reference bug-1")]
 
 
-# --- going --------------------------------------------------------------------------------------------------------
+# --- disconnecting ------------------------------------------------------------------------------------------------
 
 
 def test_stopped_while_connecting() -> None:
@@ -133,7 +133,7 @@ def test_stopped_while_waiting_for_the_upgrade() -> None:
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
-def test_stopped_on_the_line(signed_in: bool) -> None:
+def test_stopped_while_online(signed_in: bool) -> None:
     rig = PhoneHarness()
     if signed_in:
         rig.online()
@@ -147,7 +147,7 @@ def test_stopped_on_the_line(signed_in: bool) -> None:
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_stopped_while_resting() -> None:
+def test_stopped_while_backing_off() -> None:
     rig = PhoneHarness()
     rig.book.fail(rig.start())
     rig.book.drain_commands()
@@ -170,7 +170,7 @@ def test_stopped_before_the_start() -> None:
     rig.book >> Stopping(10.0) << [Exit(0)]
 
 
-def test_a_phone_listens_nowhere() -> None:
+def test_phone_has_no_listener() -> None:
     rig = PhoneHarness()
     rig.book.fail(rig.start())
     rig.book.drain_commands()

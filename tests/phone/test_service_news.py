@@ -1,4 +1,4 @@
-"""What a phone passes on of its own: notifications, and the pin of the relay's certificate."""
+"""Data that a phone sends on its own: notifications, and the pin of the relay's certificate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_notification_goes_to_the_relay() -> None:
     assert rig.sent_envelopes() == [notice("Hello", None, 2, now)]
 
 
-def test_notifications_wait_for_a_relay_the_last_fifty_of_them() -> None:
+def test_last_fifty_notifications_wait_for_a_relay() -> None:
     rig = PhoneHarness(notices=tuple(f"n{number}" for number in range(49)))
     connect = rig.start()
     rig.open_keyboard()
@@ -43,7 +43,7 @@ def test_notifications_wait_for_a_relay_the_last_fifty_of_them() -> None:
 
 
 def online(rig: PhoneHarness, connect: Connect) -> Compute:
-    """Sign in over TLS: the question for the pin."""
+    """Authenticate over TLS and return the computation of the pin."""
     rig.opened(connect)
     rig.welcome()
     return rig.book.order(Compute)
@@ -68,12 +68,12 @@ def test_the_first_connection_over_tls_pins_the_key() -> None:
     assert not [command for command in rig.book.drain_commands() if isinstance(command, Compute)]  # once
 
 
-def test_a_host_that_knows_no_pin_pins_nothing() -> None:
+def test_host_without_pins_pins_nothing() -> None:
     rig = PhoneHarness(remote="wss://relay.example")
     rig.book.fail(online(rig, rig.start()), FailureKind.NOT_FOUND) << []
 
 
-def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
+def test_configured_pin_applies_to_the_first_connection() -> None:
     rig = PhoneHarness(remote="wss://relay.example", pin=PIN)
     rig.book >> Started()
     _, expect = rig.book.drain_commands()
@@ -86,13 +86,13 @@ def test_a_pin_that_is_brought_along_counts_from_the_first_connection() -> None:
     assert rig.is_in(PhoneState.ONLINE)
 
 
-def test_a_pin_is_nothing_to_a_relay_without_tls() -> None:
+def test_pin_is_ignored_without_tls() -> None:
     rig = PhoneHarness(remote="ws://relay.example", pin=PIN)
     assert rig.start().host == "relay.example"
 
 
 @pytest.mark.parametrize(("kind", "detail"), [(FailureKind.TLS, True), (FailureKind.UNREACHABLE, False)])
-def test_the_log_says_what_is_wrong_with_a_certificate(kind: FailureKind, detail: bool) -> None:
+def test_certificate_errors_are_logged(kind: FailureKind, detail: bool) -> None:
     rig = PhoneHarness(remote="wss://relay.example", pin=None)
     rig.book.fail(rig.start(), kind)
     rig.book.drain_commands()

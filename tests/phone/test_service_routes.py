@@ -1,5 +1,7 @@
-"""The phone uses the route that was chosen, and chooses anew. Which that is, is in
-tests/service_clients/test_candidate_prober.py."""
+"""The phone uses the selected candidate and selects again.
+
+tests/service_clients/test_candidate_prober.py covers the selection itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ S = PhoneState
 
 
 def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
-    """A phone that has just been started, and the probes that it begins with."""
+    """Start a phone and return its first probes."""
     rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
     rig.book >> Started()
     ready, *probes = rig.book.drain_commands()
@@ -32,7 +34,7 @@ def connects(commands: Sequence[Command]) -> list[Connect]:
 
 
 def answer(rig: PhoneHarness, probe: Connect, status: int = 200, target: str = "/health") -> list[Command]:
-    """A candidate answers its probe; what the phone does then."""
+    """Answer a probe and return the commands that follow."""
     end = rig.connected(probe)
     head, *_ = end.receive(rig.book.drain_commands())
     assert isinstance(head, RequestHead)
@@ -51,10 +53,10 @@ def host(order: Connect) -> str:
     return order.host
 
 
-# --- choosing -----------------------------------------------------------------------------------------------------
+# --- selection ----------------------------------------------------------------------------------------------------
 
 
-def test_the_best_route_that_answers() -> None:
+def test_best_answering_candidate_is_used() -> None:
     rig, (probe,) = rig_of(PUBLIC, LAN)
     assert (probe.host, probe.port, probe.tls) == ("lan.example", 8767, False)
     (order,) = connects(answer(rig, probe))
@@ -64,7 +66,7 @@ def test_the_best_route_that_answers() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
+def test_phone_backs_off_when_no_candidate_answers() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
     (following,) = connects(rig.book.drain_commands())
@@ -75,15 +77,15 @@ def test_when_no_route_answers_it_rests_and_tries_all_again() -> None:
     assert host(rig.next_connect()) == "lan.example"
 
 
-# --- coming back --------------------------------------------------------------------------------------------------
+# --- reconnecting -------------------------------------------------------------------------------------------------
 
 
-def test_for_a_minute_a_route_is_believed() -> None:
+def test_selection_is_cached_for_a_minute() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.online(connect=order)
     rig.vanish()
-    again = rig.next_connect()  # at once the socket, no probe
+    again = rig.next_connect()  # the socket at once, without a probe
     rig.online(connect=again)
     assert routes_told(rig) == ["lan", "lan"]
     for _ in range(2):
@@ -95,7 +97,7 @@ def test_for_a_minute_a_route_is_believed() -> None:
     assert host(order) == "lan.example"
 
 
-def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
+def test_unusable_candidate_is_probed_again() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     (order,) = connects(answer(rig, probe))
     rig.book.fail(order, FailureKind.UNREACHABLE).drain_commands()
@@ -108,7 +110,7 @@ def test_a_route_that_answers_but_cannot_be_used_is_asked_again() -> None:
     assert routes_told(rig)[-1] == "public"
 
 
-def test_a_relay_that_does_not_let_us_in_is_asked_again() -> None:
+def test_refusing_relay_is_probed_again() -> None:
     rig, (probe,) = rig_of(LAN)
     (order,) = connects(answer(rig, probe))
     rig.opened(order)
@@ -129,7 +131,7 @@ def online_on_the_lan() -> PhoneHarness:
     return rig
 
 
-def test_away_from_home_the_phone_moves_to_another_route() -> None:
+def test_network_change_moves_the_phone_to_another_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
@@ -142,7 +144,7 @@ def test_away_from_home_the_phone_moves_to_another_route() -> None:
     for fact in (ReadClosed(rig.end.ch), Closed(rig.end.ch)):
         rig.book >> fact
         rig.book.drain_commands()
-    rig.book.fail(rig.next_connect())  # the better tier is asked again; of the worse one the answer is known
+    rig.book.fail(rig.next_connect())  # the better tier is probed again; the result of the worse one is cached
     (order,) = connects(rig.book.drain_commands())
     assert (host(order), order.tls) == ("public.example", True)
     rig.online(connect=order)
@@ -157,7 +159,7 @@ def test_the_same_route_is_kept() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_no_route_is_no_reason_to_leave() -> None:
+def test_failed_selection_keeps_the_connection() -> None:
     rig = online_on_the_lan()
     rig.type("wifi")
     (probe,) = connects(rig.book.drain_commands())
@@ -167,7 +169,7 @@ def test_no_route_is_no_reason_to_leave() -> None:
     assert rig.is_in(S.ONLINE)
 
 
-def test_a_choice_that_ends_after_the_connection_does() -> None:
+def test_selection_ending_after_the_connection() -> None:
     rig = online_on_the_lan()
     rig.type("cellular")
     (probe,) = connects(rig.book.drain_commands())
@@ -176,7 +178,7 @@ def test_a_choice_that_ends_after_the_connection_does() -> None:
     assert rig.is_in(S.BACKING_OFF)
 
 
-def test_while_it_rests_it_comes_back_at_once() -> None:
+def test_network_change_ends_the_back_off() -> None:
     rig = online_on_the_lan()
     rig.vanish()
     rig.type("wifi")
@@ -195,7 +197,7 @@ def test_while_it_rests_it_comes_back_at_once() -> None:
     rig.online(connect=order)
 
 
-def test_with_one_address_only_a_rest_ends() -> None:
+def test_network_change_with_one_address_only_ends_the_back_off() -> None:
     rig = PhoneHarness(token=TOKEN)
     order = rig.start()
     rig.open_keyboard()
@@ -218,13 +220,13 @@ def test_a_network_change_before_the_first_connection() -> None:
     assert len(connects(commands)) == 1
 
 
-def test_a_stop_gives_up_the_probes() -> None:
+def test_stop_cancels_the_probes() -> None:
     rig, (probe,) = rig_of(LAN)
     rig.book >> Stopping(5.0)
     assert Cancel(probe.op) in rig.book.drain_commands()
 
 
-def test_uploads_go_the_same_way() -> None:
+def test_attachments_use_the_selected_candidate() -> None:
     rig = online_on_the_lan()
     rig.type("show MEDIA:svc-relay://abc")
     (order,) = connects(rig.book.drain_commands())

@@ -1,4 +1,4 @@
-"""The phone behind its gates, as dialogues: what the relay hears, when, and what the handset was made to do."""
+"""The phone behind its gates, as dialogues: answers to the relay, their times, and performed commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 def ask(
     rig: PhoneHarness, request_id: str = "r1", path: str = "/tap_text", body: dict[str, object] | None = None
 ) -> str:
-    """A command that the person is asked about; the name of the question. Nothing goes to the relay."""
+    """Send a command that needs a confirmation and return the id of the confirmation; the relay gets no answer yet."""
     rig.command(path, request_id, body=SEND if body is None else body)
     (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)
@@ -37,13 +37,13 @@ def ask(
 def decide(
     rig: PhoneHarness, key: str, *, allow: bool, remember: bool = False
 ) -> list[tuple[str, int, dict[str, Any]]]:
-    """The person's word about a question, and the responses that it brings."""
+    """Decide a confirmation and return the responses that follow."""
     rig.type(f"{'a' if remember else 'y' if allow else 'n'} {key}")
     return rig.responses()
 
 
 def is_over(rig: PhoneHarness, key: str) -> bool:
-    """A late "yes" changes nothing."""
+    """Check that a late "yes" changes nothing."""
     rig.type(f"y {key}")
     rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     return True
@@ -53,10 +53,10 @@ def performed(rig: PhoneHarness) -> list[str]:
     return [command.request_id for command in rig.handset.asked]
 
 
-# --- the person is asked ------------------------------------------------------------------------------------------
+# --- confirmations ------------------------------------------------------------------------------------------------
 
 
-def test_the_question() -> None:
+def test_confirmation_request() -> None:
     rig = with_keyboard()
     rig.command("/tap_text", body=SEND)
     question = {"confirmation": "c1", "action": "tap_text", "verb": "send", "text": "Send it", "seconds": 25.0}
@@ -75,7 +75,7 @@ def test_an_allow() -> None:
     assert performed(rig) == ["r1"]
 
 
-def test_a_time_out_is_a_denial_at_its_own_time() -> None:
+def test_timeout_denies_at_its_deadline() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book.after(24.99) << []
@@ -87,16 +87,16 @@ def test_a_time_out_is_a_denial_at_its_own_time() -> None:
     assert performed(rig) == []
 
 
-def test_a_late_wake_up_does_not_let_a_late_yes_pass() -> None:
+def test_late_wake_up_does_not_accept_a_late_yes() -> None:
     rig = with_keyboard()
     key = ask(rig)
-    rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was asleep
+    rig.book.now = rig.book.now.at(rig.book.now.mono + 26.0)  # the loop was suspended
     assert [status for _, status, _ in decide(rig, key, allow=True)] == [403]
     assert performed(rig) == []
 
 
 @pytest.mark.parametrize(("answers", "status"), [(ConfirmationPolicy.ALLOW, 200), (ConfirmationPolicy.DENY, 403)])
-def test_a_standing_answer(answers: ConfirmationPolicy, status: int) -> None:
+def test_remembered_answer(answers: ConfirmationPolicy, status: int) -> None:
     rig = with_keyboard(SafetySettings(armed=True, answers=answers))
     rig.command("/call", body={"number": "112233"})
     assert [found for _, found, _ in rig.responses()] == [status]
@@ -104,7 +104,7 @@ def test_a_standing_answer(answers: ConfirmationPolicy, status: int) -> None:
     assert rig.phone.gate.confirmations() == []
 
 
-def test_an_allowed_command_that_takes_its_time() -> None:
+def test_slow_allowed_command() -> None:
     rig = with_keyboard()
     rig.handset.answers["/send_sms"] = DelayedReply(15.0, CommandReply(200, {"status": "sent"}))
     key = ask(rig, "r1", "/send_sms", {"to": "1", "body": "x"})
@@ -120,10 +120,10 @@ def test_a_bug_after_an_allow_is_the_answer() -> None:
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
 
 
-# --- nobody is there to be answered -------------------------------------------------------------------------------
+# --- lost callers -------------------------------------------------------------------------------------------------
 
 
-def test_a_lost_connection_withdraws_the_question() -> None:
+def test_lost_connection_withdraws_the_confirmation() -> None:
     rig = with_keyboard()
     key = ask(rig)
     (open_,) = rig.phone.gate.confirmations()
@@ -145,7 +145,7 @@ def test_the_gates_outlive_the_connection() -> None:
     assert rig.responses() == [("r2", 200, OK)]
 
 
-def test_a_stop_is_the_death_of_the_process() -> None:
+def test_stop_resets_the_gates() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.book >> Stopping(5.0)
@@ -159,7 +159,7 @@ def test_a_stop_is_the_death_of_the_process() -> None:
 # --- at most once -------------------------------------------------------------------------------------------------
 
 
-def test_a_command_that_comes_again_is_ignored() -> None:
+def test_repeated_command_is_ignored() -> None:
     rig = with_keyboard()
     key = ask(rig)
     rig.command("/tap_text", body=SEND)
@@ -171,7 +171,7 @@ def test_a_command_that_comes_again_is_ignored() -> None:
     assert [log.event for log in rig.book.logs] == ["repeated command"] * 2
 
 
-def test_old_request_ids_are_forgotten() -> None:
+def test_remembered_request_ids_are_limited() -> None:
     rig = with_keyboard()
     for number in range(1026):
         rig.command("/tap", f"r{number}")
@@ -190,13 +190,13 @@ def test_an_endless_request_id_is_malformed() -> None:
 # --- the other gates ----------------------------------------------------------------------------------------------
 
 
-def test_off_until_it_is_turned_on() -> None:
+def test_master_is_off_by_default() -> None:
     rig = with_keyboard(SafetySettings())
     rig.command("/tap", body={"x": 1, "y": 2})
     ((_, status, result),) = rig.responses()
     assert (status, result["error_code"]) == (403, "bridge_disabled")
     rig.type("on")
-    (said,) = rig.sent_envelopes()  # wire bridge 1.3: a status at once, for this switch and for the next
+    (said,) = rig.sent_envelopes()  # wire bridge 1.3: a status at once, for this toggle and for the next
     assert said.payload["bridge"]["master_enabled"] is True
     rig.command("/tap", "r2")
     assert rig.responses() == [("r2", 200, OK)]
@@ -256,7 +256,7 @@ def test_a_store_build() -> None:
 # --- the log and the view -----------------------------------------------------------------------------------------
 
 
-def test_the_log_hears_of_uploads() -> None:
+def test_uploads_are_logged() -> None:
     rig = with_keyboard()
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
@@ -272,7 +272,7 @@ def test_the_log_hears_of_uploads() -> None:
     assert (bad.activity_id, bad.status) == ("bad", ActivityStatus.FAILED)
 
 
-def test_the_program_may_watch() -> None:
+def test_program_receives_notifications() -> None:
     rig = PhoneHarness(token=TOKEN, safety=SafetySettings(armed=True, unattended=True, chip=True), watched=True)
     rig.online()
     (first,) = views(rig)
@@ -287,7 +287,7 @@ def test_the_program_may_watch() -> None:
     (denied,) = views(rig)
     assert denied.overlays == ()
     assert denied.activity[0].status is ActivityStatus.BLOCKED
-    rig.type("chip on")  # it is on already
+    rig.type("chip on")  # without effect
     rig.book.drain_commands()
     assert views(rig) == []
 
@@ -297,7 +297,7 @@ def views(rig: PhoneHarness) -> list[SafetyView]:
     return [view for view in found if isinstance(view, SafetyView)]
 
 
-def test_a_program_may_decide_at_the_news() -> None:
+def test_program_may_decide_on_notification() -> None:
     rig = with_keyboard()
 
     class Eager(list[Notify]):

@@ -1,4 +1,4 @@
-"""The phone's terminal and its line to the agent, over its own socket."""
+"""The phone's terminal and its connection to the agent, over its own socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUBMITTED = {"jsonrpc": "2.0", "id": "r1", "result": {"session_id": "s1"}}
 
 
 def typed(rig: PhoneHarness, line: str) -> list[SentEnvelope]:
-    """Type a line; what the relay hears."""
+    """Type a line and return the envelopes that follow."""
     rig.type(line)
     return rig.sent_envelopes()
 
@@ -74,7 +74,7 @@ def test_a_shell() -> None:
     rig = with_keyboard()
     (attach,) = typed(rig, "shell  Uname -a")
     assert (attach.type, attach.payload) == ("terminal.attach", {"session_name": "reference-phone-tab1", **SIZE})
-    assert typed(rig, "shell ls") == []  # until it is there
+    assert typed(rig, "shell ls") == []  # until the terminal is attached
     named = {"session_name": "tab1", "replay": "$ \n"}
     lines = heard(rig, "terminal", "terminal.attached", named)
     assert [(said.type, said.payload) for said in lines] == [
@@ -105,12 +105,12 @@ def test_a_shell() -> None:
 def test_a_shell_that_ends(kind: str, payload: dict[str, object], why: str) -> None:
     rig = at_shell()
     heard(rig, "terminal", kind, payload)
-    heard(rig, "terminal", kind, payload)  # it is over
+    heard(rig, "terminal", kind, payload)  # the terminal has ended
     assert told(rig) == [("note", f"shell: {why}")]
     assert [said.type for said in typed(rig, "shell again")] == ["terminal.attach"]
 
 
-def test_what_never_comes() -> None:
+def test_attach_timeout() -> None:
     rig = with_keyboard()
     typed(rig, "shell a")
     for _ in range(MAX_QUEUED_LINES):
@@ -121,13 +121,13 @@ def test_what_never_comes() -> None:
     assert typed(rig, "leave") == []
 
 
-def test_what_has_come_stays() -> None:
+def test_attached_shell_has_no_timeout() -> None:
     rig = at_shell()
     commands = rig.book.after(OPEN_TIMEOUT).drain_commands()
     assert Notify("note", {"text": "shell: no answer in time"}) not in commands
 
 
-def test_a_refusal_is_of_what_was_asked_for() -> None:
+def test_refusal_ends_the_requested_channel() -> None:
     rig = at_shell()
     typed(rig, "chat hello")
     rig.new_notifications()
@@ -140,7 +140,7 @@ def test_a_refusal_is_of_what_was_asked_for() -> None:
     assert [said.type for said in typed(rig, "shell on")] == ["terminal.input"]
 
 
-def test_nobody_is_there() -> None:
+def test_no_relay() -> None:
     rig = with_keyboard(online=False)
     for line in ("shell a", "chat b"):
         rig.type(line)
@@ -149,7 +149,7 @@ def test_nobody_is_there() -> None:
         ]
 
 
-def test_both_go_with_the_connection() -> None:
+def test_lost_connection_ends_both_channels() -> None:
     rig = at_shell()
     typed(rig, "chat hello")
     rig.new_notifications()
@@ -183,7 +183,7 @@ def test_the_agent() -> None:
     assert told(rig) == [("note", "chat: left")]
 
 
-def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
+def test_line_waits_for_the_previous_answer() -> None:
     rig = at_agent()
     assert typed(rig, "chat Two") == typed(rig, "chat Three") == []
     assert told(rig) == [("note", "chat: the agent has not answered yet: this goes to it next")] * 2
@@ -203,14 +203,14 @@ def test_a_line_waits_for_the_answer_to_the_one_before() -> None:
     assert [said.type for said in typed(rig, "chat Five")] == ["tui.attach"]
 
 
-def test_what_the_agent_asks_is_denied() -> None:
+def test_approvals_of_the_agent_are_denied() -> None:
     rig = at_agent()
     (answer,) = heard(rig, "tui", "tui.rpc.event", event("approval.request", command="send_intent"))
     assert rpc(answer) == ("approval.respond", {"session_id": "s1", "choice": "deny"})
     assert told(rig) == [("note", "chat: the agent asks for more than it may do from here: denied")]
 
 
-def test_an_agent_that_refuses() -> None:
+def test_refusing_agent() -> None:
     rig = at_agent()
     for error, why in (({"code": 4009, "message": "session busy"}, "session busy"), (7, "refused")):
         heard(rig, "tui", "tui.rpc.response", {"jsonrpc": "2.0", "id": "r2", "error": error})
@@ -221,7 +221,7 @@ def test_an_agent_that_refuses() -> None:
     assert told(rig) == [("note", "chat: the agent gateway exited with 1")]
 
 
-def test_an_agent_that_makes_no_session() -> None:
+def test_agent_without_a_session() -> None:
     rig = with_keyboard()
     typed(rig, "chat hello")
     heard(rig, "tui", "tui.attached", {})

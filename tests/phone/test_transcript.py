@@ -1,4 +1,4 @@
-"""What was said at the phone's screen."""
+"""Transcript of the phone's screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def shown(transcript: PhoneTranscript) -> list[tuple[str, str]]:
     return [(str(line["kind"]), str(line["text"])) for line in transcript.lines()]
 
 
-def test_a_talk() -> None:
+def test_transcript_of_a_conversation() -> None:
     talk = PhoneTranscript()
     talk.add_user_text("Which app?")
     for news in (
@@ -34,7 +34,7 @@ def test_a_talk() -> None:
     ]
 
 
-def test_it_has_bounds() -> None:
+def test_size_is_limited() -> None:
     talk = PhoneTranscript()
     for _ in range(3):
         talk.add_event(Notify("answer", {"text": "x" * (MAX_LINE_CHARS // 2)}))

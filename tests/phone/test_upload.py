@@ -13,7 +13,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 
 def upload(rig: PhoneHarness) -> RelayEnd:
-    """The phone has connected for the upload and said its request."""
+    """Start an upload and return the relay's end of its connection."""
     rig.handset.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
@@ -50,7 +50,7 @@ def test_an_upload(rig: PhoneHarness) -> None:
         (200, b'{"token":5}', "the relay gave no token"),
     ],
 )
-def test_an_upload_that_the_relay_does_not_take(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
+def test_refused_upload(rig: PhoneHarness, status: int, body: bytes, problem: str) -> None:
     end = upload(rig)
     end.receive(rig.book.drain_commands())
     rig.book >> end.answer(status, body)
@@ -64,7 +64,7 @@ def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
 
 
-def test_an_upload_that_takes_too_long(rig: PhoneHarness) -> None:
+def test_upload_timeout(rig: PhoneHarness) -> None:
     end = upload(rig)
     rig.book.drain_commands()
     rig.book.after(15.0)
@@ -87,7 +87,7 @@ def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
     rig.book >> Closed(rig.end.ch) << [Exit(0)]
 
 
-def test_a_file_that_cannot_be_written_as_a_part(rig: PhoneHarness) -> None:
+def test_unencodable_file_part(rig: PhoneHarness) -> None:
     rig.book.logs.bugs = True
     rig.handset.answers["/screenshot"] = UploadReply("screen.png", "image/\n", b"")
     rig.command("/screenshot")

@@ -1,4 +1,4 @@
-"""What the person's words come to."""
+"""Effects of the lines that the user types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.phone.safety.scripted_backend import ScriptedBackend
 
 
 def say(rig: PhoneHarness, line: str) -> list[str]:
-    """Type a line; what the person is told."""
+    """Type a line and return the notes to the user."""
     rig.type(line)
     return notes(rig.book.drain_commands())
 
@@ -25,7 +25,7 @@ def notes(commands: list[Command]) -> list[str]:
 
 
 def ask(rig: PhoneHarness, request_id: str, text: str = "Send") -> str:
-    """A command that the person is asked about; the name of the question."""
+    """Send a command that needs a confirmation and return the id of the confirmation."""
     rig.command("/tap_text", request_id, body={"text": text})
     (asked,) = rig.book.drain_commands()
     assert isinstance(asked, Notify)
@@ -59,7 +59,7 @@ def test_an_answer_to_nothing() -> None:
     assert say(rig, "") == []
 
 
-def test_with_several_questions_an_answer_needs_a_name() -> None:
+def test_several_confirmations_need_a_named_answer() -> None:
     rig = with_keyboard()
     first, second = ask(rig, "r1"), ask(rig, "r2")
     assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
@@ -69,7 +69,7 @@ def test_with_several_questions_an_answer_needs_a_name() -> None:
     assert say(rig, "n") == [f"{first} denied"]
 
 
-def test_a_yes_that_was_meant_for_a_question_that_has_lapsed() -> None:
+def test_yes_for_an_expired_confirmation() -> None:
     rig = with_keyboard()
     first = ask(rig, "r1")
     rig.book.after(25.0).drain_commands()
@@ -115,7 +115,7 @@ def test_a_store_build_has_nothing_to_turn_on() -> None:
     assert say(rig, "on") == ["this build has no Device Control"]
 
 
-def test_off_denies_what_is_open() -> None:
+def test_off_denies_pending_confirmations() -> None:
     rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> Received(KEYS, b"off\n")
@@ -128,7 +128,7 @@ def test_off_denies_what_is_open() -> None:
 
 
 @pytest.mark.parametrize("end", [ReadClosed(KEYS), Closed(KEYS, "hang-up"), Received(KEYS, b"y" * 4097)])
-def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) -> None:
+def test_no_keyboard_denies_confirmations(end: ReadClosed | Closed | Received) -> None:
     rig = with_keyboard()
     ask(rig, "r1")
     rig.book >> end
@@ -141,7 +141,7 @@ def test_without_a_person_the_answer_is_no(end: ReadClosed | Closed | Received) 
         rig.book >> Closed(KEYS) << []
 
 
-def test_a_standing_yes_needs_no_person() -> None:
+def test_trusted_action_needs_no_keyboard() -> None:
     rig = with_keyboard(SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW))
     rig.book >> ReadClosed(KEYS) << [Abort(KEYS)]
     rig.command("/tap_text", "r2", body={"text": "Send"})
@@ -162,7 +162,7 @@ def test_attachments() -> None:
     rig.book.order(Connect)
 
 
-def test_another_network() -> None:
+def test_network_change() -> None:
     rig = with_keyboard()
     assert say(rig, "cellular") == ["the network is cellular now"]
     rig.type("show MEDIA:svc-relay://aBc")

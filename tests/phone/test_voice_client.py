@@ -1,4 +1,4 @@
-"""The phone's voice: one turn of the realtime agent, and what becomes of it."""
+"""The phone's voice client: one turn of the realtime agent, and its ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def notes(commands: list[Command]) -> list[str]:
 
 
 class Talk:
-    """A phone that is online, its person, and the relay's end of a voice session."""
+    """A phone that is online, its user, and the relay's end of a voice session."""
 
     def __init__(self) -> None:
         self.rig = PhoneHarness(token=TOKEN, safety=ASKING)
@@ -54,7 +54,7 @@ class Talk:
         self.end: RelayEnd
 
     def say(self, text: str) -> None:
-        """The person says something: the phone asks for a session."""
+        """Type a line for the agent; the phone requests a session."""
         self.rig.type(f"say {text}")
         self.end = self.rig.connected()
         head, body = request(self.end.receive(self.rig.book.drain_commands()))
@@ -63,19 +63,19 @@ class Talk:
         self.asked = json.loads(body)
 
     def play(self, path: str) -> Compute:
-        """The person plays a recording: it is read first."""
+        """Play a recording, which is read first."""
         self.rig.type(f"say {path}")
         order = self.rig.book.order(Compute)
         assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
         return order
 
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
-        """The relay's answer."""
+        """Deliver the relay's answer."""
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 
     def open(self, text: str = "What is on the screen?") -> None:
-        """A session that is ready: the phone says what it was told."""
+        """Open a session; the phone sends the text once the session is ready."""
         self.say(text)
         self.answered()
         self.end = self.rig.connected()
@@ -86,7 +86,7 @@ class Talk:
         assert self.hears(READY) == [{"type": "response.create", "text": text}]
 
     def hears(self, *events: dict[str, Any] | str) -> list[dict[str, Any]]:
-        """The relay's events; what the phone says to them."""
+        """Deliver events of the relay and return the phone's messages."""
         self.commands: list[Command] = []
         said: list[dict[str, Any]] = []
         for each in events:
@@ -112,12 +112,12 @@ def sound(pcm: bytes = PCM, rate: object = 16_000) -> dict[str, Any]:
     }
 
 
-def test_a_turn_is_heard() -> None:
+def test_whole_turn() -> None:
     talk = Talk()
     talk.open()
     assert talk.asked == {}
     said = talk.hears(
-        READY,  # once
+        READY,  # a second time
         {"type": "voice.response.delta", "delta": "It is "},
         {"type": "voice.response.delta", "delta": "Mail."},
         {"type": "voice.response.delta", "delta": 7},
@@ -147,14 +147,14 @@ def test_a_turn_is_heard() -> None:
     assert talk.asked == {"chat_session_id": "chat-7"}
 
 
-def test_an_answer_that_comes_whole_and_silent() -> None:
+def test_whole_answer_without_audio() -> None:
     talk = Talk()
     talk.open()
     talk.hears({"type": "voice.response.turn_completed", "content": "Yes."}, DONE)
     assert talk.spoken().fields == {"text": "Yes.", "sound": b""}
 
 
-def test_a_recording_is_said_in_pieces() -> None:
+def test_recording_is_sent_in_chunks() -> None:
     talk = Talk()
     talk.rig.book.answer(talk.play("My memo.wav"), b"\1\2" * CHUNK_SIZE)
     talk.end = talk.rig.connected()
@@ -174,7 +174,7 @@ def test_a_recording_is_said_in_pieces() -> None:
     assert [(each.event, each.fields["text"]) for each in told] == [("heard", "lights on"), ("spoken", "")]
 
 
-def test_a_recording_that_cannot_be_read() -> None:
+def test_unreadable_recording() -> None:
     talk = Talk()
     order = talk.play("a.wav")
     talk.rig.book >> Failed(order.op, Failure(FailureKind.INVALID, "it is no WAV file"))
@@ -185,14 +185,14 @@ def test_a_recording_that_cannot_be_read() -> None:
     assert notes(talk.rig.book.after(SPEAK_TIMEOUT).drain_commands()) == ["voice: c.wav: no answer in time"]
 
 
-def test_what_was_typed_is_not_told_again() -> None:
+def test_transcript_of_a_typed_turn_is_not_shown() -> None:
     talk = Talk()
     talk.open()
     talk.hears({"type": "voice.input_transcript.final", "text": "What?"}, DONE)
     assert not [each for each in talk.commands if isinstance(each, Notify)]
 
 
-def test_what_comes_behind_the_end() -> None:
+def test_events_after_the_end_are_ignored() -> None:
     talk = Talk()
     talk.open()
     late = {"type": "voice.response.delta", "delta": "late"}
@@ -221,7 +221,7 @@ def test_sound_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
+def test_failed_turn(event: dict[str, Any], why: str) -> None:
     talk = Talk()
     talk.open()
     talk.hears(event)
@@ -229,7 +229,7 @@ def test_a_turn_that_ends_otherwise(event: dict[str, Any], why: str) -> None:
     assert not [each for each in talk.commands if isinstance(each, Notify) and each.event == "spoken"]
 
 
-def test_a_socket_that_closes() -> None:
+def test_closed_socket() -> None:
     talk = Talk()
     talk.open()
     talk.rig.book >> talk.end.received_fact(BinaryMessage(STREAM, b"x"))
@@ -241,7 +241,7 @@ def test_a_socket_that_closes() -> None:
     assert talk.spoken().fields["text"] == "It"
 
 
-def test_silence_has_an_end() -> None:
+def test_silence_timeout() -> None:
     talk = Talk()
     talk.open()
     assert notes(talk.rig.book.after(SILENCE_TIMEOUT / 2).drain_commands()) == []
@@ -250,7 +250,7 @@ def test_silence_has_an_end() -> None:
     assert notes(talk.rig.book.after(1).drain_commands()) == ["voice: the agent did not answer in time"]
 
 
-def test_a_session_that_is_never_ready() -> None:
+def test_ready_timeout() -> None:
     talk = Talk()
     talk.say("Hi")
     talk.answered()
@@ -279,7 +279,7 @@ def test_refusals() -> None:
     assert notes(talk.rig.book.drain_commands()) == ["voice: the relay makes no voice session: unreachable"]
 
 
-def test_one_turn_at_a_time_and_no_speech() -> None:
+def test_one_turn_at_a_time() -> None:
     talk = Talk()
     talk.open()
     rig = talk.rig
@@ -294,7 +294,7 @@ def test_one_turn_at_a_time_and_no_speech() -> None:
     assert controls._voice.is_waiting
 
 
-def test_nobody_is_there() -> None:
+def test_no_relay() -> None:
     rig = PhoneHarness(token=TOKEN, safety=ASKING)
     rig.start()
     rig.open_keyboard()
@@ -302,7 +302,7 @@ def test_nobody_is_there() -> None:
     assert notes(rig.book.drain_commands()) == ["voice: there is no relay at the moment"]
 
 
-def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk()
     talk.rig.book.logs.bugs = True
 
@@ -315,7 +315,7 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert note.startswith("voice: internal error, reference ")
 
 
-def test_a_phone_that_stops_hangs_up() -> None:
+def test_stop_closes_the_session() -> None:
     talk = Talk()
     talk.open()
     talk.rig.phone._voice.stop()

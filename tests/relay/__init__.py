@@ -1,1 +1,1 @@
-"""Tests of relay."""
+"""Tests of the relay."""

@@ -1,14 +1,14 @@
-"""A relay whose child processes are in the hands of the test.
+r"""Relay whose child processes are scripted by the test.
 
-    book = ProgramBook(tmux=True)
-    phone = book.pair().phone
+    book = ChildProcessHarness(tmux=Tmux())
+    phone = book.client()
     phone.send("terminal", "terminal.attach", {"session_name": "default"})
     shell = book.children[-1]
-    shell.say(b"$ ")
+    shell.write_output(b"$ ")
     book.after(0.016)
     assert shell.heard == b"ls\\r"
 
-`commands` of tmux end at once, as `book.tmux` (a function of their arguments) has it.
+The commands of tmux end at once with the result of `book.tmux`, a function of their arguments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TmuxServer = Callable[[tuple[str, ...]], "tuple[int, bytes]"]
 
 
 class ChildProcessHarness(RelayHarness):
-    """See the module."""
+    """Relay harness with scripted child processes and tmux."""
 
     def __init__(self, *, tmux: TmuxServer | None = None, config: RelayConfig | None = None, **options: Any) -> None:
         self.children: list[HarnessChild] = []
@@ -49,7 +49,7 @@ class ChildProcessHarness(RelayHarness):
         self.tmux = tmux
         self.conf_written = True
         self.shells: tuple[str, ...] = SHELLS
-        self.problem: FailureKind | None = None  # of the next program to be started
+        self.problem: FailureKind | None = None  # failure of the next program to be started
         self._pid = 4000
         plain = RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", user_shell="/bin/zsh")
         started = options.pop("started", True)
@@ -63,13 +63,13 @@ class ChildProcessHarness(RelayHarness):
             self.feed(Started())
 
     def client(self, **grants: object) -> Any:
-        """A paired desktop."""
+        """Pair a desktop and return its client."""
         return self.pair(client_surface="desktop", operator={"grants": {**GRANTS, **grants}}).phone
 
     # --- the runtime ---
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """See `CoreHarness`."""
+        """Implement `CoreHarness.execute`."""
         match operation:
             case Spawn(op=op):
                 problem, self.problem = self.problem, None
@@ -109,18 +109,18 @@ class ChildProcessHarness(RelayHarness):
 
 
 def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:
-    """A configuration with an agent gateway."""
+    """Return a configuration with an agent gateway."""
     plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", tui_command=("/bin/agent", "--lines"))
     return evolve(plain, **(config or {}))
 
 
 class Tmux:
-    """A tmux server with sessions; what it is asked is in `ChildProcessHarness.tmux_commands`."""
+    """Scripted tmux server with sessions; `ChildProcessHarness.tmux_commands` records the commands."""
 
     def __init__(self, *sessions: str, screen: bytes = b"$ make\nok\n\n\n") -> None:
         self.sessions = dict.fromkeys(sessions, 1)
         self.screen = screen
-        self.makes = True  # sessions that nobody is attached to
+        self.makes = True  # whether it creates detached sessions
         self.on_kill = lambda: None
 
     def __call__(self, argv: tuple[str, ...]) -> tuple[int, bytes]:
@@ -144,7 +144,7 @@ class Tmux:
 
 
 def attach(phone: PhoneClient, name: str | None = "default", **payload: object) -> dict[str, Any]:
-    """Attach; the answer."""
+    """Attach to a terminal session and return the answer."""
     if name is not None:
         payload["session_name"] = name
     phone.send("terminal", "terminal.attach", payload, "a-1")
@@ -161,13 +161,13 @@ def attached(
 
 
 def send_and_collect(phone: PhoneClient, kind: str, **payload: object) -> list[dict[str, Any]]:
-    """Send a message; what came of it at once."""
+    """Send a message and return the envelopes that follow at once."""
     phone.send("terminal", f"terminal.{kind}", payload, "m-1")
     return phone.envelopes()
 
 
 def describe_messages(phone: PhoneClient) -> list[tuple[str, Any]]:
-    """What came, in short."""
+    """Return the new envelopes in short form."""
     return [
         (envelope["type"].partition(".")[2], envelope["payload"].get("data") or envelope["payload"].get("reason"))
         for envelope in phone.envelopes()

@@ -1,4 +1,4 @@
-"""What many tests of the relay begin with. A module that needs another relay has a `book` of its own."""
+"""Fixtures of the relay tests. A module that needs another relay has a `book` fixture of its own."""
 
 from __future__ import annotations
 

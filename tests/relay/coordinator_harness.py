@@ -1,4 +1,4 @@
-"""One relay whose Redis is in the hands of the test, and what it says to it; another node, `b`, is known."""
+"""Harness of one relay with a scripted Redis; another node, `b`, is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.playbook import counting_entropy
 
 
 class PhoneRouteStub:
-    """A phone's client at this node, as far as the coordinator looks at it."""
+    """The part of a phone's client that the coordinator uses."""
 
     def __init__(self, number: int, *, may: bool = True) -> None:
         self.number = number
@@ -40,7 +40,7 @@ class PhoneRouteStub:
 
 
 class CoordinatorHarness:
-    """A relay, and what it says to Redis; another node, `b`, is known."""
+    """Relay with a scripted Redis; another node, `b`, is known."""
 
     def __init__(self, config: RelayConfig | None = None) -> None:
         settings = config or RelayConfig(home=HOME, cluster=WHERE)
@@ -69,18 +69,18 @@ class CoordinatorHarness:
         self.book.answers(1, 1)
 
     def run(self, flow: Flow[Any], into: list[Any]) -> None:
-        """In the core; the list gets the result, or the refusal."""
+        """Spawn a flow in the core; the list receives the result or the refusal."""
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """The store is asked for sessions, and answers."""
+        """Answer the query for stored sessions, and return it."""
         (order,) = self.book.ordered(Query)
         failure = Failed(order.op, Failure(FailureKind.INTERNAL))
         self.book.feed(failure if failed else Done(order.op, tuple(records)))
         return order
 
     def deliver(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
-        """A node says something."""
+        """Deliver a message of another node."""
         counted = not to_me and word not in ("hello", "beat", "bye")
         self.told += counted
         text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
@@ -88,7 +88,7 @@ class CoordinatorHarness:
         self.book.answers(Push([b"message", channel.encode(), text]))
 
     def new_messages(self) -> list[tuple[str, Any]]:
-        """What it told since the last look, each of which somebody has heard."""
+        """Return the new messages of the relay and answer each as received by one node."""
         found: list[tuple[str, Any]] = []
         for words in self.book.new_commands():
             assert isinstance(words, list)
@@ -99,26 +99,26 @@ class CoordinatorHarness:
         return found
 
     def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
-        """A phone of `b`."""
+        """Deliver the arrival of a phone at `b`."""
         self.deliver("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
 
     def devices(self) -> dict[str, Any]:
         return self.relay.phones.devices_report(self.book.engine.now)
 
     def record(self, **changed: object) -> dict[str, object]:
-        """A stored session."""
+        """Return the record of a stored session."""
         _, session = PairedSessionRegistry().create(self.book.engine.now, counting_entropy())
         return {**session.to_record(), **changed}
 
     def shared(self, record: Mapping[str, object]) -> PairedSession:
-        """A session that `b` has saved."""
+        """Deliver a session that `b` has saved, and return it."""
         self.deliver("saved", record)
         session = self.relay.sessions.hashed(str(record["token_hash"]))
         assert session is not None
         return session
 
     def saves(self, session: PairedSession) -> Query[Any]:
-        """It is to be stored: what the store is asked, and does not answer yet."""
+        """Save a session and return the query, which is not answered yet."""
         self.book.spawn(self.relay.save(session))
         (order,) = self.book.ordered(Query)
         return order

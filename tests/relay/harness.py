@@ -1,13 +1,13 @@
-"""A started relay with clients on the other end of the wire, all in memory: bytes go both ways, time moves by `after`.
+"""A started relay with clients in memory: bytes pass both ways, and `after` moves the time.
 
-    book = RelayBook()
+    book = RelayHarness()
     answer = book.request("GET", "/health")
     phone = book.pair().phone
     call = book.call("GET", "/ping", token=...)      # waits for the phone
     phone.reply(call_command, 200, {"ok": True})
     assert call.answer.status == 200
 
-See `tests.support.core_harness` for what is around it.
+`tests.support.core_harness` has the base class.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HOST = b"127.0.0.1:8767"
 
 @frozen
 class PairedPhone:
-    """A phone right after its pairing."""
+    """Phone right after its pairing."""
 
     phone: PhoneClient
     token: str
@@ -62,7 +62,7 @@ class PairedPhone:
 
 
 class RelayHarness(HttpHarness):
-    """A relay, its host and its peers."""
+    """Harness of a relay, its host and its peers."""
 
     host_name = HOST
 
@@ -82,7 +82,7 @@ class RelayHarness(HttpHarness):
         super().__init__(self.relay, files=files, entropy=entropy)
         self.store = {cast("str", record["token_hash"]): record for record in records}
         self.profile_folders: list[str] = []
-        self.engines: dict[str, object] = {}  # of speech that are installed
+        self.engines: dict[str, object] = {}  # installed speech engines
         self.host.compute |= {
             "voice.engines": lambda: self.engines,
             "list_folders": lambda path: tuple(self.profile_folders),
@@ -94,7 +94,7 @@ class RelayHarness(HttpHarness):
 
     @property
     def store(self) -> dict[str, Any]:
-        """The records of sessions, by the hash of their token."""
+        """Return the records of sessions by the hash of their token."""
         return self.host.store.sessions
 
     @store.setter
@@ -103,7 +103,7 @@ class RelayHarness(HttpHarness):
 
     @property
     def uploads(self) -> list[str]:
-        """What lies in the spool folder."""
+        """Return the paths in the spool folder."""
         return self.host.disk.paths(SPOOL)
 
     # --- clients ---
@@ -111,7 +111,7 @@ class RelayHarness(HttpHarness):
     def open_websocket(
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False, host: bytes = HOST
     ) -> PhoneClient:
-        """Ask for a WebSocket, which may be refused."""
+        """Request a WebSocket, which may be refused."""
         phone = self.connect_http1(PhoneClient, peer, tls=tls)
         phone.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", host), *headers]), websocket=True))
         return phone
@@ -119,7 +119,7 @@ class RelayHarness(HttpHarness):
     def websocket(
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False
     ) -> PhoneClient:
-        """An open WebSocket."""
+        """Open a WebSocket."""
         phone = self.open_websocket(path, peer=peer, headers=headers, tls=tls)
         assert phone.is_open, phone.events
         return phone
@@ -144,13 +144,13 @@ class RelayHarness(HttpHarness):
         return PairedPhone(phone, ok["session_token"], ok)
 
     def reconnect(self, token: str, *, peer: Address = REMOTE) -> PhoneClient:
-        """Come back with a token."""
+        """Authenticate a new WebSocket with a session token."""
         phone = self.websocket(peer=peer)
         assert phone.auth(session_token=token)["type"] == "auth.ok"
         return phone
 
     def sessions(self) -> list[dict[str, Any]]:
-        """What the operator sees."""
+        """Return the sessions as the operator's route lists them."""
         return cast("list[dict[str, Any]]", self.request("GET", "/sessions").json["sessions"])
 
     def activity(self) -> list[dict[str, Any]]:

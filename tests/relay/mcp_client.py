@@ -1,4 +1,4 @@
-"""An MCP client of a relay, and what it was told."""
+"""MCP client of a relay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.relay.routes.media_harness import PNG, upload_json
 
 
 class RelayMcpClient(McpHttpSession):
-    """With the phone that paired for it."""
+    """MCP session with the phone that paired for it."""
 
     def __init__(self, book: RelayHarness) -> None:
         self.paired = book.pair(device_name="Pixel")

@@ -1,4 +1,4 @@
-"""An OAuth client elsewhere, its browser, and an owner who answers; each step on its own, to be done wrong."""
+"""OAuth client on another host, its browser, and an owner who answers; each step can be made wrong on its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REDIRECT = "https://agent.example/back"
 
 
 class OAuthTestClient:
-    """See the module. All of it over TLS, from another host."""
+    """OAuth client with browser and owner; all requests use TLS from another host."""
 
     def __init__(self, book: RelayHarness, name: str = "Claude Code", redirect: str = REDIRECT) -> None:
         self.book = book
@@ -30,7 +30,7 @@ class OAuthTestClient:
         wish = {"client_name": name, "redirect_uris": [redirect]}
         self.client = str(self.call("POST", "/oauth/register", wish).json["client_id"])
         self.tokens: dict[str, Any] = {}
-        self.headers: Fields = ()  # of the browser, when it asks
+        self.headers: Fields = ()  # of the browser
 
     @property
     def access(self) -> str:
@@ -50,7 +50,7 @@ class OAuthTestClient:
     # --- the browser ---
 
     def request_authorization(self, **fields: str | None) -> Response:
-        """The first page. A field of None is left out."""
+        """Request authorization; a field of None is omitted."""
         digest = sha256(self.verifier.encode()).digest()
         asked: dict[str, str | None] = {
             "response_type": "code",
@@ -66,19 +66,19 @@ class OAuthTestClient:
         return self.call("GET", f"/oauth/authorize?{query}", headers=self.headers)
 
     def wait(self, **fields: str | None) -> str:
-        """Ask, and come to the page that waits: its path."""
+        """Request authorization and return the path of the waiting page."""
         answer = self.request_authorization(**fields)
         assert answer.status == 303, answer
         return f"/oauth/{_location(answer)}"
 
     def word(self, page: str) -> str:
-        """What the page says that the owner is to type."""
+        """Return the code on the page, which the owner types."""
         found = re.search(r'class="word">([A-Z0-9]{6})<', self.call("GET", page).body.decode())
         assert found is not None
         return found[1]
 
     def back(self, page: str) -> dict[str, str]:
-        """Where the page leads: the fields of the answer."""
+        """Return the query fields of the redirect to the client."""
         answer = self.call("GET", page)
         assert answer.status == 303, answer
         place = urlsplit(_location(answer))
@@ -95,7 +95,7 @@ class OAuthTestClient:
         return self.book.request("POST", f"/mcp/questions/{word}", body)
 
     def code(self, allow: Mapping[str, object] | None = None, **fields: str | None) -> str:
-        """All until the authorisation code."""
+        """Perform the flow up to the authorization code."""
         page = self.wait(**fields)
         assert self.answer(self.word(page), **(allow or {})).status == 200
         return self.back(page)["code"]
@@ -108,7 +108,7 @@ class OAuthTestClient:
         return self._took(answer)
 
     def authorize(self, **allow: object) -> OAuthTestClient:
-        """All of it."""
+        """Perform the whole flow."""
         assert self.trade(self.code(allow)).status == 200
         return self
 
@@ -125,13 +125,13 @@ class OAuthTestClient:
             self.book.secrets |= {self.access, self.refresh_token}
         return answer
 
-    # --- what the tokens are for ---
+    # --- requests with the tokens ---
 
     def mcp(self, body: object, *, token: str | None = None) -> Response:
         return self.call("POST", "/mcp", body, token=token or self.access, headers=fields())
 
     def open(self) -> McpHttpSession:
-        """A session of MCP."""
+        """Open an MCP session."""
         return McpHttpSession(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 
@@ -140,7 +140,7 @@ def _location(answer: Response) -> str:
 
 
 def wrong(answer: Response, code: str, status: int = 400) -> None:
-    """The shape of RFC 6749 section 5.2."""
+    """Require an error response of RFC 6749 section 5.2."""
     assert (answer.status, answer.json["error"]) == (status, code), answer
     assert (answer.json["ok"], answer.json["code"]) == (False, code)
     assert not set(answer.json["error_description"]) & set('"\\')

@@ -1,4 +1,4 @@
-"""A phone at the other end of the wire."""
+"""A phone's WebSocket in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.support.http_harness import FIRST, HttpCall
 
 ENVELOPE = '{"channel":'
 MEMBERS = {name: ({*kind.__annotations__}, kind.__required_keys__) for name, kind in SERVER_MESSAGES.items()}  # type: ignore[attr-defined]  # of a TypedDict
-OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # the gateway's own words
+OWN = {"tui tui.rpc.response", "tui tui.rpc.event"}  # messages with the gateway's own members
 
 
 @define(eq=False)
 class PhoneClient(HttpCall):
-    """A client's WebSocket."""
+    """Client of the relay's WebSocket."""
 
     seen: int = 0  # messages
 
@@ -33,7 +33,7 @@ class PhoneClient(HttpCall):
         return next((event for event in self.events if isinstance(event, WebSocketClosed)), None)
 
     def on_event(self, event: Event) -> None:
-        """Whatever the relay says in whatever test has the members that its document names, and those alone."""
+        """Require that each message of the relay has exactly the members that its document names."""
         super().on_event(event)
         if isinstance(event, TextMessage) and event.text.startswith(ENVELOPE):
             said = json.loads(event.text)
@@ -42,7 +42,7 @@ class PhoneClient(HttpCall):
             assert name in OWN or required <= said["payload"].keys() <= named, event.text
 
     def envelopes(self) -> list[dict[str, Any]]:
-        """What came since the last call."""
+        """Return the envelopes since the last call."""
         texts = [event.text for event in self.events if isinstance(event, TextMessage)]
         fresh, self.seen = texts[self.seen :], len(texts)
         return [json.loads(text) for text in fresh]
@@ -66,7 +66,7 @@ class PhoneClient(HttpCall):
         self.send_events(BinaryMessage(FIRST, data))
 
     def auth(self, **payload: object) -> dict[str, Any]:
-        """Send `system/auth`; the one envelope that answers it."""
+        """Send `system/auth` and return the one envelope that answers."""
         self.send("system", "auth", payload, "auth-1")
         return self.only()
 
@@ -74,7 +74,7 @@ class PhoneClient(HttpCall):
         self.send_events(CloseWebSocket(FIRST))
 
     def command(self) -> dict[str, Any]:
-        """The payload of the one command that came since the last look."""
+        """Return the payload of the one new bridge command."""
         envelope = self.only()
         assert (envelope["channel"], envelope["type"]) == ("bridge", "bridge.command")
         assert envelope["id"] == envelope["payload"]["request_id"]

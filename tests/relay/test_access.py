@@ -1,4 +1,4 @@
-"""Who may call a route, asked before anything else of the request is judged."""
+"""Access to the routes, checked before the rest of a request."""
 
 from __future__ import annotations
 
@@ -72,22 +72,20 @@ def test_loopback_routes_refuse_pages_of_other_ports(method: str, path: str, hea
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
-def test_loopback_routes_refuse_what_only_a_proxy_says(method: str, path: str) -> None:
+def test_loopback_routes_refuse_proxy_headers(method: str, path: str) -> None:
     old = RelayHarness().raw(f"{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:8767\r\n\r\n".encode(), peer=PEER)
     assert old.result.status == 403
     assert RelayHarness().request(method, path, headers=[(b"connection", b"upgrade")]).status == 403
 
 
-def test_another_sites_page_opens_no_websocket_and_blocks_nobody() -> None:
+def test_foreign_page_opens_no_websocket_and_causes_no_block() -> None:
     book = RelayHarness()
     for header in PAGES:
         for path in ("/ws", "/"):
             answer = book.open_websocket(path, peer=PEER, headers=[header]).result
             assert (answer.status, answer.json["code"]) == (403, "origin_not_allowed")
     assert book.open_websocket(peer=PEER).is_open
-    assert book.open_websocket(
-        headers=[(b"origin", b"http://127.0.0.1:8767")]
-    ).is_open  # as some libraries say by themselves
+    assert book.open_websocket(headers=[(b"origin", b"http://127.0.0.1:8767")]).is_open  # as some libraries set it
 
 
 @pytest.mark.parametrize(("method", "path"), LOOPBACK_ROUTES)
@@ -112,7 +110,7 @@ def test_others_need_a_good_bearer(method: str, path: str, value: bytes | None) 
 
 
 @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
-def test_the_scheme_word_is_case_insensitive(scheme: bytes) -> None:
+def test_authorization_scheme_is_case_insensitive(scheme: bytes) -> None:
     book = RelayHarness()
     token = book.pair().token.encode()
     answer = book.request("GET", "/sessions", headers=[(b"authorization", scheme + b"  " + token)], peer=REMOTE)
@@ -127,7 +125,7 @@ def test_a_good_token_counts_only_as_a_bearer(scheme: bytes) -> None:
     assert (answer.status, answer.json["code"]) == (401, "unauthorized")
 
 
-def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
+def test_loopback_bearer_must_be_valid() -> None:
     book = RelayHarness()
     assert book.request("GET", "/sessions").status == 200
     assert book.request("GET", "/sessions", token="unknown").status == 401
@@ -135,7 +133,7 @@ def test_on_loopback_a_bearer_that_is_sent_must_be_good() -> None:
     assert book.request("PATCH", "/sessions/abcd", b"not JSON", token="unknown").status == 401
 
 
-def test_patch_without_a_bearer_is_for_the_local_door() -> None:
+def test_patch_without_bearer_requires_loopback() -> None:
     book = RelayHarness()
     prefix = book.pair().prefix
     assert book.request("PATCH", f"/sessions/{prefix}", {"ttl_seconds": 60}, peer=PEER).status == 200
@@ -162,13 +160,13 @@ def test_an_expired_bearer_is_unknown() -> None:
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
 
 
-def test_voice_routes_have_a_gate_of_their_own() -> None:
+def test_voice_routes_have_their_own_authorizer() -> None:
     for access in GRANTS:
         with pytest.raises(LocalProtocolError):
             authorize(access, request(), PairedSessionRegistry(), LocalAuthorizer(RelayConfig()), START)
 
 
-def test_a_wrong_token_is_mentioned_once_a_minute_and_none_is_no_guess() -> None:
+def test_wrong_token_is_logged_once_a_minute() -> None:
     book = RelayHarness()
     for _ in range(2):
         for token in ("guess", None):

@@ -39,7 +39,7 @@ def test_the_default_profile() -> None:
         (b"", "unknown", ""),
     ],
 )
-def test_what_the_configuration_says(text: bytes, model: str, description: str) -> None:
+def test_profile_of_the_configuration(text: bytes, model: str, description: str) -> None:
     book = RelayHarness(files={PATH: text})
     (entry,) = book.pair().ok["profiles"]
     assert (entry["name"], entry["model"], entry["description"]) == ("default", model, description)
@@ -50,13 +50,13 @@ def test_no_configuration_is_the_bare_default() -> None:
 
 
 @pytest.mark.parametrize("text", [b"[1]", b"\xff"])
-def test_one_that_cannot_be_read_is_none(text: bytes) -> None:
+def test_unreadable_profile_is_omitted(text: bytes) -> None:
     book = RelayHarness(files={PATH: text})
     assert book.pair().ok["profiles"] == []
     assert book.events(Level.WARNING) == ["profile not read"]
 
 
-def test_each_folder_beside_the_configuration_is_one_more() -> None:
+def test_profile_folders_are_listed() -> None:
     book = RelayHarness(
         files={PATH: b"model: {default: m-1}", "/home/svc/profiles/work/config.yaml": b"model: {default: w}"}
     )
@@ -66,11 +66,11 @@ def test_each_folder_beside_the_configuration_is_one_more() -> None:
     assert names == [("default", "m-1"), ("empty", "unknown"), ("work", "w")]
 
 
-def test_a_change_is_pushed_to_everybody_within_30_seconds() -> None:
+def test_change_is_pushed_to_all_clients_within_30_seconds() -> None:
     book = RelayHarness()
     phone, desktop = book.pair().phone, book.pair(client_surface="desktop").phone
     book.after(30.0)
-    assert phone.envelopes() == desktop.envelopes() == []  # nothing has changed
+    assert phone.envelopes() == desktop.envelopes() == []  # unchanged
     book.disk.put(PATH, b"model: {default: m-2}")
     book.after(30.0)
     for client in (phone, desktop):
@@ -88,7 +88,7 @@ def test_discovery_can_be_switched_off() -> None:
     assert book.relay.profiles == [profile_entry("default", {})]
 
 
-def test_a_relay_that_stops_looks_no_more() -> None:
+def test_stopped_relay_polls_no_profiles() -> None:
     book = RelayHarness()
     phone = book.pair().phone
     book.stop(60.0)

@@ -1,4 +1,4 @@
-"""What the API server says of a bearer. What follows from it is in test_voice_access.py."""
+"""Verification of bearer tokens by the API server; the consequences are in tests/relay/voice/test_access.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def guarded(asked: UpstreamRequest) -> Reply:
 
 
 def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
-    """Ask about each, None about nobody, and wait."""
+    """Return a flow that verifies each bearer and then pauses; None checks whether a key is required."""
 
     def flow(engine: Engine) -> Flow[list[bool]]:
         probe, found = ApiBearerVerifier(engine, URL), []
@@ -37,29 +37,29 @@ def plan(bearers: Sequence[str | None], pause: float = 0.0) -> Plan:
 
 
 def asks(*bearers: str | None, pause: float = 0.0, answer: Any = guarded) -> tuple[list[bool], list[bytes | None]]:
-    """What was said, and what the API server was shown."""
+    """Return the results, and the credentials that the API server received."""
     world = OneShotHarness(plan(bearers, pause), http=answer)
     found = world.run()
     return found, [request.headers.get(b"authorization") for request in world.asked]
 
 
-def test_a_yes_is_remembered_and_a_no_is_not() -> None:
+def test_only_acceptance_is_cached() -> None:
     shown = [b"Bearer key", b"Bearer other", b"Bearer other"]
     assert asks("key", "key", "other", "other") == ([True, True, False, False], shown)
 
 
-def test_whether_it_has_a_key() -> None:
+def test_requires_key_probes_without_credential() -> None:
     assert asks(None, None) == ([True, True], [None])
     assert asks(None, None, answer=lambda asked: (200, b"{}")) == ([False, False], [None, None])
 
 
-def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAX_CACHED", 2)
     assert len(asks("a", "b", "c", "c", "b", "a", answer=lambda asked: (200, b""))[1]) == 4
 
 
 @pytest.mark.parametrize("bearer", ["key", None])
-def test_for_a_minute(bearer: str | None) -> None:
+def test_acceptance_is_cached_for_a_minute(bearer: str | None) -> None:
     assert len(asks(bearer, bearer, pause=CACHE_SECONDS - 1)[1]) == 1
     assert len(asks(bearer, bearer, pause=CACHE_SECONDS)[1]) == 2
 
@@ -68,14 +68,14 @@ def test_for_a_minute(bearer: str | None) -> None:
     ("answer", "accepted"),
     [*(((status, b""), status < 300) for status in (200, 299, 300, 302, 401, 500)), (REFUSED, False), (SILENT, False)],
 )
-def test_what_counts_as_a_yes(answer: Reply, accepted: bool) -> None:
+def test_accepted_answers(answer: Reply, accepted: bool) -> None:
     world = OneShotHarness(plan(["key"]), http=answer)
     began = world.now.mono
     assert world.run() == [accepted]
     assert world.now.mono - began == (5.0 if answer is SILENT else 0.0)
 
 
-def test_so_many_are_checked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_probes_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MAX_PROBES", 1)
 
     def flow(engine: Engine) -> Flow[bool]:

@@ -1,4 +1,4 @@
-"""Whatever comes in, `handle` does not raise, the answer is a 4xx in JSON or a clean close, and nobody else notices."""
+"""Bad input: `handle` does not raise, the answer is a 4xx in JSON or a clean close, other clients are not affected."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ HEADERS = st.lists(
 
 
 def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
-    """A paired phone that has nothing to do with what follows, and what is known of it."""
+    """Pair a phone that takes no part in the test, and return its state."""
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)
@@ -141,7 +141,7 @@ def check_untouched(book: RelayHarness, paired: PairedPhone, before: list[Any]) 
 
 def check_refused(call: HttpCall) -> None:
     if call.answer is None:
-        assert call.gone or not call.heard  # closed without a word, or waiting for more
+        assert call.gone or not call.heard  # closed without an answer, or still reading
         return
     answer = call.answer
     if answer.headers.get(b"content-type") == b"text/plain; charset=utf-8":  # of a voice route
@@ -172,12 +172,12 @@ def test_any_request_at_any_route(
     check_untouched(book, paired, before)
 
 
-ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/register")  # they repeat what they are sent
+ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/register")  # answers repeat the request
 
 
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
-def test_a_token_in_a_wrong_place_is_shown_nowhere(where: str) -> None:
-    """Neither logs nor refusals nor what the operator inspects contain a token that a client sent in a wrong place."""
+def test_misplaced_token_is_not_leaked(where: str) -> None:
+    """Require that logs, refusals and the operator's views do not contain a token sent in a wrong place."""
     book = RelayHarness()
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
     for method, path in HTTP_ROUTES:
@@ -204,7 +204,7 @@ def test_a_token_in_a_wrong_place_is_shown_nowhere(where: str) -> None:
     assert (shown_there, logged) == ([], [])
 
 
-TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # to be read
+TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # more than is parsed
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ TOO_MUCH = "[" + "{}," * 100_000 + "0]"  # to be read
         ("PATCH", "/relay/security"),
     ],
 )
-def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None:
+def test_bodies_too_slow_to_parse_are_refused(method: str, path: str) -> None:
     book = RelayHarness()
     paired, before = witness(book)
     answer = book.call(method, path, TOO_MUCH.encode(), token=paired.token).result
@@ -226,7 +226,7 @@ def test_bodies_that_would_take_too_long_to_read(method: str, path: str) -> None
     check_untouched(book, paired, before)
 
 
-def test_messages_that_would_take_too_long_to_read() -> None:
+def test_messages_too_slow_to_parse_are_refused() -> None:
     book = RelayHarness()
     paired, before = witness(book)
     phone = book.pair(device_id="other").phone
@@ -241,7 +241,7 @@ def test_any_request_of_a_paired_caller(route: tuple[str, str], body: bytes, seg
     book = RelayHarness()
     caller = book.pair(device_id="caller", operator={"grants": {"chat": 60}})
     paired, before = witness(book)
-    path = route[1].replace("{token_prefix}", segment + "!")  # nobody's
+    path = route[1].replace("{token_prefix}", segment + "!")  # of no session
     call = book.call(route[0], f"{path}?device=nobody", body, token=caller.token, peer=REMOTE)
     check_refused(call)
     assert route not in DEVICE_CONTROL or call.result.status in (400, 404)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, ChangeNotifier
 
 
-def test_who_watches_is_told_until_he_has_enough() -> None:
+def test_subscriber_is_notified_until_it_unsubscribes() -> None:
     changes, told = ChangeNotifier(), list[str]()
 
     def once() -> None:

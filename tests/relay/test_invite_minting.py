@@ -137,7 +137,7 @@ def test_defaults_come_from_the_api_address(webapi_url: str, host: str, port: in
 
 
 @pytest.mark.parametrize("host", ["localhost", "LocalHost", "127.0.0.1", "::1", "::"])
-def test_hosts_that_a_phone_cannot_use_are_replaced(host: str) -> None:
+def test_unusable_hosts_are_replaced(host: str) -> None:
     assert mint({"host": host})["host"] == "192.0.2.10"
 
 
@@ -150,7 +150,7 @@ def test_hosts_that_a_phone_cannot_use_are_replaced(host: str) -> None:
         ("2001:db8::1", 8767, False, "ws://[2001:db8::1]:8767"),
     ],
 )
-def test_the_relays_url_is_its_own(host: str, port: int, tls: bool, url: str) -> None:
+def test_relay_url_is_not_taken_from_the_body(host: str, port: int, tls: bool, url: str) -> None:
     files = {"ssl_cert": "c", "ssl_key": "k"} if tls else {}
     book = RelayHarness(config(host=host, port=port, **files))
     minted = mint({"relay_url": "ws://evil.example", "relay": {"url": "ws://evil.example"}}, book)
@@ -211,14 +211,14 @@ def test_the_secret_is_named_after_the_brand() -> None:
         assert [command.name for command in book.commands if isinstance(command, EnsureSecret)] == [name]
 
 
-def test_a_secret_that_fails_leaves_it_unsigned() -> None:
+def test_failed_secret_gives_an_unsigned_payload() -> None:
     book = RelayHarness(CONFIG)
     book.refuse = (EnsureSecret,)
     assert "sig" not in payload(mint(None, book))
     assert book.events(Level.WARNING) == ["QR payload not signed"]
 
 
-# --- the chain of the API key ---------------------------------------------------------------------------------------
+# --- sources of the API key -----------------------------------------------------------------------------------------
 
 EXTRA = b"platforms: {api_server: {extra: {key: from-extra}, api_key: from-api-key}}"
 OWN = b"platforms: {api_server: {extra: {key: ' '}, api_key: from-api-key}}"
@@ -242,7 +242,7 @@ def test_the_key_comes_from_the_host(files: dict[str, bytes], expected: str) -> 
     book = RelayHarness(config(api_key="from-environment"), files=files)
     assert payload(mint(None, book))["key"] == expected
     book = RelayHarness(config(api_key="from-environment", key_in_environment=True), files=files)
-    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself has it
+    assert payload(mint(None, book))["key"] == "from-environment"  # as the server itself reads it
 
 
 @pytest.mark.parametrize(("given", "expected"), [("given", "given"), ("", ""), (None, "")])

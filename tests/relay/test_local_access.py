@@ -1,4 +1,4 @@
-"""The door for programs on the relay's own host: whether being there is enough, and who has to show the secret."""
+"""Access for programs on the relay's own host: by address alone, or with the local secret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def door_book(**config: object) -> RelayHarness:
 
 
 def secret(book: RelayHarness) -> str:
-    """What is in the file."""
+    """Return the content of the secret file."""
     return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 
@@ -48,13 +48,13 @@ def is_locked(book: RelayHarness) -> bool:
         ({"trusted_proxies": ("127.0.0.0/8",), "local_trust": LocalTrustPolicy.ADDRESS}, False),
     ],
 )
-def test_when_the_secret_is_asked_for(config: dict[str, object], locked: bool) -> None:
+def test_configurations_that_require_the_secret(config: dict[str, object], locked: bool) -> None:
     book = door_book(**config)
     assert is_locked(book) is locked
     assert bool(secret(book)) is locked
 
 
-def test_every_local_route_asks_for_it_and_nothing_else_will_do() -> None:
+def test_every_local_route_requires_the_secret() -> None:
     book = door_book(local_trust=LocalTrustPolicy.SECRET)
     good = secret(book)
     for wrong in (None, "", good[:-1], good + "0", good[::-1] + "x", "f" * 64, "\xff"):
@@ -70,7 +70,7 @@ def test_every_local_route_asks_for_it_and_nothing_else_will_do() -> None:
     assert book.leaks() == []
 
 
-def test_it_opens_nothing_from_elsewhere() -> None:
+def test_secret_is_not_accepted_from_remote_callers() -> None:
     book = door_book(local_trust=LocalTrustPolicy.SECRET)
     shown = [(HEADER, secret(book).encode())]
     assert knock(book, secret(book), peer=REMOTE).status == 403
@@ -78,14 +78,14 @@ def test_it_opens_nothing_from_elsewhere() -> None:
         assert book.request("POST", "/pairing", headers=[*shown, header], peer=PEER).status == 403
 
 
-def test_phones_need_none() -> None:
+def test_phones_need_no_secret() -> None:
     book = door_book(local_trust=LocalTrustPolicy.SECRET)
     code = book.request("POST", "/pairing", headers=[(HEADER, secret(book).encode())]).json["code"]
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/mint"])
-def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: str) -> None:
+def test_public_route_in_an_invite_requires_the_secret_permanently(path: str) -> None:
     book = door_book()
     assert book.request("POST", path, {"code": "Q7M2ZK", "endpoints": [LAN, "odd"]}).status == 200
     assert not is_locked(book)
@@ -97,14 +97,14 @@ def test_an_invite_that_leads_here_from_outside_shuts_the_door_for_good(path: st
     assert f"/home/svc/{PUBLIC_ROUTE}" in book.files
     restarted = RelayHarness(RelayConfig(**HOME), files=book.files, entropy=lambda n: b"\x07" * n)  # type: ignore[arg-type]
     assert is_locked(restarted)
-    assert secret(restarted) != first  # whoever got hold of the old one has nothing
+    assert secret(restarted) != first  # an old secret is worthless
     told = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.ADDRESS, **HOME), files=book.files)  # type: ignore[arg-type]
     assert not is_locked(told)
     assert told.request("POST", path, {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert not is_locked(told)
 
 
-def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
+def test_unstored_secret_refuses_all_local_callers() -> None:
     book = RelayHarness(RelayConfig(local_trust=LocalTrustPolicy.SECRET, **HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (WriteConfig,)
     book.feed(Started())
@@ -114,7 +114,7 @@ def test_a_secret_that_cannot_be_kept_shuts_the_door_to_everybody() -> None:
     assert book.websocket().is_open
 
 
-def test_a_note_that_cannot_be_read_may_be_there() -> None:
+def test_unreadable_public_route_note_requires_the_secret() -> None:
     book = RelayHarness(RelayConfig(**HOME), started=False)  # type: ignore[arg-type]
     book.refuse = (ReadConfig,)
     book.feed(Started())
@@ -134,7 +134,7 @@ def test_relays_that_share_a_home_share_the_secret() -> None:
     assert not is_locked(trusting)
 
 
-def test_a_route_that_cannot_be_stored_counts_until_the_restart() -> None:
+def test_unstored_public_route_counts_until_the_restart() -> None:
     book = door_book()
     book.refuse = (WriteConfig,)
     assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200

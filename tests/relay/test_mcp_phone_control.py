@@ -1,4 +1,4 @@
-"""The phones for MCP clients of the relay: what the routes do, without them."""
+"""Phones for MCP clients of the relay: the same effects as the routes, without HTTP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_tool_is_the_route(book: RelayHarness, agent: RelayMcpClient) -> None:
     assert json.loads(text(read)) == {"value": "[1]"}
 
 
-def test_a_result_is_told_as_text_and_as_itself(agent: RelayMcpClient) -> None:
+def test_result_has_text_and_structured_content(agent: RelayMcpClient) -> None:
     called = agent.tool("phone_ping")
     agent.paired.phone.reply(agent.paired.phone.command(), 200, {"pong": True})
     assert result(called) == {
@@ -50,7 +50,7 @@ def test_a_result_is_told_as_text_and_as_itself(agent: RelayMcpClient) -> None:
     }
 
 
-def test_a_session_is_told_of_what_it_has_done_itself(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_activity_has_only_the_sessions_own_commands(book: RelayHarness, agent: RelayMcpClient) -> None:
     def told(agent: RelayMcpClient) -> list[Any]:
         (read,) = result(agent.read("activity"))["contents"]
         rows = json.loads(read["text"])["activity"]
@@ -70,7 +70,7 @@ def test_a_session_is_told_of_what_it_has_done_itself(book: RelayHarness, agent:
         next(LocalPhoneControl(book.relay, session).activity())
 
 
-def test_what_the_route_refuses(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_refusals_become_tool_errors(book: RelayHarness, agent: RelayMcpClient) -> None:
     assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
     assert "400 invalid_field" in text(agent.tool("phone_open_app", package=" "))
     agent.paired.phone.vanish()
@@ -82,7 +82,7 @@ def test_what_the_route_refuses(book: RelayHarness, agent: RelayMcpClient) -> No
     assert "504 phone_timeout" in bytes(call.heard).decode()
 
 
-def test_a_phone_that_asks_by_itself(agent: RelayMcpClient) -> None:
+def test_phone_with_gates_needs_no_elicitation(agent: RelayMcpClient) -> None:
     call = agent.tool("phone_call", number="1")
     assert b"elicitation/create" in bytes(call.heard)
     agent.paired.phone.send("bridge", "bridge.status", {"safety": {"blocklist_count": 1}})
@@ -93,7 +93,7 @@ def test_a_phone_that_asks_by_itself(agent: RelayMcpClient) -> None:
     assert b"elicitation/create" in bytes(elsewhere.heard)
 
 
-def test_the_grant_is_asked_for_with_each_call(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_grant_is_checked_for_each_call(book: RelayHarness, agent: RelayMcpClient) -> None:
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     first, second = agent.tool("phone_tap", x=1, y=2), agent.tool("phone_tap", x=3, y=4)
@@ -123,9 +123,7 @@ def test_pictures_come_from_the_registry(book: RelayHarness, agent: RelayMcpClie
     assert opened
 
 
-def test_a_picture_that_is_too_large(
-    book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_image(book: RelayHarness, agent: RelayMcpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc_proto.relay.mcp_phone_control.MAX_PICTURE", 8)
     token = upload(book, agent)
     call = agent.tool("phone_screenshot")
@@ -138,7 +136,7 @@ def test_notifications(agent: RelayMcpClient) -> None:
     assert json.loads(read["text"]) == {"ok": True, "notifications": [], "count": 0}
 
 
-def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_subscriber_receives_device_and_notification_updates(book: RelayHarness, agent: RelayMcpClient) -> None:
     def changed() -> list[str]:
         book.after(1.0)
         return [note["params"]["uri"].removeprefix("phone://") for note in stream_messages(listening)]
@@ -164,20 +162,20 @@ def test_who_listens_is_told_of_phones_and_their_notifications(book: RelayHarnes
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
     book.after(11.0)
     agent.paired.phone.send("notifications", "notification.posted", {"title": "Mail"})
-    assert len(changed()) == 4  # the grant has run out
+    assert len(changed()) == 4  # the grant has expired
 
 
-def test_phones_that_flap(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_flapping_phone_causes_few_updates(book: RelayHarness, agent: RelayMcpClient) -> None:
     agent.request("resources/subscribe", uri="phone://devices")
     listening = agent.listen()
     for _ in range(10):
         book.pair(device_name="Tablet", device_id="t-1").phone.vanish()
     book.after(5.0)
-    assert len(events(listening)) == 2  # at once, and a second later
+    assert len(events(listening)) == 2  # at once and a second later
 
 
-def test_who_may_only_look_reaches_no_route_that_acts(book: RelayHarness) -> None:
-    """Whatever the tools say of themselves."""
+def test_read_only_scope_is_refused_on_acting_routes(book: RelayHarness) -> None:
+    """Refuse acting routes for the read-only scope, whatever the tools declare."""
     guest = OAuthTestClient(book).authorize(scope="bridge:read")
     session = book.relay.sessions.find_by_access_token(guest.access, book.now)
     assert session is not None

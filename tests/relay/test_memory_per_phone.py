@@ -1,4 +1,4 @@
-"""What the core keeps in memory for each idle phone."""
+"""Memory of the core for each idle phone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUND = 4200  # bytes for each: 3,370 with CPython 3.11
 @pytest.mark.lane  # a connection of wsproto that is never dropped takes more
 def test_an_idle_phone_takes_little_memory() -> None:
     relay = MemoryRelay()
-    relay.pair()  # what all phones share is there then
+    relay.pair()  # so that what all phones share is allocated
     gc.collect()
     traced = tracemalloc.is_tracing()
     tracemalloc.start()

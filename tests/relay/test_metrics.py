@@ -1,4 +1,4 @@
-"""What the relay shows a monitor of its phones, sockets, commands and codes."""
+"""Metrics of the relay: phones, sockets, commands and codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_phones_sockets_and_sessions() -> None:
     assert number(book, "svc_sockets", "terminal") == number(book, "svc_sockets", "tui") == 0
 
 
-def test_voice_is_shown_once_somebody_has_asked_for_it() -> None:
+def test_voice_metrics_appear_after_the_first_voice_request() -> None:
     book = RelayHarness()
     assert [labels for labels, _ in shown(book)["svc_sockets"].values] == [("client",), ("terminal",), ("tui",)]
     book.request("GET", "/voice/config")
@@ -60,7 +60,7 @@ def test_commands_by_outcome_and_time() -> None:
     assert outcomes == {trigger.value for trigger in BridgeTrigger}
 
 
-def test_codes_that_are_refused() -> None:
+def test_refused_codes() -> None:
     book = RelayHarness()
     for _ in range(2):
         assert book.websocket(peer=REMOTE).auth(pairing_code="WRONG1")["type"] == "auth.fail"

@@ -1,4 +1,4 @@
-"""A key of the pairing's own, from its mint to its end, at a relay beside an API (`machines/device_keys.py`)."""
+"""An API key of one pairing, from mint to end, at a relay beside an API server (`machines/device_keys.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_
 
 
 class Beside:
-    """A relay, and what the API beside it knows."""
+    """Relay beside an API server, and the keys that the server accepts."""
 
     def __init__(self, before: Beside | None = None) -> None:
         self.keys = PairingApiKeys()
@@ -34,13 +34,13 @@ class Beside:
         )
 
     def mint(self, body: object = None) -> tuple[str, str]:
-        """The code and the key of an invite."""
+        """Mint an invite and return its code and key."""
         answer = self.book.request("POST", "/pairing/mint", body)
         read: dict[str, Any] = json.loads(answer.json["qr_payload"])
         return read["relay"]["code"], read["key"]
 
     def pair(self, code: str) -> str:
-        """The token that a code is good for."""
+        """Pair with a code and return the session token."""
         ok = self.book.websocket().auth(pairing_code=code, device_name="Tablet")["payload"]
         assert "key" not in json.dumps(sorted(ok))
         token: str = ok["session_token"]
@@ -59,12 +59,12 @@ def beside() -> Beside:
     return Beside()
 
 
-def test_the_invite_holds_a_key_that_dies_with_the_session(beside: Beside) -> None:
+def test_invite_key_ends_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
     assert (len(key), key[:3]) == (35, "sk-")
     assert beside.takes(key)
     token = beside.pair(code)
-    beside.book.after(1000.0)  # longer than the code would have lasted
+    beside.book.after(1000.0)  # longer than the lifetime of the code
     assert beside.takes(key)
     (record,) = beside.book.store.values()
     assert (record["key_hash"], record["device_name"], record["knows_key"]) == (sha256_hex(key), "Tablet", False)
@@ -72,14 +72,14 @@ def test_the_invite_holds_a_key_that_dies_with_the_session(beside: Beside) -> No
     assert not beside.takes(key)
 
 
-def test_every_invite_has_another_key(beside: Beside) -> None:
+def test_every_invite_has_its_own_key(beside: Beside) -> None:
     (first_code, first), (_, second) = beside.mint(), beside.mint()
     assert first != second
     assert beside.revoke(beside.pair(first_code)) == (200, False)
     assert (beside.takes(first), beside.takes(second)) == (False, True)
 
 
-def test_a_code_that_nobody_uses_takes_its_key_along(beside: Beside) -> None:
+def test_unused_code_expires_with_its_key(beside: Beside) -> None:
     _, key = beside.mint()
     beside.book.after(599.0)
     assert beside.takes(key)
@@ -87,7 +87,7 @@ def test_a_code_that_nobody_uses_takes_its_key_along(beside: Beside) -> None:
     assert not beside.takes(key)
 
 
-def test_the_end_of_the_session_is_that_of_the_key(beside: Beside) -> None:
+def test_key_expires_with_the_session(beside: Beside) -> None:
     code, key = beside.mint({"ttl_seconds": 60})
     token = beside.pair(code)
     beside.book.after(59.0)
@@ -95,7 +95,7 @@ def test_the_end_of_the_session_is_that_of_the_key(beside: Beside) -> None:
     path = f"/sessions/{token[:8]}"
     assert beside.book.request("PATCH", path, {"ttl_seconds": 60}, token=token, peer=REMOTE).status == 200
     beside.book.after(59.0)
-    assert beside.takes(key)  # with the session it was extended
+    assert beside.takes(key)  # extended together with the session
     beside.book.after(1.0)
     assert not beside.takes(key)
 
@@ -108,7 +108,7 @@ def test_neither_log_nor_store_has_the_key(beside: Beside) -> None:
     assert sha256_hex(key) in kept
 
 
-def test_after_a_restart_it_is_good_and_ends_with_the_session(beside: Beside) -> None:
+def test_key_survives_a_restart_and_ends_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
     _, unused = beside.mint()
     token = beside.pair(code)
@@ -125,11 +125,11 @@ def test_a_tombstones_key_is_refused_at_once_and_after_a_restart(beside: Beside)
     beside.book.refuse = (DeleteSession,)
     assert beside.revoke(token) == (500, False)
     assert not beside.takes(key)
-    assert len(beside.book.store) == 1  # the record is there, with the hash of the key
+    assert len(beside.book.store) == 1  # the record is still stored, with the hash of the key
     assert not Beside(beside).takes(key)
 
 
-def test_a_pairing_that_is_not_stored_keeps_its_key_until_the_restart(beside: Beside) -> None:
+def test_unstored_pairing_keeps_its_key_until_the_restart(beside: Beside) -> None:
     code, key = beside.mint()
     beside.book.refuse = (SaveSession,)
     beside.pair(code)
@@ -137,7 +137,7 @@ def test_a_pairing_that_is_not_stored_keeps_its_key_until_the_restart(beside: Be
     assert not Beside(beside).takes(key)
 
 
-def test_a_pairing_that_fails_takes_the_key_along(beside: Beside) -> None:
+def test_failed_pairing_ends_the_key(beside: Beside) -> None:
     code, key = beside.mint()
     beside.book.hold = (SaveSession,)
     phone = beside.book.websocket()
@@ -147,19 +147,19 @@ def test_a_pairing_that_fails_takes_the_key_along(beside: Beside) -> None:
     assert not beside.takes(key)
 
 
-# --- who gets another one -------------------------------------------------------------------------------------------
+# --- another key ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("wanted", "held", "known"), [("sk-given", "sk-given", True), ("", "", False), (None, "", False)]
 )
-def test_a_key_that_is_named_is_taken_as_it_is(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
+def test_explicit_key_is_used_unchanged(beside: Beside, wanted: str | None, held: str, known: bool) -> None:
     code, key = beside.mint({"api_key": wanted})
     assert (key, beside.takes(key)) == (held, False)
     assert beside.revoke(beside.pair(code)) == (200, known)
 
 
-def test_where_chat_is_withheld_there_is_none(beside: Beside) -> None:
+def test_withheld_chat_gives_no_key(beside: Beside) -> None:
     assert beside.mint({"grants": {"chat": False}})[1] == ""
     body = {"code": "Q7M2ZK", "own_key": True, "grants": {"chat": False}}
     assert "api_key" not in beside.book.request("POST", "/pairing/register", body).json
@@ -175,11 +175,11 @@ def test_a_relay_alone_gives_the_main_key() -> None:
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
 
 
-# --- codes that somebody else makes ---------------------------------------------------------------------------------
+# --- codes made by other programs -----------------------------------------------------------------------------------
 
 
-def test_who_registers_a_code_may_ask_for_a_key(beside: Beside) -> None:
-    body = {"code": "q7m2zk", "own_key": True, "carries_key": True}  # the latter where there is no key of its own
+def test_registration_may_request_a_key(beside: Beside) -> None:
+    body = {"code": "q7m2zk", "own_key": True, "carries_key": True}  # `carries_key`: without an own key
     answer = beside.book.request("POST", "/pairing/register", body).json
     key = answer.pop("api_key")
     assert answer == {"ok": True, "code": "Q7M2ZK"}
@@ -191,10 +191,10 @@ def test_who_registers_a_code_may_ask_for_a_key(beside: Beside) -> None:
 @pytest.mark.parametrize(
     ("way", "body"), [("register", {}), ("register", {"own_key": False}), ("approve", {"own_key": True})]
 )
-def test_nobody_else_gets_one(beside: Beside, way: str, body: dict[str, object]) -> None:
+def test_no_key_without_a_request(beside: Beside, way: str, body: dict[str, object]) -> None:
     answer = beside.book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", "carries_key": True, **body})
     assert answer.json == {"ok": True, "code": "Q7M2ZK"}
-    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # who asks for none puts the main key in
+    assert beside.revoke(beside.pair("Q7M2ZK")) == (200, True)  # a registration without a key uses the main key
 
 
 def test_a_phone_cannot_name_a_key(beside: Beside) -> None:
@@ -218,7 +218,7 @@ def test_on_voice_routes_the_key_counts_and_ends_at_once(beside: Beside) -> None
     code, key = beside.mint()
     token = beside.pair(code)
     assert (voice(beside, key), voice(beside, "sk-wrong")) == (200, 401)
-    assert len(beside.book.asked) == 1  # of its own keys the relay knows itself, so that no yes is remembered
+    assert len(beside.book.asked) == 1  # the relay checks its own keys itself and caches no result
     assert beside.revoke(token) == (200, False)
     assert voice(beside, key) == 401
 
@@ -233,7 +233,7 @@ def test_a_voice_request_under_way_ends_with_the_session(beside: Beside) -> None
     assert call.result.status == 401
 
 
-def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
+def test_voice_sessions_of_a_key_end_with_the_session(beside: Beside) -> None:
     beside.book.engines["speak"] = True
     code, key = beside.mint()
     token = beside.pair(code)
@@ -241,12 +241,12 @@ def test_what_a_key_opened_ends_with_the_session(beside: Beside) -> None:
     assert made.status == 200, made
     assert beside.book.request("DELETE", f"/sessions/{token[:8]}").status == 200
     families = beside.book.relay.voice_side.sessions
-    assert [len(family.sessions()) for family in families.values()] == [0, 0, 0]  # of all
+    assert [len(family.sessions()) for family in families.values()] == [0, 0, 0]  # of each manager
 
 
 @pytest.mark.parametrize("way", ["taken", "over", "unpaired"])
-def test_a_voice_socket_that_a_key_opened_ends_with_its_chat(beside: Beside, way: str) -> None:
-    """A key is as good as the chat of its session, and before there is one as its code."""
+def test_voice_socket_of_a_key_ends_with_the_chat_grant(beside: Beside, way: str) -> None:
+    """End the socket with the chat grant of the key's session, and before pairing with the code."""
     book = beside.book
     book.engines["speak"] = True
     code, key = beside.mint({"grants": {"chat": 30}})

@@ -204,7 +204,7 @@ def test_every_route_has_a_row() -> None:
     assert sorted(BAD) == sorted(ROUTES.keys() - others)
 
 
-def test_the_bridge_grant_opens_the_routes_that_are_forwarded_to_phones() -> None:
+def test_bridge_grant_routes_are_the_forwarded_ones() -> None:
     forwarded = sorted((route.method, route.pattern) for route in TABLE if route.access is RelayAccess.BRIDGE)
     assert forwarded == sorted(DEVICE_CONTROL)
 

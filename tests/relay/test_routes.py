@@ -66,7 +66,7 @@ SPEC_RELAY = {
     ("POST", "/pairing/approve"): RelayAccess.LOOPBACK,
     ("GET", "/sessions"): RelayAccess.LOOPBACK_OR_BEARER,
     ("DELETE", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,
-    ("PATCH", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,  # the operator gives what was withheld
+    ("PATCH", "/sessions/{token_prefix}"): RelayAccess.LOOPBACK_OR_BEARER,  # the operator may grant what was withheld
     ("GET", "/bridge/status"): RelayAccess.LOOPBACK,
     ("GET", "/relay/security"): RelayAccess.LOOPBACK,
     ("PATCH", "/relay/security"): RelayAccess.LOOPBACK,
@@ -141,12 +141,12 @@ def test_the_voice_routes_are_those_of_the_specification() -> None:
     assert {row for row in rows if row[1].startswith("/voice/")} == set(SPEC_VOICE)
 
 
-def test_no_row_is_there_twice() -> None:
+def test_routes_are_unique() -> None:
     rows = [(route.method, route.pattern) for route in Relay(RelayConfig()).router.routes]
     assert len(rows) == len(dict.fromkeys(rows))
 
 
-# --- what is common to every route ----------------------------------------------------------------------------------
+# --- properties of every route --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/nope", "/health/", "/sessions/a/b", "/pairing/other", "/media/", "/%", "/a%zz"])
@@ -201,6 +201,6 @@ def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> No
     assert "bug" in book.events()
 
 
-def test_the_relay_as_a_whole_is_asked_for_its_methods() -> None:
+def test_options_asterisk_lists_all_methods() -> None:
     answer = RelayHarness().request("OPTIONS", "*", peer=REMOTE)
     assert (answer.status, answer.headers.get(b"allow")) == (204, b"DELETE,GET,HEAD,OPTIONS,PATCH,POST")

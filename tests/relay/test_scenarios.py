@@ -1,4 +1,4 @@
-"""A life of a relay with every kind of failure: no secret is in a log, a refusal or the store."""
+"""A relay's life with every kind of failure: no secret is in a log, a refusal or the store."""
 
 from __future__ import annotations
 

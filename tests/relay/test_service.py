@@ -1,4 +1,4 @@
-"""The relay as a whole: start and stop, the limiter, what happens when sessions end."""
+"""The relay as a whole: start and stop, the authentication rate limiter, and the end of sessions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ OTHER = Address("203.0.113.8", 50_000)
 
 
 def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str:
-    """One bad attempt; the kind of the answer."""
+    """Fail one authentication and return the type of the answer."""
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
 
 
-def test_a_refusal_of_voice_is_its_message() -> None:
+def test_voice_refusal_is_plain_text() -> None:
     head = RequestHead(StreamId(1), "GET", "/voice/output/config?x", NO_HEADERS)
     answer = Relay(RelayConfig()).error_response(Refused(401, "unauthorized", "no such vöice \ud800"), head)
     assert (answer.status, answer.body) == (401, "no such vöice ?".encode())
@@ -40,7 +40,7 @@ def test_a_refusal_of_voice_is_its_message() -> None:
 # --- start ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_doors_open_when_everything_is_loaded() -> None:
+def test_ready_after_sessions_are_loaded() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
@@ -59,7 +59,7 @@ def test_sessions_outlive_the_process() -> None:
     assert second.store == {}
 
 
-def test_a_store_that_cannot_be_read_ends_the_process() -> None:
+def test_unreadable_store_ends_the_process() -> None:
     book = RelayHarness(started=False)
     book.refuse = (LoadSessions,)
     book.feed(Started())
@@ -67,7 +67,7 @@ def test_a_store_that_cannot_be_read_ends_the_process() -> None:
     assert [(exit_.code, exit_.reason) for exit_ in book.exits] == [(1, "the session store cannot be read: no_space")]
 
 
-def test_a_store_that_never_answers_ends_it_too() -> None:
+def test_silent_store_ends_the_process() -> None:
     book = RelayHarness(started=False)
     book.hold = (LoadSessions,)
     book.feed(Started())
@@ -90,7 +90,7 @@ def test_bad_records_are_skipped_one_by_one() -> None:
     assert book.events(Level.WARNING) == ["stored session skipped"] * 3
 
 
-def test_records_that_expired_meanwhile_are_erased() -> None:
+def test_expired_records_are_erased_at_the_start() -> None:
     first = RelayHarness()
     first.pair(operator={"ttl_seconds": 60})
     (record,) = first.store.values()
@@ -100,7 +100,7 @@ def test_records_that_expired_meanwhile_are_erased() -> None:
     assert book.sessions() == []
 
 
-def test_an_expired_record_of_an_older_kind_is_left_alone() -> None:
+def test_expired_record_of_an_older_format_is_kept() -> None:
     first = RelayHarness()
     first.pair()
     (record,) = first.store.values()
@@ -139,7 +139,7 @@ def test_too_many_connections() -> None:
     assert "too many connections" in book.events(Level.WARNING)
 
 
-def test_a_route_must_name_one_of_our_policies() -> None:
+def test_route_with_foreign_access_policy_is_an_error() -> None:
     class Foreign(Enum):
         ANY = "any"
 
@@ -200,7 +200,7 @@ def test_success_clears_the_count() -> None:
     assert book.websocket().is_open
 
 
-def test_what_does_not_count() -> None:
+def test_events_that_are_no_failed_authentication() -> None:
     book = RelayHarness()
     for _ in range(6):
         book.websocket().text("no JSON")
@@ -229,7 +229,7 @@ def test_a_network_of_ipv6_counts_as_one() -> None:
     assert book.websocket(peer=Address("2001:db8:0:1::1", 4000)).is_open
 
 
-def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
+def test_sockets_survive_a_block_but_cannot_use_codes() -> None:
     book = RelayHarness()
     paired = book.pair()
     stock = [book.websocket() for _ in range(3)]
@@ -241,11 +241,11 @@ def test_sockets_survive_a_block_and_stock_no_guesses() -> None:
         reason = phone.auth(pairing_code="Q7M2ZK")["payload"]["reason"]
         assert "rate" in reason
         assert "limit" in reason
-    assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # it was not used up
+    assert book.websocket(peer=OTHER).auth(pairing_code="Q7M2ZK")["type"] == "auth.ok"  # the code is still unused
 
 
 def test_a_block_refuses_codes_and_never_a_good_token() -> None:
-    """Whoever is near can start a block: a page on the phone itself, another device of the same IPv6 network."""
+    """Accept a valid token during a block, since any neighbour of the phone's address can cause the block."""
     book = RelayHarness()
     paired = book.pair()
     stock = book.websocket()
@@ -256,7 +256,7 @@ def test_a_block_refuses_codes_and_never_a_good_token() -> None:
         assert book.open_websocket(headers=wrong).result.status == 429
     assert book.websocket(headers=shown).auth(session_token=paired.token)["type"] == "auth.ok"
     assert stock.auth(session_token=paired.token)["type"] == "auth.ok"
-    code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a good token make guesses of codes
+    code = book.websocket(headers=shown).auth(pairing_code="Q7M2ZK")  # nor does a valid token allow guesses of codes
     assert "rate limited" in code["payload"]["reason"]
     assert book.open_websocket().result.status == 429
     book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -264,8 +264,8 @@ def test_a_block_refuses_codes_and_never_a_good_token() -> None:
 
 
 @pytest.mark.parametrize(("proxies", "trust"), [((), False), (("127.0.0.0/8",), False), ((f"{REMOTE.host}/24",), True)])
-def test_whom_the_limiter_counts_behind_a_proxy(proxies: tuple[str, ...], trust: bool) -> None:
-    """Whoever could invent an address for each guess could guess for ever: only a named proxy is believed."""
+def test_limiter_counts_forwarded_addresses_of_named_proxies(proxies: tuple[str, ...], trust: bool) -> None:
+    """Accept forwarded addresses only from a named proxy, since invented addresses would allow endless guesses."""
     book = RelayHarness(RelayConfig(trusted_proxies=proxies))
     for n in range(5):
         fail_once(book, x_forwarded_for=f"10.0.0.{n}, 198.51.100.9")
@@ -304,7 +304,7 @@ def test_a_stepped_clock_is_noticed_within_the_hour() -> None:
     assert paired.phone.closed.code == 1008
 
 
-def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
+def test_failed_erasure_of_an_expired_session_is_logged() -> None:
     book = RelayHarness()
     book.pair(operator={"ttl_seconds": 60})
     book.refuse = (DeleteSession,)
@@ -313,7 +313,7 @@ def test_an_expired_session_that_the_store_keeps_is_logged() -> None:
     assert (log.event, log.fields["problem"]) == ("session not erased", "no_space")
 
 
-def test_what_the_store_did_not_erase_is_tried_again_a_minute_after_the_first() -> None:
+def test_erasures_are_retried_a_minute_after_the_first_failure() -> None:
     book = RelayHarness()
     for ttl in (60, 90):
         book.pair(operator={"ttl_seconds": ttl})
@@ -343,7 +343,7 @@ def test_the_store_sees_changes_in_order() -> None:
     orders = [command.request for command in book.commands if isinstance(command, Query)]
     assert [type(order) for order in orders[-2:]] == [SaveSession, DeleteSession]
     book.release()
-    assert (patch.result.status, deletion.result.status) == (401, 200)  # its session ended while it waited
+    assert (patch.result.status, deletion.result.status) == (401, 200)  # its session ended while the request waited
     assert book.store == {}
 
 
@@ -352,11 +352,11 @@ HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nCo
 
 
 def half_sent(book: RelayHarness, token: str) -> HttpCall:
-    """A text message on its way, but for the last byte."""
+    """Send a text message without its last byte."""
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 
-def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
+def test_half_sent_request_of_a_revoked_session_is_refused() -> None:
     book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller")
     call = half_sent(book, caller.token)
@@ -367,7 +367,7 @@ def test_a_revoked_session_has_no_half_sent_request_carried_out() -> None:
     assert len(book.engine.revocables) == 0
 
 
-def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
+def test_half_sent_request_with_an_expired_grant_is_refused() -> None:
     book = RelayHarness()
     phone, caller = book.pair(), book.pair(device_id="caller", operator={"grants": {"bridge": 10}})
     call = half_sent(book, caller.token)
@@ -377,7 +377,7 @@ def test_a_grant_that_ended_meanwhile_lets_nothing_through() -> None:
     assert phone.phone.envelopes() == []
 
 
-def test_a_session_that_expires_ends_its_requests() -> None:
+def test_expired_session_ends_its_requests() -> None:
     book = RelayHarness()
     caller = book.pair(operator={"ttl_seconds": 10})
     call = half_sent(book, caller.token)

@@ -20,7 +20,7 @@ def restarted(book: RelayHarness) -> RelayHarness:
 
 
 def revoked(book: RelayHarness, name: str = "Phone") -> PairedPhone:
-    """A session that is revoked while the store takes nothing."""
+    """Revoke a session while the store refuses to delete."""
     paired = book.pair(device_name=name)
     book.refuse = (*book.refuse, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -46,7 +46,7 @@ def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
     assert status(restarted(again), paired) == 401
 
 
-def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
+def test_revocation_survives_a_failing_store_after_the_restart() -> None:
     book = RelayHarness()
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
@@ -60,7 +60,7 @@ def test_a_store_that_still_takes_nothing_after_the_restart() -> None:
     assert (again.store, again.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_several_and_the_order_of_their_ends() -> None:
+def test_tombstones_are_removed_one_by_one() -> None:
     book = RelayHarness()
     first, second = revoked(book, "First"), revoked(book, "Second")
     assert book.files[TOMBSTONES].decode().split() == [sha256_hex(first.token), sha256_hex(second.token)]
@@ -71,25 +71,25 @@ def test_several_and_the_order_of_their_ends() -> None:
     assert (book.store, book.files[TOMBSTONES]) == ({}, b"")
 
 
-def test_what_cannot_hold_is_said() -> None:
+def test_failed_tombstone_is_reported() -> None:
     book = RelayHarness()
     book.refuse = (WriteConfig,)
     paired = revoked(book)
     assert book.events(Level.ERROR) == ["session not erased", "revoked session would be back after a restart"]
     assert BACK in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
     assert status(restarted(book), paired) == 200
-    book.refuse = (DeleteSession,)  # the home takes files again: with the next try it holds
+    book.refuse = (DeleteSession,)  # the home is writable again: the next attempt succeeds
     book.after(60)
     assert BACK not in book.request("DELETE", f"/sessions/{paired.prefix}").json["error"]
     assert status(restarted(book), paired) == 401
 
 
-def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
+def test_stale_tombstones_are_harmless() -> None:
     book = RelayHarness()
     paired = revoked(book)
     book.refuse = (WriteConfig,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
-    assert book.files[TOMBSTONES]  # stale, and no harm: the record is gone
+    assert book.files[TOMBSTONES]  # stale but harmless: the record is gone
     assert book.events(Level.ERROR) == ["session not erased"]
     again = restarted(book)
     assert again.ready
@@ -97,7 +97,7 @@ def test_a_file_that_stays_when_its_sessions_are_gone() -> None:
 
 
 @pytest.mark.parametrize("fails", [ReadConfig, DeleteSession])
-def test_nobody_is_let_in_by_a_relay_that_cannot_know(fails: type[object]) -> None:
+def test_unreadable_tombstones_end_the_process(fails: type[object]) -> None:
     book = RelayHarness()
     paired = revoked(book)
     again = RelayHarness(records=book.store.values(), files=book.files, started=False)
@@ -118,7 +118,7 @@ def test_a_bad_record_of_a_tombstone_is_skipped() -> None:
     assert status(again, paired) == 401
 
 
-def test_what_the_store_did_not_take_is_known() -> None:
+def test_failed_saves_are_recorded() -> None:
     book = RelayHarness()
     paired = book.pair()
     (session,) = book.relay.sessions.find(paired.prefix, book.now)
@@ -131,7 +131,7 @@ def test_what_the_store_did_not_take_is_known() -> None:
     assert book.relay.is_stored(session)
 
 
-def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
+def test_shared_tombstones_of_other_relays_are_kept() -> None:
     config = RelayConfig(home=HOME, shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     book = RelayHarness(config)
     paired = [book.pair() for _ in range(2)]
@@ -143,7 +143,7 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     assert book.files[TOMBSTONES].decode() == theirs + ours[0]
     book.request("DELETE", f"/sessions/{paired[1].prefix}")
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
-    book.disk.put(TOMBSTONES, theirs.encode())  # two wrote at once, and we were the first
+    book.disk.put(TOMBSTONES, theirs.encode())  # two nodes wrote at once, and this one was first
     book.after(60)
     assert book.files[TOMBSTONES].decode() == theirs + ours[0] + ours[1]
     book.refuse = ()
@@ -152,7 +152,7 @@ def test_relays_that_share_a_home_keep_what_the_others_put_down() -> None:
     book.refuse = (DeleteSession, ReadConfig)
     unknown = book.pair()
     assert BACK in book.request("DELETE", f"/sessions/{unknown.prefix}").json["error"]
-    assert book.files[TOMBSTONES].decode() == theirs  # what could not be read is not written over
+    assert book.files[TOMBSTONES].decode() == theirs  # a file that could not be read is not overwritten
     book.refuse = ()
     book.after(60)
     book.disk.remove(TOMBSTONES)

@@ -1,4 +1,4 @@
-"""What the relay takes from somebody whom it does not know yet."""
+"""Limits for unauthenticated connections at the relay."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.relay.harness import REMOTE, RelayHarness
 
 LARGE = 64 * 1024  # bytes
 ROUTES = Relay(RelayConfig()).router.routes
-OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # to anybody
+OPEN = (RelayAccess.PUBLIC, RelayAccess.SOCKET)  # open to any client
 
 
-def test_before_auth_ok_a_message_is_small() -> None:
+def test_messages_before_auth_ok_are_small() -> None:
     book = RelayHarness()
     phone = book.websocket()
     phone.text(" " * (LARGE + 1))
@@ -24,8 +24,8 @@ def test_before_auth_ok_a_message_is_small() -> None:
     assert phone.closed.code == 1009
 
 
-def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
-    """Wire core 1.3 knows of no field that is long; ours may all have a kilobyte, and blanks between them."""
+def test_first_message_may_be_long() -> None:
+    """Accept a long first message: wire core 1.3 has no long field, and extra fields may have a kilobyte each."""
     book = RelayHarness()
     code = book.register()
     phone = book.websocket()
@@ -33,7 +33,7 @@ def test_the_first_message_may_be_as_long_as_any_phone_makes_it() -> None:
     assert phone.auth(pairing_code=code, device_name="n" * 1000, supports=fields)["type"] == "auth.ok"
 
 
-def test_after_auth_ok_it_may_be_large() -> None:
+def test_messages_after_auth_ok_may_be_large() -> None:
     book = RelayHarness()
     phone = book.pair().phone
     phone.send("bridge", "bridge.status", {"device": {"name": "x" * 8_000_000}})
@@ -43,7 +43,7 @@ def test_after_auth_ok_it_may_be_large() -> None:
     assert phone.closed.code == 1009
 
 
-def test_while_its_session_is_stored_it_is_a_stranger_still() -> None:
+def test_connection_is_unauthenticated_until_the_session_is_stored() -> None:
     book = RelayHarness()
     code = book.register()
     phone = book.websocket()
@@ -74,8 +74,8 @@ def test_health_with_a_small_body_is_answered() -> None:
     assert answer.status == 200
 
 
-def test_every_public_route_is_known_here() -> None:
-    """A new one has to say how large its body may be."""
+def test_public_routes_and_their_body_limits() -> None:
+    """Require that a new public route declares the limit of its body here."""
     public = [route for route in ROUTES if route.access in OPEN]
     of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
     assert {route.pattern for route in public if route not in of_oauth} == {
@@ -90,7 +90,7 @@ def test_every_public_route_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=[f"{route.method} {route.pattern}" for route in ROUTES])
-def test_nothing_of_a_body_is_read_before_the_caller_is_known(route: Route) -> None:
+def test_access_is_checked_before_the_body_is_read(route: Route) -> None:
     book = RelayHarness()
     answer = book.raw(head(route.method, route.pattern, 1_000_000)).result
     assert answer.status == (

@@ -1,4 +1,4 @@
-"""Self-signed certificates, made as they are needed."""
+"""Self-signed certificates, made on demand."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cryptography.x509.oid import NameOID
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for localhost and 127.0.0.1, and its key: files of a folder, replaced if they are there."""
+    """Write a certificate for localhost and 127.0.0.1, and its key, into a folder; existing files are replaced."""
     key = ec.generate_private_key(ec.SECP256R1())
     number = x509.random_serial_number()
-    # a name of its own: whoever trusts two of one name may look at the wrong one
+    # A unique name: with two trusted certificates of one name, a verifier may select the wrong one.
     parts = {NameOID.COMMON_NAME: "localhost", NameOID.SERIAL_NUMBER: f"{number:x}"}
     name = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts.items()])
     begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)

@@ -1,4 +1,4 @@
-"""What several tests of runtimes need: a certificate, a gate for children, and a look at what is left of them."""
+"""Fixtures of the runtimes: a certificate, a gate for children, and a check for leftover children and descriptors."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.runtimes.scripted_core import running
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A self-signed certificate for localhost and 127.0.0.1, and its key."""
+    """Make a self-signed certificate for localhost and 127.0.0.1, and its key."""
     return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
 def nothing_is_left(runtime: str) -> Iterator[None]:
-    """Neither children nor descriptors, once the test is over."""
+    """Check that the test leaves neither children nor descriptors."""
     with running(runtime):
-        pass  # a loop's first run opens what it keeps
+        pass  # the first run of a loop opens lasting descriptors
     before = children()
     fds = len(os.listdir("/proc/self/fd"))
     yield
@@ -33,7 +33,7 @@ def nothing_is_left(runtime: str) -> Iterator[None]:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
-    """A FIFO that a child waits at until the test writes a line to it."""
+    """Make a FIFO at which a child waits until the test writes a line to it."""
     path = tmp_path / "gate"
     os.mkfifo(path)
     return path

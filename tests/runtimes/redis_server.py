@@ -1,4 +1,4 @@
-"""A Redis of the tests' own: a process on a port of its own, which keeps nothing, and goes with the test."""
+"""A Redis of the tests: a process on a port of its own, without persistence, which ends with the test."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ needs_redis = pytest.mark.needs("redis-server", _SERVER is None)
 PASSWORD = "redis-password-4711"
 SENTINEL_PASSWORD = "sentinel-password-4711"
 MASTER = "svc"
-DOWN_AFTER = (500, 10_000, 10_000)  # ms without an answer, after which each Sentinel takes the master for gone
+DOWN_AFTER = (500, 10_000, 10_000)  # ms without an answer, after which each Sentinel considers the master down
 READY = "eady to accept connections"
 
 
 class RedisServer:
-    """A context: it answers from the beginning to the end. `kill` and `start` in between."""
+    """A Redis server as a context manager, with `kill` and `start` in between."""
 
     def __init__(self, folder: Path, *, db: int = 0, tls: tuple[Path, Path] | None = None, **options: str) -> None:
         self._folder = folder
         self._options = options
         self._tls = tls  # the files of its certificate and key
-        self.port = free_port()  # it comes back there
+        self.port = free_port()  # the same after a restart
         self.address = RedisAddress("127.0.0.1", self.port, password=PASSWORD, db=db)
 
     @property
     def url(self) -> str:
-        """For `SVC_CLUSTER_URL`."""
+        """Return the URL for `SVC_CLUSTER_URL`."""
         return f"redis{'s' if self._tls else ''}://:{PASSWORD}@127.0.0.1:{self.port}/{self.address.db}"
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class RedisServer:
         self.kill()
 
     def start(self) -> None:
-        """Returns when it takes connections."""
+        """Start the server and return when it accepts connections."""
         assert _SERVER is not None
         told: dict[str, object] = {
             "port": self.port,
@@ -63,7 +63,7 @@ class RedisServer:
         self._process = _begun([_SERVER, *words], self._folder, READY)
 
     def kill(self) -> None:
-        """`kill -9`, and all that it held is gone."""
+        """Kill the server with SIGKILL, which loses all its data."""
         _end(self._process)
 
     def cut(self) -> None:
@@ -77,11 +77,11 @@ class RedisServer:
 
     @property
     def role(self) -> str:
-        """`master` or `slave`, as it says itself."""
+        """Return `master` or `slave`, as the server reports."""
         return self.execute("ROLE").splitlines()[2]
 
     def execute(self, *words: str) -> str:
-        """A command, and the answer in RESP2."""
+        """Execute a command and return the answer in RESP2."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as sock:
             sock.sendall(f"AUTH {PASSWORD}\r\n{' '.join(words)}\r\nQUIT\r\n".encode())
             data = b"".join(iter(lambda: sock.recv(4096), b""))
@@ -89,7 +89,7 @@ class RedisServer:
 
 
 class RedisWithSentinels:
-    """A master and its replica, and three Sentinels that watch them; a context.
+    """A master and its replica, and three Sentinels that watch them, as a context manager.
 
     The first Sentinel notices the loss of the master long before the others and needs no second opinion (quorum 1), so
     the three never split their votes, which would cost another 6 s each time.
@@ -129,7 +129,7 @@ class RedisWithSentinels:
             command = [_SERVER, "sentinel.conf", "--sentinel"]
             self._processes.append(_begun(command, place, f"+slave slave 127.0.0.1:{self.replica.port}"))
         for _ in DOWN_AFTER[1:]:
-            _read_until(self._processes[0], "+sentinel sentinel")  # it can ask another one for its vote
+            _read_until(self._processes[0], "+sentinel sentinel")  # it can request the vote of another one
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -139,7 +139,10 @@ class RedisWithSentinels:
         self.master.kill()
 
     def in_step(self) -> bool:
-        """Whether the replica has all that the master has taken: it is asked first, so it may only have more since."""
+        """Report whether the replica has all data of the master.
+
+        The replica is read first, so it may only have more since.
+        """
         behind, ahead = (
             int(server.execute("INFO", "replication").partition("master_repl_offset:")[2].split()[0])
             for server in (self.replica, self.master)

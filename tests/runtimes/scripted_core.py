@@ -1,6 +1,6 @@
-"""A scripted core on a real loop in a background thread, and blocking sockets to talk to it.
+"""A scripted core on a real loop in a background thread, and blocking sockets as its peers.
 
-The first connection is the control line: `order` has the core return commands by sending a byte on it.
+The first connection is the control line: `order` sends a byte on it, and the core returns the commands.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from svc_proto.commands import Command, Exit, Operation, Ready
 from svc_proto.facts import Accepted, ChannelId, Closed, Done, Fact, Failed, OperationId, Received, Started, Stopping
 from tests.support.background_program import BackgroundProgram
 
-TIMEOUT = 30.0  # s for anything a test waits for; only a busy machine takes long
+TIMEOUT = 30.0  # s for anything that a test waits for; only a busy machine takes long
 CONTROL = ChannelId(2)
 F = TypeVar("F")
 React = Callable[[Fact], list[Command]]
 
 
 class ScriptCore:
-    """Records facts, answers them with `react`, and returns what the test orders over the control line."""
+    """A core that records facts, answers them with `react`, and returns commands that the test orders."""
 
     def __init__(self, react: React | None = None) -> None:
         self.react = react or (lambda fact: [])
@@ -75,7 +75,7 @@ class RunningCore:
         return sock
 
     def accept(self) -> tuple[socket.socket, ChannelId]:
-        """A new connection and the number that the core knows it by."""
+        """Open a connection and return it with its channel id at the core."""
         sock = self.connect()
         return sock, self.expect(Accepted).ch
 
@@ -105,7 +105,7 @@ class RunningCore:
         return fact
 
     def expect(self, kind: type[F]) -> F:
-        """The next fact of that type; others are passed over (and kept in `seen`)."""
+        """Return the next fact of that type; other facts are skipped (and kept in `seen`)."""
         while True:
             fact = self.fact()
             if isinstance(fact, kind):
@@ -128,9 +128,9 @@ def running(
     listener: Listener | None = None,
     more: Sequence[Listener] = (),
 ) -> Iterator[RunningCore]:
-    """A scripted core that runs; with `tls`, `live_environment.extra` is a second listener that speaks it.
+    """Run a scripted core; with `tls`, `RunningCore.extra` is a second listener that uses TLS.
 
-    `more` are further listeners of the same program.
+    `more` has further listeners of the same program.
     """
     core = ScriptCore(react)
     plain = listener or bind("127.0.0.1", 0)
@@ -149,7 +149,7 @@ def running(
 
 
 def read_all(sock: socket.socket) -> bytes:
-    """Everything up to the FIN."""
+    """Return all bytes up to the FIN."""
     parts = []
     while part := sock.recv(1 << 16):
         parts.append(part)

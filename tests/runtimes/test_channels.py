@@ -23,7 +23,7 @@ def echo(fact: Fact) -> list[Command]:
 
 
 def reset(sock: socket.socket) -> None:
-    """Close it with an RST, whatever is still to be sent."""
+    """Close the socket with an RST, despite unsent data."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 
@@ -51,7 +51,7 @@ def test_echo_and_both_sides_close(runtime: str) -> None:
         sock.close()
 
 
-def test_we_close_first_and_the_peer_goes_on(runtime: str) -> None:
+def test_reading_continues_after_our_close(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"bye"), CloseWrite(ch), CloseWrite(ch), Send(ch, b"never"))
@@ -80,7 +80,7 @@ def test_a_slow_reader_gets_everything_and_sent_adds_up(runtime: str) -> None:
         sock.close()
 
 
-def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> None:
+def test_consecutive_small_writes_are_sent_together(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(*(Send(ch, b"%02d" % n) for n in range(100)))
@@ -92,7 +92,7 @@ def test_small_writes_that_follow_each_other_leave_together(runtime: str) -> Non
         sock.close()
 
 
-def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_low_priority_sent_facts_join_others(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump, "COALESCE_DELAY", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
@@ -106,7 +106,7 @@ def test_what_may_be_told_of_late_is_told_with_what_is_not(runtime: str, monkeyp
         sock.close()
 
 
-def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_low_priority_bytes_are_reported_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump, "COALESCE_DELAY", 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
@@ -118,7 +118,7 @@ def test_much_is_told_of_at_once(runtime: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_nothing_is_told_before_what_is_late(runtime: str, gone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delayed_sent_facts_keep_the_order(runtime: str, gone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump, "COALESCE_DELAY", 0.0 if not gone else 1000.0)
     with running(runtime) as live:
         sock, ch = live.accept()
@@ -136,9 +136,7 @@ def test_nothing_is_told_before_what_is_late(runtime: str, gone: bool, monkeypat
 
 
 @pytest.mark.parametrize("last", [Abort, None])
-def test_what_waits_to_leave_together_is_shown_to_the_kernel_before_the_end(
-    runtime: str, last: type[Abort] | None
-) -> None:
+def test_collected_writes_are_sent_before_the_end(runtime: str, last: type[Abort] | None) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"a"), Send(ch, b"b"), Exit(0) if last is None else last(ch))
@@ -193,7 +191,7 @@ def test_abort_resets(runtime: str) -> None:
         sock.close()
 
 
-def test_abort_behind_a_fin_loses_nothing(runtime: str) -> None:
+def test_abort_after_a_fin_loses_nothing(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(Send(ch, b"z" * 10_000), CloseWrite(ch), Abort(ch))
@@ -260,7 +258,7 @@ def test_closing_towards_a_peer_that_has_gone(runtime: str) -> None:
         assert live.closed(ch).why
 
 
-def test_a_blocked_writer_hears_of_the_reset(runtime: str) -> None:
+def test_a_reset_is_reported_to_a_blocked_writer(runtime: str) -> None:
     with running(runtime) as live:
         sock, ch = live.accept()
         live.order(PauseReading(ch), Send(ch, b"z" * 16_000_000))
@@ -269,7 +267,7 @@ def test_a_blocked_writer_hears_of_the_reset(runtime: str) -> None:
         assert live.closed(ch).why
 
 
-def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outbox_is_limited(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_module, "OUTBOX_LIMIT", 1000)
     with running(runtime) as live:
         sock, ch = live.accept()

@@ -56,14 +56,14 @@ def test_echo_through_cat_and_the_end_of_its_input(runtime: str) -> None:
 
 @pytest.mark.parametrize(("shell", "status"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
 @pytest.mark.parametrize("terminal", [False, True])
-def test_how_it_ended(runtime: str, shell: str, status: int, terminal: bool) -> None:
+def test_exit_statuses(runtime: str, shell: str, status: int, terminal: bool) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell=f"echo last; {shell}", terminal=terminal)
         assert child.closed().exit == status
         assert child.data.strip() == b"last"
 
 
-def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
+def test_standard_error_is_a_separate_channel(runtime: str) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell="echo out; echo err >&2; exit 3", stderr=ERR)
         live.order(Send(ERR, b"x"), CloseWrite(ERR))
@@ -72,7 +72,7 @@ def test_error_output_is_a_channel_of_its_own(runtime: str) -> None:
         assert next(fact for fact in child.facts if isinstance(fact, Closed)) == Closed(ERR, "exit status 3")
 
 
-def test_error_output_that_nobody_wants(runtime: str) -> None:
+def test_standard_error_can_be_aborted(runtime: str) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell="trap '' PIPE; read go; echo err >&2; echo out", stderr=ERR)
         live.order(Abort(ERR), Abort(ERR))
@@ -86,7 +86,7 @@ def test_error_output_that_nobody_wants(runtime: str) -> None:
         assert child.data == b"out\n"
 
 
-def test_error_output_is_held_back_and_given_up_at_the_end(runtime: str) -> None:
+def test_standard_error_can_be_paused_and_ends_with_the_child(runtime: str) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell="read line; echo err >&2", stderr=ERR)
         live.order(PauseReading(ERR))
@@ -114,7 +114,7 @@ def test_environment_and_folder(runtime: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_child_sees_only_what_is_named(runtime: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_gets_only_named_variables(runtime: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_SERVER_KEY", "SVC_ODD", "SVC_ODDER", "PATH2"):
         monkeypatch.setenv(name, f"is-{name}")
     with running(runtime) as live:
@@ -138,7 +138,7 @@ def test_20_000_lines_in_order(runtime: str) -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_output_comes_as_json_has_it_if_that_is_asked(runtime: str, tmp_path: Path, terminal: bool) -> None:
+def test_output_escaped_for_json(runtime: str, tmp_path: Path, terminal: bool) -> None:
     said = 'Grüße "from" C:\\ \t\x1b[1m\n' * 2000
     (tmp_path / "said").write_text(said)
     with running(runtime) as live:
@@ -148,7 +148,7 @@ def test_output_comes_as_json_has_it_if_that_is_asked(runtime: str, tmp_path: Pa
     assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]
 
 
-def test_a_terminal_is_not_asked_for_less_than_it_holds(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_reads_have_the_full_size(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, read = set[int](), os.read
 
     def reading(fd: int, n: int) -> bytes:
@@ -178,7 +178,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         child.until(b"ready")
         body = bytes(range(65, 85)) * (size // 20)
         child.send(body[: size // 2])
-        child.send(body[size // 2 :])  # waits behind the other
+        child.send(body[size // 2 :])  # queued after the first
         first = live.expect(Sent)
         assert 0 < first.n < size
         live.order(Abort(CH))
@@ -195,7 +195,7 @@ def test_a_big_write_to_a_slow_reader(runtime: str, terminal: bool) -> None:
         assert sum(fact.n for fact in child.facts if isinstance(fact, Sent)) == size + 3
 
 
-def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
+def test_input_after_the_child_closed_it_is_discarded(runtime: str, gate: Path) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell=f"exec 0<&-; echo closed; read go <{gate}; echo on")
         child.until(b"closed")
@@ -209,7 +209,7 @@ def test_input_that_nobody_reads(runtime: str, gate: Path) -> None:
         assert child.data == b"closed\non\n"
 
 
-def test_an_outbox_has_an_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outbox_is_limited(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "OUTBOX_LIMIT", 1000)
     with running(runtime) as live:
         child = SpawnedChild(live, shell="kill -STOP $$")
@@ -237,7 +237,7 @@ def test_a_shell_in_a_terminal(runtime: str) -> None:
         live.order(ResizeTerminal(CH, SIZE), Signal(CH, SignalName.KILL))
 
 
-def test_the_child_is_told_of_the_size(runtime: str) -> None:
+def test_resizing_the_terminal_signals_the_child(runtime: str) -> None:
     script = "trap 'stty size; exit 0' WINCH; echo ready; while :; do read line; done"
     with running(runtime) as live:
         child = SpawnedChild(live, shell=script, terminal=True)
@@ -270,7 +270,7 @@ def test_the_end_of_a_terminals_input(runtime: str) -> None:
         assert child.closed().exit == 0
 
 
-def test_a_terminal_that_its_child_has_left(runtime: str, gate: Path) -> None:
+def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
     with running(runtime) as live:
         child = SpawnedChild(
             live, shell=f"trap '' HUP; exec </dev/null >/dev/null 2>&1; read go <{gate}", terminal=True
@@ -296,7 +296,7 @@ def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
         assert closed.exit is not None
         assert closed.exit < 0
         pid = int(child.data.split()[0])
-        if name is SignalName.INTERRUPT:  # a shell without job control has its background ignore that
+        if name is SignalName.INTERRUPT:  # a shell without job control makes its background jobs ignore this
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_gone(pid)
@@ -306,7 +306,7 @@ def test_signals_go_to_the_group(runtime: str, name: SignalName) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_yes_is_held_by_a_pause(runtime: str, terminal: bool) -> None:
+def test_a_pause_stops_yes(runtime: str, terminal: bool) -> None:
     def react(fact: Fact) -> list[Command]:
         return [PauseReading(CH)] if isinstance(fact, Received) else []
 
@@ -327,14 +327,14 @@ def test_yes_is_held_by_a_pause(runtime: str, terminal: bool) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_it_wrote_before_it_exited_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
+def test_output_before_the_exit_waits_for_a_paused_reader(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell="read go; echo the last words", terminal=terminal)
         live.order(PauseReading(CH), PauseReading(CH))
         child.send(b"\n")
         live.expect(Sent)
         wait_gone(child.pid)
-        sock, _ = live.accept()  # the loop has turned since
+        sock, _ = live.accept()  # the loop has had another round
         assert not any(isinstance(fact, Received | Closed) and fact.ch == CH for fact in live.seen)
         live.order(ResumeReading(CH), ResumeReading(CH))
         assert child.closed().exit == 0

@@ -1,4 +1,4 @@
-"""The parts that need no loop: addresses, failures, logs, host work, threads, the waker."""
+"""Parts without a loop: addresses, failures, logs, host work, threads, the waker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_bind_picks_a_port() -> None:
     listener.sock.close()
 
 
-def test_bind_says_what_is_wrong() -> None:
+def test_error_texts_of_bind() -> None:
     with pytest.raises(BindError, match="the name is not known"):
         bind("no.such.name.invalid", 0)
     with pytest.raises(BindError, match="no such port"):
@@ -137,7 +137,7 @@ def test_json_logs(stream: io.StringIO) -> None:
     assert "ZeroDivisionError: x" in third["traceback"]
 
 
-def test_a_message_is_text_only_when_asked() -> None:
+def test_log_fields_are_formatted_on_demand() -> None:
     class Loud:
         def __str__(self) -> str:
             raise AssertionError
@@ -196,7 +196,7 @@ def test_the_address_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- threads -----------------------------------------------------------------------------------------------------
 
 
-def test_one_worker_keeps_the_order_and_tells_of_errors() -> None:
+def test_one_worker_keeps_the_order_and_reports_errors() -> None:
     waker = Waker()
     workers = ThreadPool("test", 1, waker.post)
     order: list[int] = []
@@ -209,7 +209,7 @@ def test_one_worker_keeps_the_order_and_tells_of_errors() -> None:
     assert order == list(range(20))
     assert told == [(None, "ZeroDivisionError")]
     waker.dispose()
-    waker.post(lambda: None)  # nobody is left
+    waker.post(lambda: None)  # the worker has ended
 
 
 def test_workers_are_bounded() -> None:
@@ -223,11 +223,11 @@ def test_workers_are_bounded() -> None:
     go.set()
     workers.close(TIMEOUT)
     waker.on_readable()
-    waker.on_readable()  # nothing more
+    waker.on_readable()  # nothing is left
     waker.dispose()
 
 
-def test_no_thread_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_creation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_thread(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -259,7 +259,7 @@ def test_the_folders_in_a_folder(tmp_path: Path) -> None:
     assert list_folders(str(tmp_path / "missing")) == ()
 
 
-def test_where_paths_really_lead(tmp_path: Path) -> None:
+def test_real_paths(tmp_path: Path) -> None:
     here = tmp_path.resolve()
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -269,7 +269,7 @@ def test_where_paths_really_lead(tmp_path: Path) -> None:
     assert led == tuple(str(here / path) for path in ("real/x/y", "real", "gone/far", "nowhere"))
 
 
-def test_memory_is_given_back_where_there_is_a_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_memory_calls_malloc_trim(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(malloc_trim=asked.append))
     release_memory()

@@ -1,4 +1,4 @@
-"""Operations on every loop: files, uploads, the state folder, the store, host work, and giving up."""
+"""Operations on every loop: files, uploads, the state folder, the store, host work, and cancelling."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
-    """How an operation fails, or one that was ordered before, by its number."""
+    """Return the failure kind of an operation, or of an ordered one by its number."""
     answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind
@@ -75,7 +75,7 @@ def test_a_file_system_that_reads_less_than_asked(
 
 
 @pytest.mark.parametrize("before", [0o770, 0o707, 0o710, 0o701])
-def test_a_folder_of_ours_is_closed_to_others(tmp_path: Path, before: int) -> None:
+def test_the_state_folder_is_private(tmp_path: Path, before: int) -> None:
     folder = tmp_path / "home"
     folder.mkdir()
     folder.chmod(before)
@@ -146,7 +146,7 @@ def test_an_upload_leaves_room_on_the_disk(runtime: str, op: Iterator[OperationI
         assert live.done(WriteBlob(next(op), live.done(CreateBlob(next(op), min_free_bytes=1)), b"x")) == 1
 
 
-def test_writes_behind_the_end_of_an_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+def test_writes_after_the_end_of_an_upload(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     with running(runtime, services=Services(spool=tmp_path)) as live:
         handle = live.done(CreateBlob(next(op)))
         cancelled, late = next(op), next(op)
@@ -166,7 +166,7 @@ def test_an_upload_is_discarded_while_it_ends(runtime: str, op: Iterator[Operati
         finish = next(op)
         live.order(FinishBlob(finish, handle), Cancel(finish))
         live.answer(finish)
-        live.done(CreateBlob(next(op)))  # behind the others on the same thread
+        live.done(CreateBlob(next(op)))  # after the others on the same thread
     assert list(tmp_path.iterdir()) == []
 
 
@@ -215,14 +215,14 @@ def test_files_of_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_
         assert live.done(SweepFolder(next(op), "audio", 1e12, "b")) == 1
 
 
-def test_rooms_beside_the_state_folder(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+def test_extra_state_folders(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
     state, room = tmp_path / "state", tmp_path / "room"
     room.mkdir(mode=0o755)
     with running(runtime, services=Services(state=state, extra_state_folders=[tmp_path / "other", room])) as live:
         assert live.done(WriteConfig(next(op), f"{room}/config.yaml", "a: 1")) is None
         assert live.done(ReadConfig(next(op), f"{room}/config.yaml")) == "a: 1"
         assert live.done(WriteConfig(next(op), f"{room}/sub/config.yaml", "b: 2")) is None
-        # What is somebody else's stays as open as it was; what is made here is private.
+        # A foreign folder keeps its mode; folders and files made here are private.
         assert (mode(room), mode(room / "sub"), mode(room / "config.yaml")) == (0o755, 0o700, 0o600)
         assert live.done(SweepFolder(next(op), str(room), 4e9)) == 1
         for name in (f"{tmp_path}/x", f"{room}s/x", f"{room}/../x", f"{room}/", "/etc/svc-relay-test"):
@@ -246,7 +246,7 @@ def test_files_that_grow(runtime: str, op: Iterator[OperationId], tmp_path: Path
         os.mkfifo(room / "fifo")
         for name in ("", "..", f"{tmp_path}/c.jsonl", f"{room}/link"):
             assert refusal(live, AppendFile(next(op), name, b"x")) is FailureKind.INVALID
-        assert refusal(live, AppendFile(next(op), f"{room}/fifo", b"x")) is FailureKind.NOT_FOUND  # nobody reads it
+        assert refusal(live, AppendFile(next(op), f"{room}/fifo", b"x")) is FailureKind.NOT_FOUND  # no process reads it
         assert refusal(live, AppendFile(next(op), "runs", b"x")) is FailureKind.INVALID
     assert path.read_bytes() == b"()\n[]\n"
 
@@ -290,8 +290,8 @@ def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None
     assert (mode(state), mode(state / "profiles"), mode(state / "config.yaml")) == (0o700, 0o700, 0o600)
 
 
-def test_a_config_that_is_kept_elsewhere(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
-    """A link stays a link, as people have them into a folder that they keep under version control."""
+def test_a_linked_configuration_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
+    """A link stays a link, as into a folder under version control."""
     state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     state.mkdir(mode=0o700)
     elsewhere.mkdir(mode=0o755)
@@ -322,7 +322,7 @@ def test_secrets(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> Non
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_what_is_not_configured_is_unsupported(runtime: str, op: Iterator[OperationId]) -> None:
+def test_unconfigured_operations_are_unsupported(runtime: str, op: Iterator[OperationId]) -> None:
     @frozen
     class Unheard(Operation[None]):
         pass
@@ -374,7 +374,7 @@ def test_host_work(runtime: str, op: Iterator[OperationId]) -> None:
         assert refusal(live, Compute(next(op), "yaml.load", ())) is FailureKind.INTERNAL
 
 
-def test_giving_up_work_that_runs_and_work_that_waits(runtime: str, op: Iterator[OperationId]) -> None:
+def test_cancelling_running_and_queued_work(runtime: str, op: Iterator[OperationId]) -> None:
     begun, go = threading.Event(), threading.Event()
     ran: list[str] = []
 
@@ -397,7 +397,7 @@ def test_giving_up_work_that_runs_and_work_that_waits(runtime: str, op: Iterator
         assert ran == ["note"]
 
 
-def test_what_comes_too_late_is_released(
+def test_late_results_are_released(
     runtime: str, op: Iterator[OperationId], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = threading.Event(), threading.Event()
@@ -434,7 +434,7 @@ def test_what_comes_too_late_is_released(
         monkeypatch.undo()
     assert list(spool.iterdir()) == []
     for fd in opened:
-        with suppress(OSError):  # its number may be somebody else's by now
+        with suppress(OSError):  # its number may be reused by now
             assert not os.path.samestat(os.fstat(fd), path.stat())
 
 

@@ -13,7 +13,7 @@ def leaf(certificate: tuple[Path, Path]) -> bytes:
     return ssl.PEM_cert_to_DER_cert(certificate[0].read_text())
 
 
-def test_without_a_pin_the_system_decides(certificate: tuple[Path, Path]) -> None:
+def test_without_a_pin_the_system_trust_applies(certificate: tuple[Path, Path]) -> None:
     tls = PinnedTrust()
     context = tls.context("h", 443)
     assert context is tls.context("other", 1)
@@ -25,7 +25,7 @@ def test_without_a_pin_the_system_decides(certificate: tuple[Path, Path]) -> Non
     assert tls.seen("h", 444) is None
 
 
-def test_a_pin_is_the_only_thing_that_counts(certificate: tuple[Path, Path]) -> None:
+def test_with_a_pin_only_the_pin_counts(certificate: tuple[Path, Path]) -> None:
     tls = PinnedTrust()
     tls.expect("h", 443, pin_of(leaf(certificate)))
     context = tls.context("h", 443)
@@ -41,7 +41,7 @@ def test_a_pin_is_the_only_thing_that_counts(certificate: tuple[Path, Path]) -> 
     assert tls.context("h", 443).verify_mode is ssl.CERT_REQUIRED
 
 
-def test_the_key_of_a_server_that_was_refused_is_not_remembered(certificate: tuple[Path, Path]) -> None:
+def test_the_key_of_a_refused_server_is_not_stored(certificate: tuple[Path, Path]) -> None:
     tls = PinnedTrust()
     tls.expect("h", 443, OTHER)
     assert not tls.accepts("h", 443, leaf(certificate))

@@ -1,4 +1,4 @@
-"""The simulator's Redis and the real one: the same commands, the same answers."""
+"""The simulator's Redis and the real one give the same answers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Real:
         self._reader = RespReader()
 
     def ask(self, *words: str | int | bytes) -> list[object]:
-        """What comes up to the answer to a PING behind it."""
+        """Return all values up to the answer of a PING that follows the command."""
         self._sock.sendall(encode_command(*words) + encode_command("PING", "the end"))
         found: list[object] = []
         while len(found) < 2 or (found[-1] != b"the end" and _code(found[-1]) != "NOAUTH"):
@@ -156,12 +156,12 @@ def test_the_simulated_redis_answers_as_the_real_one(tmp_path: Path) -> None:
 
 
 def _essences(values: list[object]) -> list[object]:
-    """Who publishes to itself is answered before it hears the message, or after: Valkey 9 and Redis differ."""
+    """Return comparable values, pushes last: Valkey 9 and Redis differ in the order of an answer and the own push."""
     return [*map(_essence, sorted(values, key=lambda value: isinstance(value, Push)))]
 
 
 def _essence(value: object) -> object:
-    """Of an error its code; whether a value is a push."""
+    """Reduce an error to its code, and mark a push."""
     if isinstance(value, RespError):
         return value.code
     return ("push", *value) if isinstance(value, Push) else value
@@ -181,7 +181,7 @@ def test_a_fence_is_the_time_in_microseconds_and_never_less_than_the_last() -> N
     assert simulated.ask("EVAL", TAKE, 2, "lease", "fence", "you", 1500) == [[b"you", b"%d" % (2**52 + 2)]]
 
 
-def test_keys_expire_by_the_time_that_it_is_given() -> None:
+def test_keys_expire_by_simulated_time() -> None:
     simulated = Simulated()
     simulated.ask("HELLO", 3, "AUTH", "default", PASSWORD)
     simulated.ask("SET", "k", "v", "PX", 1500)
@@ -198,7 +198,7 @@ def test_keys_expire_by_the_time_that_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("data", [b"hello\r\n", b"*1\r\n:1\r\n", b"*0\r\n"])
-def test_what_is_no_command(data: bytes) -> None:
+def test_invalid_commands_of_the_simulated_redis(data: bytes) -> None:
     simulated = Simulated()
     simulated._wire.send(data)
     simulated._world.run_idle()

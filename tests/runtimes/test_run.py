@@ -1,4 +1,4 @@
-"""How a loop is found by its name, ours or anybody's, and what `run` gives it and disposes of."""
+"""Selection of a loop by its name, built-in or external, and the arguments and cleanup of `run`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ given: list[tuple[Sequence[Program], HostHandle, float, bool]] = []
 
 
 def recording(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """A loop that runs nothing."""
+    """Record the arguments of a loop that runs nothing."""
     assert handle.waker.sock.fileno() >= 0
     given.append((programs, handle, grace, signals))
     return Exit(0), Exit(4), Exit(3)
@@ -41,13 +41,13 @@ def failing(programs: Sequence[Program], *, handle: HostHandle, grace: float, si
 # --- finding --------------------------------------------------------------------------------------------------------
 
 
-def test_a_function_of_anybody_is_found() -> None:
+def test_external_loops_are_found() -> None:
     found: Runtime = find_runtime("runtimes.loops.threads_loop:run")
     assert found is threads_loop.run is find_runtime("threads")
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_ours_are_found_by_their_names(name: str) -> None:
+def test_built_in_loops_are_found_by_name(name: str) -> None:
     pytest.importorskip(RUNTIMES[name].package)
     assert callable(find_runtime(name))
 
@@ -66,7 +66,7 @@ def test_ours_are_found_by_their_names(name: str) -> None:
         ("broken:run", "cannot load the runtime 'broken:run' (RuntimeError: two lines): "),
     ],
 )
-def test_what_is_none_is_told_in_a_line_with_the_choices(
+def test_unknown_loops_give_one_line_with_the_choices(
     name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken.py").write_text("raise RuntimeError('two\\nlines')\n")
@@ -80,7 +80,7 @@ def test_what_is_none_is_told_in_a_line_with_the_choices(
 
 
 @pytest.mark.parametrize(("name", "extra"), [("trio", "trio"), ("anyio", "anyio"), ("asyncio", "anyio")])
-def test_one_that_is_not_installed(name: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_is_not_installed(name: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
     with pytest.raises(RuntimeMissingError, match=rf"pip install 'svc-relay\[{extra}\]'"):
         run([], name)
@@ -89,7 +89,7 @@ def test_one_that_is_not_installed(name: str, extra: str, monkeypatch: pytest.Mo
 # --- running --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_handed_over() -> None:
+def test_arguments_of_a_loop() -> None:
     one, two, handle = Program(core=ScriptCore()), Program(core=ScriptCore()), HostHandle()
     assert run([one, two], f"{HERE}:recording", handle=handle, grace=3.0, signals=False) == 4
     assert run(one, f"{HERE}:recording") == 4
@@ -99,11 +99,11 @@ def test_what_is_handed_over() -> None:
     assert second[2:] == (10.0, True)  # this is the main thread
     for _, each, _, _ in given:
         assert each.waker.sock.fileno() == each.waker.poke_sock.fileno() == -1
-    handle.stop()  # nobody is there any more
+    handle.stop()  # the loop has ended
     given.clear()
 
 
-def test_what_escapes_goes_on_and_the_handle_is_disposed_of() -> None:
+def test_exceptions_escape_and_the_handle_is_closed() -> None:
     handle = HostHandle()
     with pytest.raises(ZeroDivisionError):
         run([], f"{HERE}:failing", handle=handle, signals=False)
@@ -130,7 +130,7 @@ def test_help_loads_no_loop(program: str) -> None:
     }
 
 
-def test_completion_names_ours_and_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_lists_built_in_loops_without_loading_them(monkeypatch: pytest.MonkeyPatch) -> None:
     @click.command
     @runtime_option
     def program(runtime: str) -> None: ...

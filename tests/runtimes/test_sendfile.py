@@ -19,7 +19,7 @@ from tests.runtimes.test_operations import refusal
 from tests.runtimes.tls.test_contexts import Files, secured
 
 SIZE = 10 * 1024 * 1024
-AHEAD = 2 * 1024 * 1024  # bytes: the kernel would take more by itself
+AHEAD = 2 * 1024 * 1024  # bytes: the kernel would buffer more by itself
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def open_file(live: RunningCore, op: Iterator[OperationId], path: Path) -> int:
 
 
 def peer_of(live: RunningCore, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
-    """A peer, over TLS with a certificate, and its channel."""
+    """Return a peer, over TLS with a certificate, and its channel."""
     return live.accept() if certificate is None else secured(live, certificate)
 
 
@@ -131,10 +131,10 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
 
 @pytest.mark.parametrize("file", [False, True])
 @pytest.mark.parametrize("tls", [False, True])
-def test_what_has_left_is_told_before_all_of_it_has(
+def test_progress_is_reported_before_the_end(
     runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
 ) -> None:
-    """The core holds a peer to its progress: one that reads slowly has some."""
+    """The core measures a peer's progress, which a slow reader has."""
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         sock, ch = peer_of(live, certificate if tls else None)
@@ -162,7 +162,7 @@ def test_cancel_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, c
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_the_peer_leaves_while_the_worker_is_at_it(
+def test_the_peer_disconnects_while_a_worker_sends(
     runtime: str,
     op: Iterator[OperationId],
     big: Path,

@@ -1,4 +1,4 @@
-"""Two writers at once in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
+"""Two concurrent writers in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 pytestmark = needs_postgresql
 
-# Reads and row locks pass, changes wait: each writer has read all that it reads before its first change.
+# Reads and row locks pass, changes wait: each writer has finished its reads before its first change.
 CHANGES_WAIT = "LOCK TABLE chat_sessions IN SHARE MODE"
 # The insertion of this key waits; a search for it finds nothing.
 INSERTION_WAITS = (
@@ -51,7 +51,7 @@ def store() -> Iterator[Store]:
 
 
 def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHANGES_WAIT) -> tuple[object, object]:
-    """Return the answers of two stores, or their exceptions. Both have begun before either can finish.
+    """Return the answers of two stores, or their exceptions. Both have started before either can finish.
 
     A third connection executes `hold` and rolls back when the two transactions wait. The first request gets the row
     locks that both want.
@@ -68,7 +68,7 @@ def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHA
         psycopg.connect(url) as holder,
         psycopg.connect(url, autocommit=True) as observer,
     ):
-        for store in (one, other):  # what a store reads once does not wait here
+        for store in (one, other):  # data that a store reads once is not read under the lock
             store.execute(GetChat(id="c"))
         holder.execute(hold.encode())
         for store, request in ((one, first), (other, second)):
@@ -107,13 +107,13 @@ def test_the_counters_have_the_messages_of_both(store: Store) -> None:
     assert (session.message_count, session.input_tokens, session.output_tokens) == (2, 2, 4)
 
 
-def test_the_history_of_a_turn_has_what_another_writer_has_just_stored(store: Store) -> None:
+def test_the_history_has_concurrently_stored_messages(store: Store) -> None:
     assert both(begun("a"), begun("b")) == ((), (message("a"),))
 
 
 @pytest.mark.parametrize("request_of", [added, begun])
 @pytest.mark.parametrize("before", [None, 1])
-def test_a_lower_fence_is_refused_behind_a_higher_one_that_is_not_committed_yet(
+def test_a_lower_fence_is_refused_after_an_uncommitted_higher_one(
     store: Store, request_of: Any, before: int | None
 ) -> None:
     if before is not None:
@@ -152,14 +152,14 @@ def test_the_counters_of_a_fork_are_those_of_its_messages(store: Store) -> None:
     assert fork.message_count == len(ids(store, "fork")) == 1
 
 
-def test_an_id_that_both_insert_is_taken_for_the_later(store: Store) -> None:
+def test_an_id_inserted_by_both_is_refused_for_the_later(store: Store) -> None:
     new = CreateChat(session=chat("new"))
     assert set(both(new, new)) == {True, False}
     forks = [ForkChat(source=source, session=chat("fork"), now=3.0) for source in ("c", "new")]
     assert {type(answer) for answer in both(*forks)} == {ChatSession, bool}
 
 
-def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
+def test_a_conversation_saved_by_both_is_stored(store: Store) -> None:
     kept = [
         SaveResponse(kind="conversation", name="n", session_id=session, text="", now=1.0, most=9, size=9)
         for session in ("first", "second")
@@ -167,4 +167,4 @@ def test_a_conversation_that_both_keep_is_kept(store: Store) -> None:
     assert both(*kept, hold=INSERTION_WAITS) == (True, True)
     found = execute(store, FindResponse(kind="conversation", name="n", now=2.0))
     assert found is not None
-    assert found.session_id in ("first", "second")  # whichever was the later
+    assert found.session_id in ("first", "second")  # the later one

@@ -35,7 +35,7 @@ KNOWN = {
 }
 
 
-def test_all_there_are() -> None:
+def test_all_event_types() -> None:
     assert set(events.__all__) == {
         "THINKING",
         "ChatEvent",
@@ -50,7 +50,7 @@ def test_all_there_are() -> None:
 
 @pytest.mark.parametrize("brand", ["", "svc.", "hermes."])
 @pytest.mark.parametrize("kind", KNOWN)
-def test_what_is_written_is_read_back(kind: str, brand: str) -> None:
+def test_events_round_trip(kind: str, brand: str) -> None:
     text = KNOWN[kind].write('{"session_id":"s","run_id":"r","seq":', 7, "12.500")
     (told,) = EventStreamDecoder().receive_data(text.encode())
     data = JsonObject.parse_or_empty(told.data)
@@ -93,7 +93,7 @@ def test_foreign_servers(kind: str, data: dict[str, object], event: events.ChatE
     assert events.parse_event(kind, JsonObject(data)) == event
 
 
-def test_the_words_of_a_delta() -> None:
+def test_the_text_of_a_delta() -> None:
     for data in ({}, {"delta": None}, {"delta": 5}, {"delta": ""}, {"delta": ["Hi"]}):
         assert (events.delta_text(data), events.parse_delta_text(json.dumps(data))) == ("", "")
     assert events.delta_text({"delta": "Hi"}) == events.parse_delta_text('{"delta":"Hi","message_id":5}') == "Hi"
@@ -101,7 +101,7 @@ def test_the_words_of_a_delta() -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "chat.event", "_.call", "skill.loaded"])
-def test_what_is_not_known(kind: str) -> None:
+def test_unknown_events(kind: str) -> None:
     assert events.parse_event(kind, JsonObject()) is None
 
 
@@ -110,7 +110,7 @@ NAMES = sorted({name for event in KNOWN.values() for name in event.members()})
 
 
 @given(st.sampled_from(sorted(KNOWN)), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=8))
-def test_whatever_is_read_can_be_written(kind: str, data: dict[str, object]) -> None:
+def test_parsed_events_can_be_written(kind: str, data: dict[str, object]) -> None:
     event = events.parse_event(kind, JsonObject(data))
     assert event is not None
     (told,) = EventStreamDecoder().receive_data(event.write('{"seq":', 1, "1").encode("utf-8", "replace"))

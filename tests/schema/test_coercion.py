@@ -1,4 +1,4 @@
-"""What counts as text, a number or a flag for those who do not tell them apart."""
+"""Conversion of loosely typed values to text, numbers and flags."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ KNOWN = pytest.mark.parametrize(
 
 
 @KNOWN
-def test_what_a_value_is(value: object, as_text: object, as_whole: object, as_flag: object, as_truth: object) -> None:
+def test_coercions_of_a_value(
+    value: object, as_text: object, as_whole: object, as_flag: object, as_truth: object
+) -> None:
     assert (coerce_text(value), coerce_integer(value), coerce_boolean(value), is_truthy(value)) == (
         as_text,
         as_whole,
@@ -44,7 +46,7 @@ def test_what_a_value_is(value: object, as_text: object, as_whole: object, as_fl
     )
 
 
-def test_what_else_some_take() -> None:
+def test_optional_coercions() -> None:
     assert [coerce_text(given, flags=True) for given in (True, False, 1, None)] == ["true", "false", "1", None]
     assert [coerce_integer(given, pointed=True) for given in (3.0, 3.5, inf, "3.0", True, 3, " 3")] == [
         3,

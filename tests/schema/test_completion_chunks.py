@@ -1,4 +1,4 @@
-"""Chunks that say nothing but words, and all others."""
+"""Completion chunks with text only, and all others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
 
 
-def test_words_alone() -> None:
+def test_chunks_with_text_only() -> None:
     choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": None, "message": None}
     assert chunk_text_fast({"id": "c", "choices": [choice, {"delta": {"content": "other"}}], "usage": None}) == "Hi"
 
@@ -33,7 +33,7 @@ def test_other_chunks(chunk: dict[str, object]) -> None:
     assert chunk_text_fast(chunk) == ""
 
 
-def test_words_in_parts() -> None:
+def test_text_in_content_parts() -> None:
     given: list[object] = ["a", "", None, 5, []]
     assert [content_as_text(value) for value in given] == ["a", "", "", "", ""]
     assert content_as_text([{"text": "a"}, 7, {"type": "image"}, {"text": [{"text": "b"}]}]) == "ab"

@@ -26,11 +26,11 @@ def test_the_whole_frame() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', '{"id":"\\ud800"}'])
-def test_what_is_no_object(text: str) -> None:
+def test_texts_that_are_no_object(text: str) -> None:
     assert parse_envelope(text) is None
 
 
-def test_what_is_missing_is_empty() -> None:
+def test_missing_members_are_empty() -> None:
     assert parse_envelope("{}") == Envelope("", "", "", JsonObject())
 
 
@@ -48,7 +48,7 @@ def test_written_compactly_in_the_order_of_the_reference() -> None:
 
 
 @given(st.text(), st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
-def test_what_is_written_is_read_back(channel: str, kind: str, identity: str, payload: dict[str, object]) -> None:
+def test_envelopes_round_trip(channel: str, kind: str, identity: str, payload: dict[str, object]) -> None:
     assert parse_envelope(write_envelope(channel, kind, identity, payload)) == Envelope(
         channel, kind, identity, JsonObject(payload)
     )

@@ -22,12 +22,12 @@ FOUND = JsonObject(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "5", "NaN", '{"a":1,"a":2}', b"\xff"])
-def test_what_is_no_object(text: bytes | str) -> None:
+def test_texts_that_are_no_object(text: bytes | str) -> None:
     assert JsonObject.parse(text) is None
     assert JsonObject.parse_or_empty(text) == {}
 
 
-def test_what_is_other_json_is_told_apart() -> None:
+def test_other_json_raises_its_own_error() -> None:
     with pytest.raises(NotJsonObjectError, match="another type"):
         JsonObject.load("[]")
     with pytest.raises(strict_json.JsonError, match="longer"):
@@ -55,7 +55,7 @@ def test_an_object() -> None:
         (None, None, None, None, None),
     ],
 )
-def test_what_is_empty_is_there(value: object, string: object, flag: object, nested: object, listed: object) -> None:
+def test_empty_values_are_present(value: object, string: object, flag: object, nested: object, listed: object) -> None:
     members = JsonObject({"x": value})
     assert (members.string("x"), members.boolean("x"), members.array_or_none("x")) == (string, flag, listed)
     assert (as_text(value), as_object(value), as_array(value)) == (string, nested, listed)
@@ -90,7 +90,7 @@ def test_base64(value: object, data: bytes) -> None:
     assert JsonObject({"a": value}).binary("a") == data
 
 
-def test_a_word() -> None:
+def test_first_text() -> None:
     members = JsonObject({"a": " x ", "b": " "})
     assert (members.first_text("b", "a"), members.first_text("b"), members.first_text("c")) == ("x", "", "")
 
@@ -103,7 +103,7 @@ def test_an_identity(value: object, name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [True, False, "3", None, [3], {}])
-def test_what_is_no_number(value: object) -> None:
+def test_values_that_are_no_number(value: object) -> None:
     assert (JsonObject({"n": value}).number("n"), JsonObject({"n": value}).integer("n")) == (None, None)
 
 
@@ -113,7 +113,7 @@ def test_numbers() -> None:
     assert (FOUND.number("f", 2.5, 2.5), FOUND.number("f", 3), FOUND.number("f", 0, 2)) == (2.5, None, None)
 
 
-def test_inside() -> None:
+def test_nested_objects() -> None:
     assert FOUND.get_object("o", "p") == {"q": "z"}
     assert FOUND.get_object("o", "p").text("q") == "z"
     assert (FOUND.get_object("a"), FOUND.get_object("missing", "p"), FOUND.get_object("l")) == ({}, {}, {})
@@ -148,5 +148,5 @@ def test_the_text_of_a_message(made: type) -> None:
         (None, ""),
     ],
 )
-def test_what_an_error_says(value: object, text: str) -> None:
+def test_error_text(value: object, text: str) -> None:
     assert error_text(value) == text

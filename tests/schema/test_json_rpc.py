@@ -1,4 +1,4 @@
-"""What all who speak JSON-RPC have in common: errors and the order of members."""
+"""Common parts of JSON-RPC: errors and the order of members."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from svc_proto.schema.json_rpc import (
 
 
 @pytest.mark.parametrize(("text", "code"), [(b"{", -32700), (b"\xff", -32700), (b"[{}]", -32600), (b"null", -32600)])
-def test_what_is_no_object(text: bytes, code: int) -> None:
+def test_texts_that_are_no_object(text: bytes, code: int) -> None:
     with pytest.raises(RpcError) as refused:
         parse_object(text)
     assert (refused.value.code, refused.value.identity) == (code, None)
 
 
-def test_what_is_written() -> None:
+def test_written_messages() -> None:
     assert write_result(1.5, {"a": 1}) == b'{"jsonrpc":"2.0","id":1.5,"result":{"a":1}}'
     assert write_result_text(2, '{"a":1}') == b'{"jsonrpc":"2.0","id":2,"result":{"a":1}}'
     assert write_notification("m", {}) == b'{"jsonrpc":"2.0","method":"m","params":{}}'

@@ -1,4 +1,4 @@
-"""What is written as JSON-RPC has the members that the type names."""
+"""Written JSON-RPC messages have the members of their types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svc_proto.schema.json_rpc import RpcError, write_error, write_notification,
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 
-def test_whatever_is_written() -> None:
+def test_written_messages_have_the_members_of_their_types() -> None:
     messages = (
         write_result(1, {}),
         write_error(RpcError(1, "no"), 1),

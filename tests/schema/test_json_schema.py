@@ -73,7 +73,7 @@ def test_types_without_names(kind: object, schema: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("kind", [bytes, set[str], complex, "str"])
-def test_what_is_no_type_of_json(kind: object) -> None:
+def test_types_outside_of_json(kind: object) -> None:
     with pytest.raises(TypeError, match="no type of JSON"):
         schema_of(kind, SchemaComponents())
 
@@ -95,7 +95,7 @@ def test_a_class_is_a_part_that_may_hold_itself() -> None:
     }
 
 
-def test_what_is_required() -> None:
+def test_required_members() -> None:
     assert inline_schema_of(Asked, SchemaComponents())["required"] == ["which"]
     assert inline_schema_of(Branch, SchemaComponents())["required"] == ["name", "bark"]
     assert inline_schema_of(Bare, SchemaComponents()) == {"type": "object", "properties": {"more": {"type": "boolean"}}}

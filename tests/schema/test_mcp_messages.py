@@ -1,4 +1,4 @@
-"""One message: read strictly, and no message is a bug."""
+"""MCP messages are read strictly, and no message causes a bug."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
         (b'{"jsonrpc":"2.0","result":{}}', -32600, None),
     ],
 )
-def test_what_is_no_message(line: bytes, code: int, identity: object) -> None:
+def test_invalid_messages(line: bytes, code: int, identity: object) -> None:
     desk = McpStdioHarness(ToyMcpServer().offer())
     (answer,) = desk.bytes(line + b"\n")
     assert (answer["error"]["code"], answer["id"]) == (code, identity)
@@ -76,7 +76,7 @@ def test_an_answer(outcome: bytes, result: dict[str, object], error: str | None)
     assert parse_mcp_message(b'{"jsonrpc":"2.0","id":7,%s}' % outcome) == RpcResponse(7, JsonObject(result), error)
 
 
-def test_what_a_request_says_of_itself() -> None:
+def test_meta_and_progress_token() -> None:
     assert meta_of(JsonObject(_meta={"a": 1}, name="x")) == {"a": 1}
     assert [meta_of(JsonObject(said)) for said in ({}, {"_meta": None}, {"_meta": ["a"]})] == [{}, {}, {}]
     tokens = [7, "x", None, True, ["x"]]

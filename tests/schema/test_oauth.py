@@ -1,4 +1,4 @@
-"""What OAuth clients may say of themselves, and what they are told."""
+"""OAuth client metadata, and the metadata of our server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def registered(*redirects: object, name: object = "Agent") -> OAuthClient:
         "http://[::1]:1/x",
     ],
 )
-def test_where_answers_may_go(redirect: str) -> None:
+def test_permitted_redirect_uris(redirect: str) -> None:
     assert registered(redirect).allows_redirect(redirect)
 
 
@@ -74,21 +74,21 @@ def test_where_answers_may_go(redirect: str) -> None:
         7,
     ],
 )
-def test_where_answers_may_not_go(redirect: object) -> None:
+def test_forbidden_redirect_uris(redirect: object) -> None:
     with pytest.raises(Refused) as caught:
         registered("https://agent.example/", redirect)
     assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("redirects", [None, "https://a.example", [], ["https://a.example"] * 9])
-def test_a_list_of_them(redirects: object) -> None:
+def test_invalid_lists_of_redirect_uris(redirects: object) -> None:
     with pytest.raises(Refused) as caught:
         parse_client(JsonObject(redirect_uris=redirects))
     assert (caught.value.status, caught.value.code) == (400, "invalid_redirect_uri")
 
 
-def test_what_editors_register() -> None:
-    """VS Code names each of the ways back that it may take, with and without its port."""
+def test_registrations_of_editors() -> None:
+    """VS Code registers each of its redirect URIs, with and without a port."""
     pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
     own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
     client = registered(*pages, *own, name="Visual Studio Code")
@@ -96,7 +96,7 @@ def test_what_editors_register() -> None:
     assert all(client.allows_redirect(each) for each in (*pages, *own))
 
 
-def test_the_port_of_ones_own_computer_may_be_any() -> None:
+def test_loopback_redirects_may_have_any_port() -> None:
     client = registered("http://127.0.0.1:1/cb", "http://localhost/cb?x", "https://agent.example/cb")
     assert client.allows_redirect("http://127.0.0.1:2/cb")
     assert client.allows_redirect("http://127.0.0.1/cb")
@@ -138,12 +138,12 @@ def encoded(text: bytes) -> str:
         encoded(b'["a\\u202eb","https://a.example"]'),
     ],
 )
-def test_other_ids_are_nobodys(identity: str) -> None:
+def test_invalid_client_ids(identity: str) -> None:
     assert decode_client_id(identity) is None
     assert decode_client_id(encoded(b'["Agent","https://a.example"]')) is not None
 
 
-def test_the_scope_that_counts() -> None:
+def test_effective_scopes() -> None:
     client = registered("https://a.example")
     asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
     for scope, found in (
@@ -157,7 +157,7 @@ def test_the_scope_that_counts() -> None:
         assert (question.scope, question.redirect_host, question.is_loopback_redirect) == (found, "a.example", False)
 
 
-def test_a_state_may_be_so_long() -> None:
+def test_the_length_of_a_state_is_limited() -> None:
     client = registered("https://a.example")
     asked = {"response_type": "code", "code_challenge": "c" * 43, "code_challenge_method": "S256"}
     for length, taken in ((MAX_STATE, True), (MAX_STATE + 1, False)):
@@ -168,7 +168,7 @@ def test_a_state_may_be_so_long() -> None:
             assert (refusal.value.status, refusal.value.code) == (400, "invalid_request")
 
 
-def test_where_a_server_is_asked() -> None:
+def test_server_metadata() -> None:
     # RFC 8414 section 2
     metadata = server_metadata("https://r.example")
     assert metadata == {
@@ -188,7 +188,7 @@ def test_where_a_server_is_asked() -> None:
     }
 
 
-def test_what_is_protected() -> None:
+def test_resource_metadata() -> None:
     # RFC 9728 section 2
     assert resource_metadata("https://r.example", "/mcp") == {
         "resource": "https://r.example/mcp",
@@ -210,7 +210,7 @@ def test_what_is_protected() -> None:
         ("https://other.example/mcp", False),
     ],
 )
-def test_what_a_token_is_for(wanted: str | None, good: bool) -> None:
+def test_check_resource(wanted: str | None, good: bool) -> None:
     with nullcontext() if good else pytest.raises(Refused, match="its own /mcp alone"):
         check_resource(wanted, "https://home.example/mcp")
 
@@ -227,7 +227,7 @@ def test_a_verifier() -> None:
     assert not verifier_matches("v" * 129, challenge)
 
 
-def test_fields_are_put_behind_what_is_there() -> None:
+def test_add_query_fields() -> None:
     assert add_query_fields("https://a.example/?b=c", code="x&y", state=None) == "https://a.example/?b=c&code=x%26y"
     assert add_query_fields("https://a.example", state="") == "https://a.example?"
     with pytest.raises(Refused) as refused:
@@ -236,7 +236,7 @@ def test_fields_are_put_behind_what_is_there() -> None:
 
 
 @given(st.text(max_size=200), st.text(st.characters(codec="utf-8"), max_size=100))
-def test_whatever_is_shown_is_an_id_or_is_not(identity: str, name: str) -> None:
+def test_client_ids_round_trip(identity: str, name: str) -> None:
     assert decode_client_id(identity) is None or identity == getattr(decode_client_id(identity), "identity", "")
     client = registered("https://agent.example/", name=name)
     assert decode_client_id(client.identity) == client

@@ -1,4 +1,4 @@
-"""The reader of expositions: by the library's own writer and parser, and what is no exposition."""
+"""The reader of metrics text, compared with the library's writer and parser, and its refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written() -> str:
     return metrics_text([*counts.metric_families(), sockets, counter("svc_none", "None.", {}, "of")]).decode()
 
 
-def test_it_reads_what_the_parser_of_the_library_reads() -> None:
+def test_samples_equal_those_of_the_library_parser() -> None:
     text = written()
     numbers = MetricSamples(text)
     for family in text_string_to_metric_families(text):
@@ -42,6 +42,6 @@ def test_sums() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "#", "# HELP svc_x x 1", "svc_x", "svc_x one", "svc_x nan", "svc_x +Inf", "{} 1"])
-def test_a_line_that_is_no_sample_is_passed_over(line: str) -> None:
+def test_invalid_lines_are_skipped(line: str) -> None:
     assert MetricSamples(f"{line}\nsvc_y 1\n").total("svc_x") is None
     assert MetricSamples(f"{line}\nsvc_y 1\n").total("svc_y") == 1

@@ -21,7 +21,7 @@ values = st.recursive(
 )
 
 
-def test_secrets_go_at_every_level_whatever_their_type() -> None:
+def test_secrets_of_every_type_are_removed_at_every_level() -> None:
     value = {
         "password": "p",
         "Token": {"a": 1},
@@ -76,7 +76,7 @@ def test_a_summary_is_cut() -> None:
     assert summary([1, 2, 34], 7) == "[1,2..."
 
 
-def test_what_is_not_json_is_named_so() -> None:
+def test_values_outside_of_json_are_marked() -> None:
     assert summary({"a": b"raw"}, 100) == '{"a":"[not JSON]"}'
 
 
@@ -84,14 +84,14 @@ NAMES = st.sampled_from(("a", "token", "Secret", "text", "é"))
 
 
 @given(st.dictionaries(NAMES, values), st.integers(3, 300), st.booleans())
-def test_a_copy_goes_with_a_summary_that_is_whole(value: dict[str, object], limit: int, hide_text: bool) -> None:
+def test_abridge_returns_a_copy_for_a_complete_summary(value: dict[str, object], limit: int, hide_text: bool) -> None:
     shown, start = abridge(value, limit, hide_text=hide_text)
     assert start == summary(value, limit, hide_text=hide_text)
     if len(start) < limit:
         assert shown == redact(value, hide_text=hide_text)
 
 
-def test_what_nobody_sees_is_not_copied() -> None:
+def test_abridge_copies_only_the_shown_part() -> None:
     rows: list[object] = [{"a": 1}] * 10_000
     shown, start = abridge({"rows": rows, "more": rows, "words": "x" * 10_000}, 100)
     assert len(strict_json.dumps(shown)) < 250
@@ -105,19 +105,19 @@ def test_objects_of_other_kinds_are_copied_as_well() -> None:
 
 
 @given(st.dictionaries(NAMES, values), st.integers(3, 90))
-def test_what_is_its_own_summary_is_written_once(value: dict[str, object], limit: int) -> None:
+def test_unredacted_text_equals_the_summary(value: dict[str, object], limit: int) -> None:
     text = unredacted_text(value, limit, limit)
     if text:
         assert text == summary(value, limit) == summary(value, limit, hide_text=True) == strict_json.dumps(value)
 
 
 @given(values)
-def test_what_is_harmless_has_nothing_to_hide(value: object) -> None:
+def test_needs_no_redaction_equals_redact(value: object) -> None:
     if needs_no_redaction(strict_json.dumps(value)):
         assert redact(value) == redact(value, hide_text=True) == value
 
 
-def test_what_is_deep_or_may_be_secret_is_not_harmless() -> None:
+def test_deep_or_secret_texts_need_redaction() -> None:
     assert needs_no_redaction("[" * 32 + "]" * 32)
     assert not needs_no_redaction("[" * 33 + "]" * 33)
     assert not needs_no_redaction('{"a":' * 33 + "0" + "}" * 33)
@@ -129,7 +129,7 @@ def test_of_a_large_message_nothing_is_written_twice() -> None:
     assert [unredacted_text({"a": 1}, 60, size) for size in (120, 121)] == ['{"a":1}', ""]
 
 
-def test_what_has_to_be_hidden_or_escaped_is_not_written() -> None:
+def test_unredacted_text_of_secret_or_escaped_values_is_empty() -> None:
     assert (
         unredacted_text({"ok": True, "app": "mail", "n": 1.5, "none": None}, 60, 44)
         == '{"ok":true,"app":"mail","n":1.5,"none":null}'

@@ -1,5 +1,4 @@
-"""API servers as nodes of one service, with a store, a Redis, a proxy that sends each request to another, and a model
-that is as slow as it is told to be."""
+"""API servers as nodes of one service, with a store, a Redis, a model, and a proxy that rotates the nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ KEY = "sk-nodes-4f0b81-77aa"
 
 
 class _Model(BaseHTTPRequestHandler):
-    """Says back what the user said last. `slow` never ends; `ask` wants to run what somebody has to allow."""
+    """A model that repeats the user's last message. `slow` never ends; `ask` calls a tool that needs approval."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -59,7 +58,7 @@ class _Models(ThreadingHTTPServer):
 
 
 class Stream:
-    """An answer that is read bit by bit, until it ends or breaks off."""
+    """An event stream that is read in pieces, until it ends or breaks off."""
 
     def __init__(self, port: int, method: str, path: str, body: object = None) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
@@ -73,7 +72,7 @@ class Stream:
         self.told: list[tuple[str, dict[str, Any]]] = []
 
     def until(self, name: str) -> dict[str, Any]:
-        """The data of the first event of that name that is still to come."""
+        """Return the data of the next event of that name."""
         while True:
             for n, (told, data) in enumerate(self.told):
                 if told == name:
@@ -82,7 +81,7 @@ class Stream:
             assert self._more(), f"no {name}: {self.told}"
 
     def rest(self) -> list[str]:
-        """The names of the events to the end, whether it is a good one or not."""
+        """Return the names of all events up to the end of the stream, regular or not."""
         while self._more():
             pass
         self._answer.close()
@@ -131,27 +130,27 @@ class ApiCluster(RelayCluster):
         self.nodes[n] = node
 
     def request(self, n: int, method: str, path: str, body: Mapping[str, object] | None = None) -> ProgramResponse:
-        """Of a node."""
+        """Send a request to a node."""
         return call(self.ports[n], method, path, body, token=KEY)
 
     def session(self) -> str:
-        """A new one."""
+        """Create a session and return its id."""
         answer = self.request(0, "POST", "/api/sessions", {})
         assert answer.status == 201, answer
         return str(answer.body["id"])
 
     def chat(self, port: int, session: str, message: str) -> tuple[int, str]:
-        """A turn to its end: the status, and what was said, or the code of an error."""
+        """Run a turn to its end; return the status, and the answer's text or the code of an error."""
         try:
             answer = call(port, "POST", f"/api/sessions/{session}/chat", {"message": message}, token=KEY)
-        except (OSError, ValueError, HTTPException):  # whoever had it is gone, or the proxy says so in HTML
+        except (OSError, ValueError, HTTPException):  # the node is gone, or the proxy's error page is HTML
             return 0, ""
         if answer.status == 200:
             return 200, str(answer.body["message"]["content"])
         return answer.status, str(answer.body["error"]["code"])
 
     def rows(self, n: int, session: str) -> list[tuple[str, str]]:
-        """What is stored of a session, as a node shows it."""
+        """Return the stored messages of a session, as a node shows them."""
         answer = self.request(n, "GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         return [(row["role"], row["content"]) for row in answer.body["messages"]]

@@ -1,4 +1,4 @@
-"""Programs in processes of their own: their lines, their exit codes, and HTTP to them over real sockets."""
+"""Programs in processes of their own: their output, their exit codes, and HTTP to them over real sockets."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tests.support.background_program import BackgroundProgram
 from tests.support.forkserver import Popen, python
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes long
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where servers of the system are
+TIMEOUT = 60.0  # s for anything that a test waits for; only a busy machine takes long
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # directories of system servers
 FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
 
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our own environment without settings of the programs, and a home of the test's own."""
+    """Return our environment without settings of the programs, with a home of the test's own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, "HOME": str(home), "SVC_HOME": str(home / "svc"), "PYTHONUNBUFFERED": "1", **(more or {})}
 
 
 class ProgramProcess:
-    """A program that runs, and the lines that it writes to standard output and standard error."""
+    """A running program, and the lines that it writes to standard output and standard error."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -57,9 +57,10 @@ class ProgramProcess:
             reader.start()
 
     def line(self, pattern: str, timeout: float = TIMEOUT) -> re.Match[str]:
-        """The first line that holds the pattern and was not given yet. All that were read are in `seen`.
+        """Return the first unreturned line that contains the pattern. `seen` has all lines that were read.
 
-        One that was passed over counts: two streams are read, each by itself, so their order is nobody's.
+        Lines that were skipped are searched first: standard output and standard error are read separately, in any
+        order.
         """
         for at, line in enumerate(self._passed_over):
             if match := re.search(pattern, line):
@@ -82,12 +83,12 @@ class ProgramProcess:
         raise AssertionError(f"no line with {pattern!r} among {self.seen}")
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to stop; its exit code."""
+        """Send the signal and return the exit code."""
         self.process.send_signal(signum)
         return self.wait()
 
     def wait(self) -> int:
-        """Its exit code, when it has one; all its lines are in `seen` then."""
+        """Return the exit code after the end; `seen` has all lines then."""
         code = self.process.wait(TIMEOUT)
         for reader in self._readers:
             reader.join(TIMEOUT)
@@ -107,7 +108,7 @@ class ProgramProcess:
 def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
 ) -> Iterator[ProgramProcess]:
-    """`python -m module arguments`, killed at the end if it still runs; behind the module may stand a command."""
+    """Run `python -m module arguments`, and kill it at the end. The module may be followed by a command."""
     command = python(*module.split(), "--runtime", runtime, *arguments)
     with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -124,7 +125,7 @@ def running(
 def running_relay(
     home: Path, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio", port: int = 0
 ) -> Iterator[tuple[ProgramProcess, int]]:
-    """A relay on 127.0.0.1 and its port, once it accepts."""
+    """Run a relay on 127.0.0.1 and yield it with its port, once it accepts connections."""
     options = ("--host", "127.0.0.1", "--port", str(port), *arguments)
     with running(home, "servers.relay", *options, env=env, runtime=runtime) as relay:
         yield relay, int(relay.line(r"^relay: https?://127\.0\.0\.1:(\d+) ")[1])
@@ -132,7 +133,7 @@ def running_relay(
 
 @contextmanager
 def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
-    """A relay in a thread of this process, for tests of what talks to one: its port, once it accepts."""
+    """Run a relay in a thread of this process, for tests of its clients; yield its port once it accepts connections."""
     known = environment(home, env)
     bound: queue.SimpleQueue[int] = queue.SimpleQueue()
     logger = logging.getLogger("svc")
@@ -154,7 +155,7 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
 
 @frozen
 class ProgramResponse:
-    """A response, its body parsed."""
+    """A response with its parsed body."""
 
     status: int
     headers: Mapping[str, str]
@@ -162,7 +163,7 @@ class ProgramResponse:
 
 
 def shown_pin(port: int) -> str:
-    """The pin of the certificate that a server shows."""
+    """Return the pin of the certificate that a server presents."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -181,7 +182,7 @@ def call(
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
 ) -> ProgramResponse:
-    """One request over a connection of its own."""
+    """Send one request over a connection of its own and return the response."""
     if tls is None:
         connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
     else:
@@ -197,14 +198,14 @@ def call(
 
 @contextmanager
 def websocket(port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> Iterator[WebSocketTestClient]:
-    """A WebSocket to a relay; `Declined` if it is none."""
+    """Open a WebSocket to a relay. Raises `Declined` when the relay refuses."""
     with socket.create_connection((host, port), timeout=TIMEOUT) as sock:
         client = HttpClient(LiveConnection(sock), f"{host}:{port}", os.urandom)
         yield WebSocketTestClient(client, path=path, headers=bearer(token) if token else None)
 
 
 def sign_in(port: int, *, host: str = "127.0.0.1", **credentials: str) -> dict[str, Any]:
-    """One attempt over a connection of its own: the payload of `auth.ok` or `auth.fail`, or the status of a refusal."""
+    """Sign in over a new connection; return the payload of `auth.ok` or `auth.fail`, or the status of a refusal."""
     identity = {"device_name": "Test", "device_id": "test", "client_surface": "desktop", **credentials}
     try:
         with websocket(port, host) as ws:

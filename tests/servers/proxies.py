@@ -25,7 +25,7 @@ http {{
 
 @contextmanager
 def in_front(folder: Path, kind: str, block: str, around: str = "") -> Iterator[int]:
-    """The port of a proxy with these settings, in which `{port}` is that; `around`: outside of nginx's server."""
+    """Run a proxy and yield its port, which replaces `{port}` in `block`; `around` goes outside of nginx's server."""
     folder.mkdir()
     port, file = free_port(), folder / "proxy.conf"
     block = block.replace("{port}", str(port))

@@ -1,4 +1,4 @@
-"""Relays as nodes of one service: a Redis and a proxy of the tests' own, and phones that come back to any of them."""
+"""Relays as nodes of one service, with a Redis and a proxy of the tests, and phones that reconnect to any node."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ server {{ listen 127.0.0.1:{spare};
 
 
 def until(is_so: Callable[[], bool], what: str) -> None:
-    """Ask until it is so. AssertionError after `TIMEOUT`."""
+    """Poll until the condition holds. AssertionError after `TIMEOUT`."""
     began = time.monotonic()
     while not is_so():
         assert time.monotonic() < began + TIMEOUT, f"{what}: not within {TIMEOUT} s"
 
 
 class BackgroundLoad(Generic[T]):
-    """Threads that ask again and again, each time with a number of its own, until `end`; what came of it is `told`."""
+    """Threads that send numbered requests until `end`; `told` has the results."""
 
     def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
         self.told: list[T] = []
@@ -63,13 +63,13 @@ class BackgroundLoad(Generic[T]):
             thread.start()
 
     def end(self) -> None:
-        """Each hears what it has asked last."""
+        """Stop the threads after their current requests."""
         self._over.set()
         for thread in self._threads:
             thread.join()
 
     def more(self, n: int) -> None:
-        """Wait until so many further ones that count were told."""
+        """Wait until this number of further results count."""
         wanted = sum(map(self._counts, self.told)) + n
         until(lambda: sum(map(self._counts, self.told)) >= wanted, "what was asked")
 
@@ -79,13 +79,13 @@ class BackgroundLoad(Generic[T]):
 
 
 class NodePhone:
-    """A phone on a thread that answers each command, and comes back with its token whenever it is cut off."""
+    """A phone on a thread that answers each command, and reconnects with its token after each disconnection."""
 
     def __init__(self, name: str, port: int, code: str) -> None:
         self.name = name
         self.token = ""
-        self.refused = ""  # why it was not let in again: it comes no more
-        self.done: list[Any] = []  # the bodies of what it was told to do, as they came
+        self.refused = ""  # the reason of a refused sign-in, after which it does not reconnect
+        self.done: list[Any] = []  # the bodies of the received commands, in order
         self.online = threading.Event()
         self._port = port
         self._over = False
@@ -94,11 +94,11 @@ class NodePhone:
         self._thread.start()
 
     def close(self) -> None:
-        """It goes for good."""
+        """Disconnect for good."""
         self._over = True
         if (ws := self._ws) is not None:
             with suppress(OSError):
-                ws.wire.close_write()  # it may be waiting for a word
+                ws.wire.close_write()  # the other side may be waiting for data
         self._thread.join(TIMEOUT)
 
     def _live(self, code: str) -> None:
@@ -106,7 +106,7 @@ class NodePhone:
             shown = {"session_token": self.token} if self.token else {"pairing_code": code}
             with suppress(OSError, Declined, RemoteProtocolError, AssertionError), websocket(self._port) as ws:
                 self._ws = ws
-                if not self._over:  # else nobody would end it
+                if not self._over:  # else no thread would close this one
                     self._serve(ws, shown)
             self.online.clear()
 
@@ -169,22 +169,22 @@ class RelayCluster:
         self.nodes[n], _ = self._lives[n].enter_context(entered)
 
     def kill(self, n: int) -> None:
-        """It is gone from one instant to the next."""
+        """Kill a node with SIGKILL."""
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         node.process.kill()
         self._lives[n].close()
 
     def stored(self, token: str) -> bool:
-        """Whether the store has the session of a token."""
+        """Report whether the store has the session of a token."""
         database = self._database.partition("@/")[2].partition("?")[0]
         digest = sha256(token.encode()).hexdigest()
         return bool(self.store.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'", database))
 
     def pair(self, name: str, n: int) -> NodePhone:
-        """A phone with a code of that node."""
+        """Pair a phone with a code of that node."""
         code = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(6))
-        registered = call(self.ports[n], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        registered = call(self.ports[n], "POST", "/pairing/register", {"code": code})  # clears blocked addresses
         assert registered.status == 200
         phone = NodePhone(name, self.port, code)
         self.phones.append(phone)
@@ -192,14 +192,14 @@ class RelayCluster:
         return phone
 
     def tap(self, port: int, phone: NodePhone, x: int, token: str) -> tuple[int, str]:
-        """A command for a phone, asked for at a port: the status, and the code of an error."""
+        """Send a command for a phone to a port; return the status, and the code of an error."""
         try:
             answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
-        except (OSError, ValueError):  # whoever had it is gone, or the proxy says so in HTML
+        except (OSError, ValueError):  # the node is gone, or the proxy's error page is HTML
             return 0, ""
         return answer.status, str(answer.body.get("code", ""))
 
     def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> None:
-        """Wait until a phone can be driven from a node, with its own token if no other is named."""
+        """Wait until a phone can be reached from a node, with its own token unless another is given."""
         port, shown = self.ports[n], token or phone.token
         until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")

@@ -42,7 +42,7 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
+def test_no_code_is_created_without_a_terminal(runtime: str, tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, runtime=runtime) as servers:
         servers.line(r"^To pair a phone: svc pair$")
         assert not [line for line in servers.seen if "code" in line]
@@ -52,14 +52,14 @@ def test_no_code_is_made_for_a_journal(runtime: str, tmp_path: Path) -> None:
 
 
 def relay_of(servers: ProgramProcess) -> int:
-    """The relay's port. Its line may have come already: two streams are read, each by itself."""
+    """Return the relay's port. Its line may have been read already, since two streams are read separately."""
     said = r"^relay: https?://[^ ]+:(\d+) "
     seen = [found for line in servers.seen if (found := re.match(said, line))]
     return int((seen[0] if seen else servers.line(said))[1])
 
 
 def invite_of(servers: ProgramProcess) -> dict[str, Any]:
-    """The invite that a terminal would show."""
+    """Return the invite that a terminal would show."""
     servers.line("^To pair a phone: ")
     invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
     return invite
@@ -78,7 +78,7 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
         assert call(ports["api"], "GET", "/api/sessions", token="sk-all-5d1c").body["sessions"] == []
         invite = invite_of(servers)
         assert (invite["port"], invite["tls"]) == (ports["api"], False)
-        assert invite["key"] not in ("", "sk-all-5d1c")  # it is the pairing's own
+        assert invite["key"] not in ("", "sk-all-5d1c")  # the pairing has a key of its own
         assert call(ports["api"], "GET", "/api/sessions", token=invite["key"]).status == 200
         servers.line("^The API listens on this host only")
         assert servers.stop() == 0
@@ -86,7 +86,7 @@ def test_relay_and_api_in_one_process(runtime: str, tmp_path: Path) -> None:
 
 
 @ONLY_LINUX
-def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path) -> None:
+def test_the_api_creates_and_stores_a_key_for_other_hosts(tmp_path: Path) -> None:
     keys = []
     home = tmp_path / "svc"
     home.mkdir()
@@ -99,7 +99,7 @@ def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path)
             keys.append(env.strip().partition("API_SERVER_KEY=")[2])
             assert call(port, "GET", "/v1/models", host="127.0.0.2").status == 401
             assert call(port, "GET", "/v1/models", host="127.0.0.2", token=keys[-1]).status == 200
-            if len(keys) == 1:  # it was replaced: the server is told, and takes it
+            if len(keys) == 1:  # the key file was replaced, and the server reloads it
                 (home / ".env").write_text(env.replace(keys[0], "sk-replaced-0123456789"))
                 told = call(port, "POST", "/api/key/reload", host="127.0.0.2", token=keys.pop())
                 assert told.body == {"ok": True, "changed": True}
@@ -112,7 +112,7 @@ def test_for_other_hosts_the_api_makes_itself_a_key_and_keeps_it(tmp_path: Path)
 
 
 @ONLY_LINUX
-def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) -> None:
+def test_a_given_api_host_needs_no_created_key(tmp_path: Path) -> None:
     local = ("--host", "127.0.0.2", "--port", "0", *API, "--no-qr", "--api-host", "127.0.0.1")
     with running(tmp_path, "servers", *local) as servers:
         servers.line(r"^api: http://127\.0\.0\.1:(\d+) \(no key\)")
@@ -120,7 +120,7 @@ def test_an_operator_who_says_where_decides_about_the_key_too(tmp_path: Path) ->
     assert not (tmp_path / "svc" / ".env").exists()
 
 
-def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:
     home = tmp_path / "svc"
     (home / ".env").mkdir(parents=True)
     with pytest.raises(CannotStartError, match="cannot keep an API key in"):
@@ -128,7 +128,7 @@ def test_a_key_that_cannot_be_kept(tmp_path: Path) -> None:
 
 
 def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Also where the relay speaks TLS to others."""
+    """The agent also finds a relay that uses TLS for other hosts."""
     tls = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     for number, env in enumerate(({}, tls)):
         home = tmp_path / str(number)
@@ -143,12 +143,12 @@ def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate
             assert told.status == 200
             rows = call(ports["api"], "GET", f"/api/sessions/{session}/messages").body["messages"]
             (result,) = [row["content"] for row in rows if row["role"] == "tool"]
-            assert "no phone" in result.lower()  # the relay's own words
+            assert "no phone" in result.lower()  # the relay's own error text
             assert servers.stop() == 0
 
 
 def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
-    """What the gateway answers that asks an API server for its sessions."""
+    """Return the gateway's answer to a request for the sessions of an API server."""
     order = '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}\n'
     command = python("clients.gateway")
     told = environment(home, {"RELAY_WEBAPI_URL": url, **env})
@@ -158,7 +158,7 @@ def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
 
 
 def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Phones are told of it; programs of this host come in by a door of theirs, or know its pin."""
+    """Invites name the TLS URL; programs of this host use a separate local port or the certificate's pin."""
     env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         ports = {}
@@ -188,17 +188,17 @@ def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Pat
         assert servers.stop() == 0
 
 
-def test_the_operators_address_of_the_api_stands_in_the_invite(tmp_path: Path) -> None:
+def test_the_invite_has_the_configured_api_address(tmp_path: Path) -> None:
     env = {"RELAY_WEBAPI_URL": "https://agent.example:9000", "API_SERVER_KEY": "sk-there"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         invite = invite_of(servers)
         assert (invite["host"], invite["port"], invite["tls"]) == ("agent.example", 9000, True)
-        assert invite["key"] == "sk-there"  # which may be another API than the one beside: it gets the main key
+        assert invite["key"] == "sk-there"  # the main key, since that may be another API than the one in this process
         assert servers.stop() == 0
 
 
 def pair(home: Path, *arguments: str) -> dict[str, Any]:
-    """What `svc pair` makes on the host of the servers, in a shell that knows none of their settings."""
+    """Return the result of `svc pair` on the host of the servers, in a shell without their settings."""
     command = python("clients.commands.pair", "--json", *arguments)
     done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
@@ -207,7 +207,7 @@ def pair(home: Path, *arguments: str) -> dict[str, Any]:
     return invite
 
 
-def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Path) -> None:
+def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
     env = {"API_SERVER_KEY": "sk-all-5d1c"}
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env=env) as servers:
         ports = {}
@@ -224,7 +224,7 @@ def test_svc_pair_gets_a_key_of_the_pairings_own_where_there_is_one(tmp_path: Pa
 
 
 def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """TLS and ports that stand in `.env`, and what only the servers' own environment said."""
+    """Commands use TLS and ports from `.env`, and values that only the servers' own environment has."""
     home = tmp_path / "svc"
     home.mkdir()
     (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")
@@ -258,14 +258,14 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
 
 
 def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
-    """From another home, so as from another machine: it knows the API and its key from the invite."""
+    """A desktop with another home, as on another machine, gets the API and its key from the invite."""
     there = tmp_path / "desk"
     there.mkdir()
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:
         said = [servers.line(r"^(relay|api): http://127\.0\.0\.1:(\d+) ") for _ in range(2)]
         ports = {each[1]: each[2] for each in said}
         payload = json.loads(pair(tmp_path)["qr_payload"])
-        payload |= {"host": "127.0.0.1", "endpoints": None}  # it says where phones would find what listens here only
+        payload |= {"host": "127.0.0.1", "endpoints": None}  # the loopback address, which this invite does not have
         payload["relay"]["url"] = f"ws://127.0.0.1:{ports['relay']}"
         shown = ""
         for words in (("pair", "--pair-qr", json.dumps(payload)), ("chat", "/help")):
@@ -322,7 +322,7 @@ def test_both_read_the_same_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1", "localhost"])
-def test_every_address_that_loopback_is_part_of(tmp_path: Path, host: str) -> None:
+def test_addresses_that_include_loopback(tmp_path: Path, host: str) -> None:
     if ":" in host and not has_ipv6():
         pytest.skip("no IPv6 here")
     with running(tmp_path, "servers", "--host", host, "--port", "0", *API) as servers:

@@ -49,7 +49,7 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
 
 
 def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
-    """What was said is stored, and the stream ends in good order."""
+    """The partial answer is stored, and the stream ends regularly."""
     with running(tmp_path, "servers.api", *LOCAL) as api:
         port = port_of(api)
         identity = call(port, "POST", "/api/sessions", {}).body["id"]
@@ -75,8 +75,8 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
         assert rows[1]["content"]
 
 
-def test_beyond_loopback_there_are_warnings(tmp_path: Path) -> None:
-    """So there are of a setting that is nearly one, and not of those that other programs keep in the file."""
+def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:
+    """Misspelled settings give warnings too, but not those of other programs in the file."""
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL) as api:
@@ -167,7 +167,7 @@ def test_files_are_weaker_than_the_environment_and_options(tmp_path: Path) -> No
         ({"SVC_DATABASE_URL": "nosuch://user:secret@host/db"}, "nosuch"),
     ],
 )
-def test_bad_surroundings(
+def test_invalid_environments(
     failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, env: dict[str, str], said: str
 ) -> None:
     (tmp_path / "list").write_text("- 1\n")
@@ -181,7 +181,7 @@ def test_bad_surroundings(
     assert "secret" not in line
 
 
-def test_a_broken_file_beside_the_service(failing: Failing, tmp_path: Path) -> None:
+def test_a_broken_configuration_file(failing: Failing, tmp_path: Path) -> None:
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("a: [\n")
     code, line = failing(main, *LOCAL)

@@ -1,4 +1,4 @@
-"""Three real API servers with PostgreSQL, Redis and a proxy: one service, whichever of them is killed."""
+"""Three real API servers with PostgreSQL, Redis and a proxy: one service, even when nodes are killed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tests.servers.api_cluster import ApiCluster, Stream
 from tests.servers.relay_cluster import BackgroundLoad, needs_nodes, until
 
 pytestmark = needs_nodes
-Told = tuple[str, str, tuple[int, str]]  # session, what was said, and what came back
+Told = tuple[str, str, tuple[int, str]]  # session, message, and its result
 
 ANSWERS = {
     200,  # done
-    0,  # the node that was asked has died, or the proxy says so
-    502,  # the turn was cut short before it said anything
-    503,  # its session is at a node that is gone, or Redis or the store is
+    0,  # the requested node has died, or the proxy reports an error
+    502,  # the turn was interrupted before its first text
+    503,  # the session's node, Redis or the store is unavailable
 }
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
-    """Each test leaves it whole."""
+    """Return the cluster, which each test leaves complete."""
     with ApiCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
-    """Two people in each chat, through the proxy."""
+    """Start two users in each chat, through the proxy."""
 
     def chat(session: str, number: int) -> Told:
         said = f"number {number}"
@@ -42,7 +42,7 @@ def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
 
 
 def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
-    """What was told is stored, once, right behind what it answers; what was refused is there once at most."""
+    """Check that an answer is stored exactly once, after its message; refused messages are stored at most once."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
         rows = cluster.rows(0, session)
@@ -79,7 +79,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     path = f"/api/sessions/{session}/chat/stream"
     slow = Stream(cluster.ports[0], "POST", path, {"message": "slow"})
     slow.until("assistant.delta")
-    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # waits in line at the first
+    behind = Stream(cluster.ports[1], "POST", path, {"message": "behind"})  # queued at the first node
     assert cluster.request(2, "GET", f"/v1/runs/{slow.run}").body["status"] == "running"
     cluster.kill(0)
     assert slow.rest()[-1:] != ["done"]
@@ -93,7 +93,7 @@ def test_the_node_of_a_turn_is_killed(cluster: ApiCluster) -> None:
     assert cluster.rows(0, session)[-1] == ("assistant", "again")
 
 
-def test_a_node_that_hangs_stores_nothing_when_it_goes_on(cluster: ApiCluster) -> None:
+def test_a_resumed_node_stores_nothing_of_lost_turns(cluster: ApiCluster) -> None:
     session = cluster.session()
     slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")
@@ -129,7 +129,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: ApiCluster) -> None:
     check(cluster, load)
 
 
-def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> None:
+def test_redis_and_the_store_fail_under_load(cluster: ApiCluster) -> None:
     load = chatting(cluster, [cluster.session() for _ in range(3)])
     load.more(10)
     cluster.redis.kill()
@@ -148,7 +148,7 @@ def test_redis_and_the_store_are_taken_away_under_load(cluster: ApiCluster) -> N
     check(cluster, load)
 
 
-def test_without_redis_a_turn_goes_on_where_it_is(cluster: ApiCluster) -> None:
+def test_without_redis_a_turn_continues_at_its_node(cluster: ApiCluster) -> None:
     session = cluster.session()
     slow = Stream(cluster.ports[0], "POST", f"/api/sessions/{session}/chat/stream", {"message": "slow"})
     slow.until("assistant.delta")

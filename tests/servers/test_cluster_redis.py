@@ -1,4 +1,4 @@
-"""A relay and a Redis that is set up in another way: with TLS by a certificate of the operator's own, as a Cluster."""
+"""A relay and a Redis with another configuration: TLS with a private certificate, and Redis Cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.ports import free_port
 pytestmark = needs_redis
 
 
-def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path: Path) -> None:
+def test_a_private_certificate_must_be_trusted_explicitly(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with RedisServer(tmp_path, tls=(cert, key)) as server:
         for trusted, status in (({"SSL_CERT_FILE": str(cert)}, 200), ({}, 503)):
@@ -23,8 +23,9 @@ def test_a_private_certificate_is_good_if_it_is_named_and_not_otherwise(tmp_path
 
 
 def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
-    """It may have no slot, and answer each key with MOVED or CLUSTERDOWN; nobody asks it for one."""
-    options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}  # else 10,000 above, where connections are
+    """The Redis may have no slot and answer each key with MOVED or CLUSTERDOWN, but the relay requests no key."""
+    # the default is 10,000 above, where connections are
+    options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
     with (
         RedisServer(tmp_path, db=0, tls=None, **options) as server,
         running(tmp_path / "home", "servers.relay", "--port", "0", env={"SVC_CLUSTER_URL": server.url}) as relay,

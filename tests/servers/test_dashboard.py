@@ -43,7 +43,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
 
 
 def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
-    """And an API server that is not there: each is found by itself."""
+    """The dashboard shows the relay and reports the missing API server."""
     with (
         running_relay(tmp_path, runtime=runtime) as (_, relay),
         running(
@@ -87,7 +87,7 @@ def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
 
 
 def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Their own certificates are trusted, and the dashboard may have one as well."""
+    """The dashboard trusts the servers' own certificates, and may have a certificate as well."""
     cert, key = map(str, certificate)
     env = {
         **{f"{name}_SSL_CERT": cert for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},
@@ -110,8 +110,8 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
-def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
-    """The key of the API is the one that it has, and neither needs a certificate to be trusted."""
+def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
+    """The dashboard uses the API's key, and neither server needs a trusted certificate."""
     env = {"API_SERVER_KEY": "sk-board-22"}
     if secure:
         env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}
@@ -127,12 +127,12 @@ def test_in_one_process_with_the_others(tmp_path: Path, certificate: tuple[Path,
         assert not [line for line in servers.seen if "sk-board" in line]
 
 
-def test_all_but_some(tmp_path: Path) -> None:
+def test_disabled_servers(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *ALL, "--no-dashboard") as servers:
         ports_of(servers, 2)
         assert servers.stop() == 0
         assert not [line for line in servers.seen if line.startswith("dashboard")]
-    env = {"SVC_RELAY_PORT": "9"}  # another relay than the one beside it
+    env = {"SVC_RELAY_PORT": "9"}  # another relay than the one in the same process
     with running(tmp_path, "servers", *ALL, "--no-api", "--dashboard-port", "0", env=env) as servers:
         port = ports_of(servers, 2)["dashboard"]
         assert call(port, "GET", f"{RELAY}/overview").status == 502
@@ -140,7 +140,7 @@ def test_all_but_some(tmp_path: Path) -> None:
         assert servers.stop() == 0
 
 
-def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code, said = failing(main, "--host", "0.0.0.0")
     assert (code, said) == (2, "a dashboard that listens on 0.0.0.0 needs a password: set SVC_DASHBOARD_PASSWORD")
     code, said = failing(main, "--host", "203.0.113.1")
@@ -169,7 +169,7 @@ def test_what_stops_it_from_starting(failing: Failing, monkeypatch: pytest.Monke
         (RelayConfig(trusted_proxies=("127.0.0.1",), local_trust=LocalTrustPolicy.ADDRESS), False, False),
     ],
 )
-def test_why_none_starts_without_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
+def test_configurations_that_need_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
     if stored:
         (tmp_path / PUBLIC_ROUTE).touch()
     relay = evolve(relay, home=str(tmp_path))
@@ -186,4 +186,4 @@ def test_the_page_is_packaged() -> None:
     assert b"https://" not in files["index.html"]
     assert b"<script>" not in files["index.html"]
     assert b"style=" not in files["index.html"]
-    assert sum(map(len, files.values())) < 160_000  # bytes: it loads at once
+    assert sum(map(len, files.values())) < 160_000  # bytes: it loads quickly

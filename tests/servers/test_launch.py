@@ -22,7 +22,7 @@ from svc_proto.facts import Fact
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """What ends a process takes Ctrl-C away from Python; this one goes on."""
+    """Restore the SIGINT handler, which the end of a program disables: this process continues."""
     before = signal.getsignal(signal.SIGINT)
     yield
     gc.unfreeze()
@@ -30,7 +30,7 @@ def interruptible() -> Iterator[None]:
 
 
 class Short:
-    """A core that ends as soon as it is started."""
+    """A core that exits as soon as it is started."""
 
     def __init__(self, outcome: Exit) -> None:
         self.outcome = outcome
@@ -82,7 +82,7 @@ def test_an_interrupt_before_the_loop(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == ""
 
 
-def test_what_cannot_start(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_a_start(capsys: pytest.CaptureFixture[str]) -> None:
     def programs() -> Sequence[Program]:
         raise CannotStartError("no disk", code=2)
 
@@ -123,7 +123,7 @@ def test_addresses_in_urls() -> None:
     assert format_authority("::1", 80) == "[::1]:80"
 
 
-def test_what_lives_as_long_as_the_process_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_startup_objects_are_frozen_for_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     frozen: list[int] = []
 
     def run(*_: object, handle: object) -> int:
@@ -154,6 +154,6 @@ print(new_pages())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others keep what they like")
-def test_what_was_freed_stays_for_what_comes_next() -> None:
+def test_freed_memory_is_reused() -> None:
     said = subprocess.run([sys.executable, "-c", PIECES], capture_output=True, text=True, check=True).stdout
     assert int(said) < 100  # else 5,700

@@ -1,4 +1,4 @@
-"""The local secret between real programs: who shows it, who does not start without a password."""
+"""The local secret between real programs, and dashboards that need a password."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def svc(home: Path, port: int, *arguments: str) -> subprocess.CompletedProcess[s
     return run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=TIMEOUT)
 
 
-def test_our_own_commands_show_the_secret(tmp_path: Path) -> None:
+def test_our_commands_send_the_local_secret(tmp_path: Path) -> None:
     with running(tmp_path, "servers", *LOCAL, env={"RELAY_LOCAL_TRUST": "secret"}) as servers:
         port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        servers.line("^To pair a phone")  # the start asks its own relay
+        servers.line("^To pair a phone")  # the start sends a request to its own relay
         assert any("dashboard: not started" in line for line in servers.seen)
         file = tmp_path / "svc" / LOCAL_SECRET
         assert file.stat().st_mode & 0o777 == 0o600
@@ -44,7 +44,7 @@ def test_our_own_commands_show_the_secret(tmp_path: Path) -> None:
     assert not [line for line in servers.seen if secret in line]
 
 
-def test_an_invite_from_outside_asks_for_it_from_then_on(tmp_path: Path) -> None:
+def test_a_public_invite_requires_the_local_secret_afterwards(tmp_path: Path) -> None:
     secrets = []
     for number in range(2):
         with running(tmp_path, "servers", *LOCAL, "--no-qr") as servers:

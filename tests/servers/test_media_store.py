@@ -1,6 +1,6 @@
-"""Three real relays whose uploads are in one place: a folder, a bucket of a simulated store, and of stores of others.
+"""Three real relays that share uploads: in a folder, in a bucket of a simulated store, and in other stores.
 
-moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tried where they are on the PATH.
+moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tested if they are on the PATH.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STORES = {
 
 
 def asked(bucket: S3Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLOAD") -> int:
-    """A signed request of the test's own; 0 if nobody is there."""
+    """Send a signed request of the test's own; return the status, or 0 without a server."""
     place = url.split("/", 3)
     try:
         with closing(HTTPConnection(place[2], timeout=TIMEOUT)) as connection:
@@ -50,7 +50,7 @@ def asked(bucket: S3Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLO
 
 @contextmanager
 def store(kind: str, folder: Path) -> Iterator[dict[str, str]]:
-    """A place for uploads; the variables that name it."""
+    """Provide a store for uploads and yield its environment variables."""
     if kind == "folder":
         (folder / "uploads").mkdir()
         yield {"SVC_MEDIA_URL": f"file://{folder}/uploads"}
@@ -120,7 +120,7 @@ def test_an_upload_outlives_the_node_that_was_killed(kind: str, tmp_path: Path) 
         assert "S3RVER" not in seen
 
 
-def test_a_bucket_without_what_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_without_the_signing_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.relay_program.find_spec", lambda name: None)
     keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     env = environment(tmp_path, {"SVC_MEDIA_URL": "s3://uploads", **keys})

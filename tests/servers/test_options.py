@@ -1,4 +1,4 @@
-"""The command lines of the servers: what each takes, and how each says what it cannot take."""
+"""Command lines of the servers: their options, and their errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(name: str) -> ProgramCommand:
 
 
 def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a program prints that starts nothing."""
+    """Return the output of a program that exits without starting a server."""
     with pytest.raises(SystemExit) as left:
         program(name).main([option])
     assert left.value.code == 0
@@ -29,7 +29,7 @@ def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
-def test_each_says_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_server_prints_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(name, "--version", capsys) == f"svc-relay {VERSION}\n"
 
 
@@ -62,7 +62,7 @@ def test_help(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> No
     ],
     ids=str,
 )
-def test_what_is_wrong_is_named_on_one_line(failing: Failing, name: str, arguments: tuple[str, ...]) -> None:
+def test_invalid_options_give_one_line(failing: Failing, name: str, arguments: tuple[str, ...]) -> None:
     code, line = failing(program(name), *arguments)
     assert code == 2
     assert (arguments[1] if arguments[0] == "--host" else arguments[0]) in line or "needs a password" in line

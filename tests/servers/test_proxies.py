@@ -43,7 +43,7 @@ PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT
 
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
-    """The proxy and its settings, as a page of docs shows them."""
+    """Return proxy and settings of each block of a page of docs."""
     return re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
@@ -54,7 +54,7 @@ SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/security-model.md")]
 
 @contextmanager
 def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboard: int = 0) -> Iterator[int]:
-    """The port of a proxy in front of these ports, on loopback only."""
+    """Run a proxy in front of these ports, on loopback only, and yield its port."""
     here: dict[str, object] = {"8767": relay, "8642": api, "9119": dashboard}
     here |= dict.fromkeys(("relay.example", "home.example"), "http://127.0.0.1:{port}")
     for there, name in here.items():
@@ -78,7 +78,7 @@ def door_is_shut(port: int, root: str = "") -> None:
 
 
 def diagnosed(home: Path, url: str) -> tuple[int, dict[str, tuple[str, str]]]:
-    """What `svc doctor` says of an address."""
+    """Return exit code and verdicts of `svc doctor` for an address."""
     command = python("clients.commands.svc", "doctor", "--public-url", url, "--json")
     done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stderr == ""
@@ -96,7 +96,7 @@ def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path
     needs(kind)
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers, 3)
-        assert call(ports["relay"], "POST", "/pairing").status == 200  # the door is there
+        assert call(ports["relay"], "POST", "/pairing").status == 200  # direct access works
         with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
             door_is_shut(port)
         with proxy(tmp_path / "board", kind, block, ports["dashboard"]) as port:
@@ -106,7 +106,7 @@ def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path
 
 
 @pytest.mark.parametrize(("kind", "block"), [NGINX_FOR_ONE, CADDY_FOR_ONE], ids=["nginx", "caddy"])
-def test_phones_and_the_owner_come_through(kind: str, block: str, tmp_path: Path) -> None:
+def test_phones_and_the_owner_have_access(kind: str, block: str, tmp_path: Path) -> None:
     needs(kind)
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
@@ -141,7 +141,7 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
             assert call(port, "POST", "/relay/pairing", headers=secret).status == 403
             code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
             token = ""
-            for path in ("/relay", "/relay/ws"):  # as desktops and as phones take a route of an invite
+            for path in ("/relay", "/relay/ws"):  # route syntax of desktops and of phones in an invite
                 shown = {"session_token": token} if token else {"pairing_code": code}
                 with websocket(port, path=path) as ws:
                     payload = ws.sign_in(**shown)["payload"]
@@ -154,7 +154,7 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
 
             known = {"authorization": "Basic " + base64.b64encode(f":{PASSWORD}".encode()).decode()}
             assert call(port, "GET", "/board/api/plugins/svc-relay/overview").status == 401
-            # A page of this very origin, as a browser says it.
+            # The header fields of a page of the same origin, as a browser sends them.
             page = {**known, "origin": f"http://127.0.0.1:{port}", "sec-fetch-site": "same-origin"}
             overview = call(port, "GET", "/board/api/plugins/svc-relay/overview", headers=page)
             assert overview.body["session_count"] == 1
@@ -180,15 +180,15 @@ location /old { return 301 https://$host:8443/relay/; }
 """
 
 
-def test_blocks_as_people_write_them(tmp_path: Path) -> None:
-    """A folder for a location, a slash that stays, `Host` without its port: what the usual examples have."""
+def test_usual_nginx_blocks(tmp_path: Path) -> None:
+    """The usual examples: a folder as location, a slash that is passed on, `Host` without its port."""
     needs("nginx")
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         ports = ports_of(servers, 3)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "proxy", "nginx", USUAL, **ports) as port:
-            assert call(port, "GET", "/r2/health").status == 200  # the relay is asked for //health
+            assert call(port, "GET", "/r2/health").status == 200  # the relay receives //health
             door_is_shut(port, "/r2")
 
             def paired(path: str, code: str = "Q7M2ZK") -> tuple[int, str]:
@@ -217,7 +217,7 @@ def test_blocks_as_people_write_them(tmp_path: Path) -> None:
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:
-    """What comes from this very host without one is from this host: so the doctor has all there is to find."""
+    """Without a proxy, requests come from this host, so the doctor has to report every problem."""
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers, 3)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")
@@ -227,4 +227,4 @@ def test_no_proxy_at_all(tmp_path: Path) -> None:
         assert text == "open to everybody who comes this way: " + ", ".join(map(" ".join, LOCAL_ROUTES))
         assert found["WebSocket"] == ("ok", "a phone can pair")
         assert found[f"http://127.0.0.1:{ports['api']}"][1] == "the API has no key: everybody may use the agent"
-        assert call(ports["relay"], "GET", "/sessions").body["sessions"] == []  # nothing is left of it
+        assert call(ports["relay"], "GET", "/sessions").body["sessions"] == []  # no session is left

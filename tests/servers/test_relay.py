@@ -45,12 +45,12 @@ def test_the_second_signal_ends_at_once(runtime: str, tmp_path: Path) -> None:
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         raw = RawSocket(LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)))
         relay.process.send_signal(signal.SIGINT)
-        assert raw.receive()[0] == CLOSE  # and it waits now for an answer, which does not come
+        assert raw.receive()[0] == CLOSE  # the relay waits for a close frame that does not come
         assert relay.stop(signal.SIGINT) == 128 + signal.SIGINT
         raw.wire.close()
 
 
-def test_what_survives_a_restart_and_a_kill(tmp_path: Path) -> None:
+def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
     with running_relay(tmp_path) as (relay, port):
         code = call(port, "POST", "/pairing").body["code"]
         spare = call(port, "POST", "/pairing").body["code"]
@@ -67,7 +67,7 @@ def test_what_survives_a_restart_and_a_kill(tmp_path: Path) -> None:
             with running_relay(tmp_path, port=port):
                 assert phone.line(f"^online: session ({UUID})$")[1] == token
                 assert call(port, "GET", "/current_app", token=token).body["package"]
-                # The limiter and the codes are forgotten, the session is not.
+                # The limiter and the codes are lost, the session is stored.
                 assert "invalid" in sign_in(port, pairing_code=spare)["reason"]
                 assert sign_in(port, session_token=token)["session_token"] == token
             assert phone.stop() == 0
@@ -82,7 +82,7 @@ def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
         assert sign_in(port, session_token=token)["session_token"] == token
 
 
-def test_sessions_in_memory_do_not(tmp_path: Path) -> None:
+def test_sessions_in_memory_are_lost_on_restart(tmp_path: Path) -> None:
     env = {"RELAY_SESSIONS_FILE": ""}
     with running_relay(tmp_path, env=env) as (relay, port):
         code = call(port, "POST", "/pairing").body["code"]
@@ -176,7 +176,7 @@ def test_a_hangup_renews_the_certificate(runtime: str, tmp_path: Path) -> None:
         assert not [part for part in secret.decode().splitlines()[1:-1] if part in everything]
 
 
-def test_a_pin_that_is_none(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_pin(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY_WEBAPI_PIN", "sha256/x")
     assert failing(main, "--port", "0") == (2, "RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64")
 
@@ -203,7 +203,7 @@ def test_a_pin_that_is_none(failing: Failing, monkeypatch: pytest.MonkeyPatch) -
         ({"SVC_RUNTIME": "twisted"}, 2, "--runtime"),
     ],
 )
-def test_bad_surroundings(
+def test_invalid_environments(
     failing: Failing,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -235,7 +235,7 @@ def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.Monk
     assert "pip install" in line
 
 
-def test_the_database_that_a_variable_names_is_no_file_for_phones() -> None:
+def test_configured_database_files_are_excluded_from_media() -> None:
     for name in ("SVC_DATABASE_URL", "RELAY_SESSIONS_FILE"):
         config = read_relay_config({name: "sqlite:////srv/chats.db", "RELAY_MEDIA_ALLOWED_ROOTS": "/srv"}, {})
         assert config.store_files[:2] == ("/srv/chats.db", "/srv/chats.db-wal")

@@ -1,5 +1,7 @@
-"""Three real relays with PostgreSQL, Redis and nginx: one service, whichever of them is killed, and what is left of it
-without Redis and without the store."""
+"""Three real relays with PostgreSQL, Redis and nginx: one service when nodes are killed.
+
+Without Redis or without the store a part of the service remains.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ pytestmark = needs_nodes
 
 ANSWERS = {
     (200, ""),  # done
-    (0, ""),  # the node that was asked has died, or the proxy says so
-    (404, "unknown_device"),  # nobody knows of the phone: it is on its way back
+    (0, ""),  # the requested node has died, or the proxy reports an error
+    (404, "unknown_device"),  # the phone is not connected to any node: it is reconnecting
     (502, "phone_disconnected"),
     (503, "phone_not_connected"),
     (503, "cluster_unavailable"),
@@ -33,7 +35,7 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
-    """Each test leaves it whole."""
+    """Return the cluster, which each test leaves complete."""
     with RelayCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
@@ -41,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
 def driving(
     cluster: RelayCluster, phones: list[NodePhone], callers: int = 4
 ) -> BackgroundLoad[tuple[int, NodePhone, tuple[int, str]]]:
-    """Callers that drive phones through the proxy; what was performed counts."""
+    """Start callers that send commands to phones through the proxy; executed commands count."""
 
     def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
         phone = phones[number % len(phones)]
@@ -84,7 +86,7 @@ def test_each_node_is_killed_in_turn_under_load(cluster: RelayCluster) -> None:
         assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
 
 
-def test_a_session_that_is_revoked_at_one_node_is_cut_off_at_all(cluster: RelayCluster) -> None:
+def test_a_session_revoked_at_one_node_ends_at_all(cluster: RelayCluster) -> None:
     phone = cluster.pair("dot", 0)
     for n in range(3):
         assert call(cluster.ports[n], "GET", "/sessions", token=phone.token).status == 200
@@ -115,7 +117,7 @@ def test_a_file_that_one_node_has_is_fetched_at_all(cluster: RelayCluster) -> No
         assert call(port, "GET", path).status == 401
 
 
-def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: RelayCluster) -> None:
+def test_mcp_and_voice_sessions_continue_at_all_nodes(cluster: RelayCluster) -> None:
     token = cluster.pair("ivy", 0).token
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     types = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -142,12 +144,12 @@ def test_an_mcp_session_and_a_voice_session_of_one_node_go_on_at_all(cluster: Re
             assert ws.receive_message()["type"] == "voice.session.ready"
 
 
-def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None:
+def test_a_code_is_valid_once_in_the_cluster(cluster: RelayCluster) -> None:
     codes = (f"ONCE{n:02}" for n in count())
 
     def is_good() -> bool:
         code = next(codes)
-        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # no address is blocked then
+        registered = call(cluster.ports[0], "POST", "/pairing/register", {"code": code})  # clears blocked addresses
         assert registered.status == 200
         answers: list[bool] = []
         threads = [
@@ -163,10 +165,10 @@ def test_a_code_is_good_once_wherever_it_is_shown(cluster: RelayCluster) -> None
         assert answers.count(True) <= 1
         return True in answers
 
-    until(is_good, "a code is good")  # one whose answer Redis could not deliver is used up
+    until(is_good, "a code is good")  # a code is used up when Redis could not deliver the answer
 
 
-def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cluster: RelayCluster) -> None:
+def test_without_redis_phones_are_served_at_their_node_only(cluster: RelayCluster) -> None:
     phone = cluster.pair("eve", 0)
     for n in range(3):
         cluster.wait_reached(n, phone)
@@ -177,7 +179,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
         assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
     assert phone.online.is_set()
     told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)
-    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its node; elsewhere nobody can know of it
+    assert told == [(200, ""), *[(503, "cluster_unavailable")] * 2]  # at its own node; other nodes cannot find it
     cluster.redis.start()
     for n in range(3):
         cluster.wait_reached(n, phone)
@@ -185,7 +187,7 @@ def test_without_redis_phones_are_served_where_they_are_and_codes_are_refused(cl
     assert not phone.refused
 
 
-def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(cluster: RelayCluster) -> None:
+def test_the_store_fails_under_load_without_lost_results(cluster: RelayCluster) -> None:
     phones = [cluster.pair(name, n) for n, name in enumerate(("fay", "gil", "hob"))]
     token, withheld = phones[0].token, cluster.pair("ike", 1)
     revoked = [cluster.pair(name, 2) for name in ("jon", "kit", "lea")]
@@ -199,7 +201,8 @@ def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(clust
     try:
         load.more(20)
         told = call(cluster.ports[1], "DELETE", f"/sessions/{revoked[1].token}")
-        assert (told.status, told.body["code"]) == (500, "store_failed")  # it is over, and that is not stored yet
+        # the session has ended, but this is not stored yet
+        assert (told.status, told.body["code"]) == (500, "store_failed")
         until(lambda: bool(revoked[1].refused), "the phone is let in no more")
         grants = {"grants": {"bridge": False}}
         patched = call(cluster.ports[2], "PATCH", f"/sessions/{withheld.token}", grants)
@@ -220,7 +223,7 @@ def test_the_store_goes_and_comes_back_under_load_and_nothing_told_is_lost(clust
     cluster.store.stop("immediate")
     try:
         assert call(cluster.ports[1], "DELETE", f"/sessions/{revoked[2].token}").status == 500
-        for n in range(3):  # from now on what was told is in the store alone, and in the home of node 1
+        for n in range(3):  # only the store has the state from now on, and the home of node 1
             cluster.kill(n)
     finally:
         cluster.store.start()

@@ -1,4 +1,4 @@
-"""Where a command is started there may be folders named like packages of ours: they are not run in their place."""
+"""Folders in the current directory that are named like our packages: commands do not import them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPTS = Path(sys.executable).parent
 
 @pytest.fixture
 def decoys(tmp_path: Path) -> Path:
-    """A folder with one for each package."""
+    """Return a folder with a decoy of each package."""
     for package in PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise SystemExit('a decoy was run')\n")
@@ -28,13 +28,13 @@ def decoys(tmp_path: Path) -> Path:
     [GATEWAY, *((str(SCRIPTS / script),) for script in ("svc", "svc-pair", "svc-relay"))],
     ids=lambda command: Path(command[-1]).name,
 )
-def test_what_is_beside_is_not_run(command: tuple[str, ...], decoys: Path) -> None:
+def test_folders_of_the_current_directory_are_not_imported(command: tuple[str, ...], decoys: Path) -> None:
     run = subprocess.run([*command, "--help"], cwd=decoys, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("Usage: ")
 
 
-def test_the_decoys_are_run_by_those_who_look_beside(decoys: Path) -> None:
+def test_without_dash_p_the_decoys_are_imported(decoys: Path) -> None:
     command = [sys.executable, *GATEWAY[2:], "--help"]  # without -P
     run = subprocess.run(command, cwd=decoys, capture_output=True, text=True, check=False)
     assert run.stderr == "a decoy was run\n"

@@ -1,4 +1,4 @@
-"""Who is told of no Redis, no bucket and no PostgreSQL loads nothing that speaks to one, whatever it is asked."""
+"""Servers without Redis, bucket and PostgreSQL in their settings import none of the modules for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.runtimes.store.postgresql_server import needs_postgresql
 from tests.servers.program_process import ProgramProcess, call, running, websocket
 from tests.support.ports import free_port
 
-TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # of each module that is loaded, in a new interpreter
+TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # each imported module is reported, by a new interpreter
 NODES = (
     r"svc_proto\.cluster(\..+)?",
     r"svc_proto\.wire\.resp",
@@ -35,7 +35,7 @@ READY = r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+)"
 
 
 def loaded(program: ProgramProcess) -> list[str]:
-    """Which of its modules are about nodes, when it has ended."""
+    """Return the imported modules for nodes, after the end of the program."""
     found = (re.match(r"import time: .*\| +(\S+)$", line) for line in program.seen)
     names = [match[1] for match in found if match]
     assert len(names) > 100
@@ -43,7 +43,7 @@ def loaded(program: ProgramProcess) -> list[str]:
 
 
 def use_relay(port: int) -> None:
-    """Pair, upload a file and fetch it, ask for a phone that is not there, revoke the session."""
+    """Pair, upload a file and fetch it, request a missing phone, revoke the session."""
     code = call(port, "POST", "/pairing").body["code"]
     with websocket(port) as phone:
         told = phone.sign_in(pairing_code=code, device_name="x", device_id="x", client_surface="android")
@@ -60,7 +60,7 @@ def use_relay(port: int) -> None:
 
 
 def use_api(port: int) -> None:
-    """A chat and its end, and a run that nobody knows."""
+    """Create a chat and delete it, and request an unknown run."""
     made = call(port, "POST", "/api/sessions", {}, token=KEY)
     assert made.status in (200, 201), made.body
     assert call(port, "GET", "/api/sessions", token=KEY).status == 200
@@ -68,10 +68,10 @@ def use_api(port: int) -> None:
 
 
 @pytest.mark.parametrize("module", PROGRAMS)
-def test_who_is_alone_loads_nothing_for_nodes(module: str, tmp_path: Path) -> None:
+def test_single_servers_import_no_cluster_modules(module: str, tmp_path: Path) -> None:
     env = {**TELLS, "API_SERVER_KEY": KEY}
     if module == "servers.dashboard":
-        env["SVC_RELAY_PORT"] = str(free_port())  # somebody's own relay may well run at the usual one
+        env["SVC_RELAY_PORT"] = str(free_port())  # a relay of the user may run at the usual port
     with running(tmp_path, module, *PROGRAMS[module], env=env) as program:
         for _ in range(3 if module == "servers" else 1):
             found = program.line(READY)
@@ -86,8 +86,8 @@ def test_who_is_alone_loads_nothing_for_nodes(module: str, tmp_path: Path) -> No
 
 @needs_redis
 @pytest.mark.parametrize("module", ["servers.relay", "servers.api"])
-def test_who_is_told_of_others_does(module: str, tmp_path: Path) -> None:
-    """So that the names above are those of what it would be."""
+def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) -> None:
+    """The module names of the other test are right: servers with these settings import them."""
     with RedisServer(tmp_path) as redis:
         env = {
             **TELLS, "API_SERVER_KEY": KEY, "SVC_CLUSTER_URL": redis.url,
@@ -107,7 +107,7 @@ def test_who_is_told_of_others_does(module: str, tmp_path: Path) -> None:
 
 
 @needs_postgresql
-def test_who_is_told_of_a_postgresql_loads_its_driver(tmp_path: Path) -> None:
+def test_a_postgresql_url_imports_the_driver(tmp_path: Path) -> None:
     env = {**TELLS, "SVC_DATABASE_URL": f"postgresql://svc@127.0.0.1:{free_port()}/svc"}
     with running(tmp_path, "servers.relay", *PROGRAMS["servers.relay"], env=env) as program:
         program.line("^error: cannot open the store")

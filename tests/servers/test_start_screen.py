@@ -33,7 +33,7 @@ def shown(
     screen: StartScreen,
     size: tuple[int, int] | None,
 ) -> list[str]:
-    """What goes to a terminal of so many columns and lines, or to none."""
+    """Return the output to a terminal of this size (columns, lines), or to no terminal."""
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr("os.get_terminal_size", lambda stream: os.terminal_size(size or (80, 24)))
     screen.show(Notify("started", {}) if size is None else Notify("invite", INVITE))
@@ -43,7 +43,7 @@ def shown(
     return out.splitlines()
 
 
-def test_what_is_no_terminal_is_told_no_code(
+def test_no_code_is_printed_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = "To pair a phone: svc pair"
@@ -103,7 +103,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("answer", "brand"), [("1", "hermes"), ("2", "svc")])
-def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
+def test_the_brand_is_prompted_for_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
     (home / ".env").write_text("OTHER=1\n")
     asked: list[str] = []
 
@@ -112,7 +112,7 @@ def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: s
         return answer
 
     monkeypatch.setattr(click, "prompt", prompt)
-    ask_brand("svc")  # an option has said so
+    ask_brand("svc")  # an option was given
     assert asked == []
     ask_brand(None)
     ask_brand(None)
@@ -120,7 +120,7 @@ def test_it_is_asked_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: s
     assert (home / ".env").read_text() == f"OTHER=1\nSVC_BRAND={brand}\n"
 
 
-def test_without_a_terminal_nobody_is_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_prompt_without_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
     asking.ask_brand(None)
     assert not (home / ".env").exists()

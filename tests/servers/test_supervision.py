@@ -1,4 +1,4 @@
-"""Servers under a supervisor: the socket that it opened, and what it is told."""
+"""Servers under a supervisor: a passed listener, and notifications."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> socket.socket:
-    """Where news comes to."""
+    """Return the socket that receives notifications."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(str(tmp_path / "notify"))
     sock.settimeout(TIMEOUT)
     return sock
 
 
-def test_a_socket_that_was_opened_for_it_and_the_news(tmp_path: Path, supervisor: socket.socket) -> None:
+def test_a_passed_listener_and_notifications(tmp_path: Path, supervisor: socket.socket) -> None:
     with supervisor, socket.create_server(("127.0.0.1", 0)) as opened:
         fd, port = opened.fileno(), opened.getsockname()[1]
         words = [sys.executable, "-c", LAUNCHER, str(fd), "servers.relay", "--port", "9", "--host", "203.0.113.1"]
@@ -60,7 +60,7 @@ def test_a_socket_that_was_opened_for_it_and_the_news(tmp_path: Path, supervisor
             assert process.wait(TIMEOUT) == 0
 
 
-def test_sockets_of_others() -> None:
+def test_sockets_of_other_programs_are_ignored() -> None:
     mine = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "relay"}
     assert inherited_socket({}, "relay") is None
     assert inherited_socket(mine, "api") is None
@@ -69,7 +69,7 @@ def test_sockets_of_others() -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
-    """The environment of a server that was given a socket at an address."""
+    """Return a function that makes the environment of a server with a passed listener."""
     opened: list[socket.socket] = []
 
     def give(role: str, host: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
 
 
 @pytest.mark.parametrize("setting", ["127.0.0.1", "203.0.113.1"])
-def test_where_a_given_socket_listens_is_what_the_server_is_told(given: Given, setting: str) -> None:
+def test_the_configuration_has_the_address_of_a_passed_socket(given: Given, setting: str) -> None:
     assert inherited_address(given("api", "127.0.0.1"), "relay") == {}
     relay = read_relay_config({**given("relay", "127.0.0.1"), "RELAY_HOST": setting}, {"host": setting, "port": 9})
     assert relay.host == "127.0.0.1"
@@ -115,7 +115,7 @@ def test_no_dashboard_without_a_password_on_a_given_socket(given: Given) -> None
     assert read_dashboard_config(given("dashboard", "127.0.0.1"), {"host": "::"}).host == "127.0.0.1"
 
 
-def test_what_is_no_address_says_nothing(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sockets_without_an_address(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     env = given("relay", "127.0.0.1")
     a, b = socket.socketpair()
     with a, b:
@@ -124,7 +124,7 @@ def test_what_is_no_address_says_nothing(given: Given, monkeypatch: pytest.Monke
     assert inherited_address(env, "relay") == {}
 
 
-def test_what_cannot_be_listened_on() -> None:
+def test_sockets_that_do_not_listen_are_refused() -> None:
     a, b = socket.socketpair()
     unbound = socket.socket()
     for sock in (a, b, unbound):
@@ -133,7 +133,7 @@ def test_what_cannot_be_listened_on() -> None:
         assert sock.fileno() == -1
 
 
-def test_who_is_told(tmp_path: Path, supervisor: socket.socket) -> None:
+def test_readiness_programs(tmp_path: Path, supervisor: socket.socket) -> None:
     def url_of(listener: Listener) -> str:
         return f"http://there:{listener.address.port}"
 

@@ -1,4 +1,4 @@
-"""A relay of two processes on one host: one service, whichever of them is killed; and nothing is left of it."""
+"""A relay of two processes on one host: one service when either is killed, and no process is left at the end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
 
 @frozen
 class Crew:
-    """What runs."""
+    """The workers of one relay."""
 
     relay: ProgramProcess
     port: int
@@ -57,12 +57,12 @@ class Crew:
 
     @property
     def groups(self) -> dict[str, int]:
-        """The process group of each that was started last, by its name."""
+        """Return the process group of each worker that was started last, by its name."""
         found = [re.search(r'worker started name="?([^"]+)"? pid=(\d+)', line) for line in self.relay.seen]
         return {match[1]: int(match[2]) for match in found if match}
 
     def ask(self, source: str, method: str, path: str, body: Mapping[str, object] | None = None, **fields: str) -> Any:
-        """A request from that address, with the local secret: the status, and the text."""
+        """Send a request from that address, with the local secret; return status and text."""
         secret = (self.home / LOCAL_SECRET).read_text()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, TIMEOUT, (source, 0))
         try:
@@ -74,19 +74,19 @@ class Crew:
             connection.close()
 
     def worker(self, source: str) -> str:
-        """Which worker those get to that come from there: when it began, which it alone knows."""
+        """Return the start time of the worker that serves connections from this address, which identifies it."""
         status, text = self.ask(source, "GET", "/metrics", authorization=f"Bearer {TOKEN}")
         assert status == 200
         return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
 
     def tap(self, source: str, phone: NodePhone) -> int:
-        """A command for the phone, sent from there."""
+        """Send a command for the phone from this address."""
         body = {"x": 1, "y": 1}
         try:
             answer = self.ask(
                 source, "POST", f"/tap?device=device-{phone.name}", body, authorization=f"Bearer {phone.token}"
             )
-        except (OSError, http.client.HTTPException):  # it was just killed
+        except (OSError, http.client.HTTPException):  # the worker was just killed
             return 0
         return int(answer[0])
 
@@ -98,20 +98,20 @@ def crew(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Crew]:
 
 
 def left_over(groups: Mapping[str, int]) -> list[str]:
-    """The command lines of what runs in these process groups."""
+    """Return the command lines of the processes in these groups."""
     left = []
     for entry in Path("/proc").iterdir():
         try:
             state, _, group = (entry / "stat").read_text().rpartition(") ")[2].split()[:3]
             if state != "Z" and int(group) in groups.values():
                 left.append((entry / "cmdline").read_text())
-        except (OSError, ValueError):  # no process, or one that is gone
+        except (OSError, ValueError):  # no process, or one that has ended
             continue
     return left
 
 
 def svc(home: Path, *words: str) -> Any:
-    """What a command of this host says, as JSON."""
+    """Run a command on this host and return its JSON output."""
     env = {**os.environ, "SVC_HOME": str(home), "SVC_METRICS_TOKEN": TOKEN}
     command = [sys.executable, "-m", "clients.commands.svc", *words, "--json"]
     return json.loads(subprocess.run(command, env=env, capture_output=True, check=True, timeout=TIMEOUT).stdout)
@@ -143,7 +143,7 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         places = {source: relay.worker(source) for source in SOURCES}
         assert len(set(places.values())) == 2
-        here = "127.0.0.1"  # where the phone comes from
+        here = "127.0.0.1"  # source address of the phone
         there = next(source for source in SOURCES if places[source] != places[here])
         assert {relay.worker(there) for _ in range(5)} == {places[there]}
         home = find_running_server(relay.home, "relay")
@@ -178,7 +178,7 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
             phone.close()
         groups = relay.groups
         assert groups.keys() == {"redis", "worker 1", "worker 2"}
-        assert len(left_over(groups)) >= 4  # and the shell that holds Redis
+        assert len(left_over(groups)) >= 4  # and the shell that runs Redis
         assert relay.relay.stop() == 0
         assert left_over(groups) == []
         assert not is_held(relay.home, "relay")
@@ -207,7 +207,7 @@ def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
+def test_a_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         groups = relay.groups
         (folder,) = set(re.findall(r"\0(/[^\0]*/svc-redis-[^\0/]+)\0", "".join(left_over(groups))))
@@ -218,7 +218,7 @@ def test_who_is_killed_takes_the_workers_along(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_redis_comes_back(tmp_path: Path) -> None:
+def test_redis_is_restarted(tmp_path: Path) -> None:
     with crew(tmp_path) as relay:
         os.killpg(relay.groups["redis"], signal.SIGKILL)
         relay.relay.line("worker started name=redis", PAUSE + TIMEOUT)
@@ -227,7 +227,7 @@ def test_redis_comes_back(tmp_path: Path) -> None:
 
 
 @needs_redis
-def test_tls_the_door_inside_and_a_hangup(tmp_path: Path) -> None:
+def test_tls_the_local_port_and_a_hangup(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
     with crew(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
         assert call(relay.port, "GET", "/health", tls=client_context(cert)).status == 200
@@ -265,7 +265,7 @@ def test_a_worker_that_cannot_start_ends_all(tmp_path: Path) -> None:
         ("servers", {"RELAY_WORKERS": "2"}, "RELAY_WORKERS is for a relay by itself"),
     ],
 )
-def test_what_cannot_be(tmp_path: Path, module: str, env: dict[str, str], said: str) -> None:
+def test_impossible_settings(tmp_path: Path, module: str, env: dict[str, str], said: str) -> None:
     settings = environment(tmp_path, {"RELAY_WORKERS": "2", **env})
     ended = run(python(module), cwd=ROOT, env=settings, capture_output=True, text=True, timeout=TIMEOUT)
     assert ended.returncode == 2
@@ -273,7 +273,7 @@ def test_what_cannot_be(tmp_path: Path, module: str, env: dict[str, str], said: 
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_socket_that_was_opened_for_one(tmp_path: Path) -> None:
+def test_a_passed_listener_is_refused(tmp_path: Path) -> None:
     opened = bind("127.0.0.1", 0).sock
     words = [sys.executable, "-c", LAUNCHER, str(opened.fileno()), "servers.relay", *TWO]
     more = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "relay", "SVC_CLUSTER_URL": "redis://127.0.0.1"}

@@ -14,11 +14,11 @@ LAN = "192.0.2.9"
 
 
 @pytest.mark.parametrize("host", ["", " ", "localhost", "LocalHost", "127.0.0.1", "::1", "::", " 0.0.0.0 "])
-def test_no_phone_can_use_these(host: str) -> None:
+def test_unusable_hosts_are_replaced(host: str) -> None:
     assert advertised_host(host, LAN) == LAN
 
 
-def test_any_other_host_stays() -> None:
+def test_other_hosts_are_kept() -> None:
     assert advertised_host(" box.example ", LAN) == "box.example"
 
 
@@ -38,11 +38,11 @@ def test_the_relay_in_an_invite(host: str, tls: bool, url: str) -> None:
 
 
 @pytest.mark.parametrize(("found", "address"), [(LAN, LAN), (None, "127.0.0.1")])
-def test_this_host_on_its_network(found: object, address: str) -> None:
+def test_lan_address_of_this_host(found: object, address: str) -> None:
     assert OneShotHarness(lan_address, compute={"lan_address": lambda: found}).run() == address
 
 
-def test_sealed() -> None:
+def test_signed_invite() -> None:
     config = RelayConfig(home="/h", config_path="/c")
     world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1, "host": "h"}))
     text, url, problem = world.run()
@@ -52,7 +52,7 @@ def test_sealed() -> None:
     assert verify_payload(parse_invite(text), SECRET)
 
 
-def test_unsigned() -> None:
+def test_unsigned_invite() -> None:
     config = RelayConfig(home="/h", config_path="/c")
     world = OneShotHarness(lambda engine: sign_invite(engine, config, {"svc": 1}))
     world.refuse = (EnsureSecret,)

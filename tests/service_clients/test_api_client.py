@@ -1,4 +1,4 @@
-"""The API server as those have it who chat through it. What they make of it is in their own rooms."""
+"""The client of the API server; the users of the client have tests of their own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_session_without_a_name(answer: object) -> None:
         {"items": [{"a": 1}]},
         {"data": [{"a": 1}]},
         [{"a": 1}],
-        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own name first
+        {"items": [{"b": 1}], "messages": [{"a": 1}]},  # its own member first
         {"data": [{"b": 1}], "items": [{"a": 1}]},
     ],
 )
@@ -98,20 +98,20 @@ def test_a_turn() -> None:
     assert (request.headers.get(b"accept"), request.headers.get(b"x")) == (b"text/event-stream", b"y")
 
 
-def test_a_reader_that_has_had_enough() -> None:
-    """It reads to the end of what has come, and not to that of the stream, which has none."""
+def test_reader_ends_an_endless_stream() -> None:
+    """End the read when the reader has enough; the stream itself never ends."""
     world = OneShotHarness(lambda engine: turn(engine, "a"), http=BEGUN)
     assert world.run() == "ab"
 
 
-def test_without_a_word_of_its_reader() -> None:
+def test_reader_without_a_result() -> None:
     heard: list[str] = []
     plan: Plan = lambda engine: API.stream_turn(engine, "s", {}, lambda event: heard.append(event.event))  # noqa: E731
     OneShotHarness(plan, http=(200, STREAM)).run()
     assert heard == ["a", "b"]
 
 
-def test_a_connection_that_is_lost_with_its_last_events() -> None:
+def test_connection_lost_after_the_last_events() -> None:
     def then_lost(world: OneShotHarness[str]) -> None:
         world.unfinished(b"event: c\ndata: 3\n\n")
         world.break_connections()
@@ -129,11 +129,11 @@ def test_a_connection_that_is_lost_with_its_last_events() -> None:
         ((200, b"{}"), ServiceFault.REFUSED),
     ],
 )
-def test_a_turn_that_does_not_begin(answer: Reply, fault: ServiceFault) -> None:
+def test_refused_turn(answer: Reply, fault: ServiceFault) -> None:
     assert failure(turn, answer)[0].fault is fault
 
 
-def test_a_turn_that_breaks_off() -> None:
+def test_broken_turn() -> None:
     more_to_come = HarnessResponse(200, Headers([(b"content-length", b"9999")]), STREAM * 99, open=True)
     world = OneShotHarness(turn, http=more_to_come, script=[(0.5, lambda world: world.break_connections())])
     assert world.fails().reason == "the answer broke off: reset"

@@ -48,11 +48,11 @@ def test_the_next_tier_when_the_first_is_silent() -> None:
     assert there.now.mono == began + 4.0
 
 
-def test_none() -> None:
+def test_no_candidate_answers() -> None:
     assert world({}).run() == [None]
 
 
-def test_what_answered_is_believed_until_the_network_changes() -> None:
+def test_selection_is_cached_until_the_network_changes() -> None:
     there = world({"http://192.0.2.1:8767": WELL}, again=True)
     assert there.run() == [LAN, LAN, LAN]
     asked = [asked.url for asked in there.asked]
@@ -64,15 +64,15 @@ def test_what_answered_is_believed_until_the_network_changes() -> None:
     [(status, "/health", status in (200, 299)) for status in (200, 299, 300, 401, 403, 404, 503)]
     + [(status, DERIVED_PROBE, status in (200, 401, 403)) for status in (200, 302, 401, 403, 404, 502)],
 )
-def test_what_counts_as_an_answer(status: int, probe: str, there: bool) -> None:
-    """A relay that was derived is asked for its voice, and may want to know who asks."""
+def test_accepted_probe_answers(status: int, probe: str, there: bool) -> None:
+    """Accept also a refusal from a derived candidate, whose probe is a voice route that requires a credential."""
     plan = lambda engine: CandidateProber(engine, [LAN], probe=probe).select()  # noqa: E731
     world = OneShotHarness(plan, http=(status, b""))
     assert world.run() == (LAN if there else None)
     assert [asked.path for asked in world.asked] == [probe]
 
 
-def test_why_a_route_was_not_taken() -> None:
+def test_failure_reasons_of_candidates() -> None:
     none = Candidate("lan", 0, "ws://")
     answers: dict[str, Reply] = {"192.0.2.1": SILENT, "192.0.2.2": (500, b""), "home.example": REFUSED}
 
@@ -110,12 +110,12 @@ def test_a_route_of_an_invite(change: dict[str, object], candidate: Candidate | 
     assert parse_candidate({"role": "lan", "priority": 2, "relay": {"url": LAN.url}} | change) == candidate
 
 
-def test_a_route_of_an_invite_that_says_least() -> None:
+def test_minimal_candidate_of_an_invite() -> None:
     assert parse_candidate({"role": "lan", "relay": {"url": LAN.url}}) == LAN
     assert parse_candidate(None) is None
 
 
-def test_once_there_is_a_route_nobody_else_is_asked() -> None:
+def test_selection_cancels_other_probes() -> None:
     def plan(engine: Engine) -> Flow[Candidate | None]:
         chosen = yield from CandidateProber(engine, [LAN, LAN_2]).select()
         yield from sleep(engine, 0.0)
@@ -126,7 +126,7 @@ def test_once_there_is_a_route_nobody_else_is_asked() -> None:
     assert there.run() == LAN_2
 
 
-def test_given_up_with_whoever_asked() -> None:
+def test_cancelled_selection_cancels_its_probes() -> None:
     def plan(engine: Engine) -> Flow[str]:
         routes = CandidateProber(engine, [LAN])
         task = engine.spawn(routes.select())

@@ -1,4 +1,4 @@
-"""The lifetime that is asked for where nobody has chosen one."""
+"""The default lifetime of a session."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ from svc_proto.service_clients.default_ttl import default_ttl
         ("", "ws://nots.net:8767", 604_800),
     ],
 )
-def test_a_week_over_plain_ws_and_else_what_the_relay_gives(role: str, url: str, seconds: int | None) -> None:
+def test_default_is_a_week_over_plain_ws(role: str, url: str, seconds: int | None) -> None:
     assert default_ttl(Candidate(role, 0, url)) == seconds

@@ -34,13 +34,13 @@ def test_then_the_configuration() -> None:
     assert found(FULL, "A=1") == LocalApi(host="h1", port=81, key="k1")
 
 
-def test_what_the_environment_names_goes_before_both() -> None:
+def test_environment_precedes_both_files() -> None:
     assert found(FULL, "API_SERVER_KEY=k3\nAPI_SERVER_HOST=h3\nAPI_SERVER_PORT=83", NAMED) == LocalApi(
         host="env", port=3, key="env-key"
     )
 
 
-def test_each_value_falls_through_for_itself() -> None:
+def test_each_value_falls_through_separately() -> None:
     yaml = {"platforms": {"api_server": {"extra": {"key": "", "port": 0}, "api_key": "k2", "host": None}}}
     assert found(yaml, "# a comment\nexport API_SERVER_PORT='82'\nAPI_SERVER_HOST=h2\n#API_SERVER_KEY=x\n") == LocalApi(
         host="h2", port=82, key="k2"
@@ -62,13 +62,13 @@ def test_bad_ports_count_as_absent(port: object) -> None:
     assert found({"platforms": {"api_server": {"port": port}}}).port == 8642
 
 
-def test_tls_where_it_was_given_a_certificate() -> None:
+def test_tls_with_a_certificate() -> None:
     assert found(dotenv="API_SERVER_SSL_CERT=/c.pem").tls
     assert found(config=RelayConfig(home="/h", config_path="/h/config.yaml", api_tls=True)).tls
     assert not found(FULL, "API_SERVER_SSL_CERT=").tls
 
 
-def test_one_that_runs_has_said_where_it_is_and_not_its_key() -> None:
+def test_running_api_gives_its_address_but_not_its_key() -> None:
     runs = RelayConfig(
         home="/h", config_path="/h/config.yaml", webapi_url="https://0.0.0.0:9", webapi_inside="http://127.0.0.1:8"
     )
@@ -94,14 +94,14 @@ def test_the_key_is_not_shown() -> None:
         (None, None, "env-key"),
     ],
 )
-def test_one_key_for_all_who_look_for_it(yaml: Any, dotenv: str | None, key: str) -> None:
+def test_all_lookups_find_the_same_key(yaml: Any, dotenv: str | None, key: str) -> None:
     assert found(yaml, dotenv).key == key
     assert found(yaml, dotenv, plan=lambda engine: local_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
     named = partial(local_api_key, config_path="/h/config.yaml", home="/h", known="env-key", named=True)
     assert found(yaml, dotenv, plan=named) == "env-key"
 
 
-def test_what_a_configuration_file_sets_as_variables() -> None:
+def test_variables_of_a_configuration_file() -> None:
     extra = {"host": "0.0.0.0", "port": 9000, "key": "k", "cors_origins": ["http://a", "*"]}
     assert yaml_variables(
         {"platforms": {"api_server": {"extra": extra}}, "gateway": {"api_server": {"max_concurrent_runs": 0}}}
@@ -124,6 +124,6 @@ def test_what_a_configuration_file_sets_as_variables() -> None:
         ([], None),
     ],
 )
-def test_another_key_in_a_configuration_file(server: object, changed: object) -> None:
+def test_replaced_key_in_a_configuration_file(server: object, changed: object) -> None:
     expected = {"platforms": {"api_server": changed}} if changed else {}
     assert with_key({"platforms": {"api_server": server}}, "new") == expected

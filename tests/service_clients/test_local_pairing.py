@@ -1,4 +1,4 @@
-"""Pairing with a relay by loopback, and with one that does not play its part."""
+"""Pairing with a relay over loopback, and with servers that violate the protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MADE = as_json({"code": "ABC123"})
 
 
 def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> OneShotHarness[str]:
-    """A relay that makes this of `POST /pairing`, and says this on its socket; `how` is what it is asked for."""
+    """Pair with a relay that gives this answer to `POST /pairing` and sends these messages; `how` has the arguments."""
 
     def plan(engine: Engine) -> Flow[str]:
         try:
@@ -38,7 +38,7 @@ def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **h
     return world
 
 
-def test_it_says_who_it_is() -> None:
+def test_pairing_names_the_device() -> None:
     there = pairing(("auth.ok", {"session_token": "!tok~"}))
     there.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
     assert there.run() == "!tok~"
@@ -59,7 +59,7 @@ def test_it_says_who_it_is() -> None:
     assert "ABC123" not in json.dumps([tell.fields for tell in there.told])
 
 
-def test_a_look_alone_is_registered_first() -> None:
+def test_read_only_pairing_registers_a_code_first() -> None:
     looking = pairing(("auth.ok", {"session_token": "!tok~"}), name="MCP: x", looks=True)
     assert looking.run() == "!tok~"
     registered = json.loads(looking.asked[0].body)
@@ -68,7 +68,7 @@ def test_a_look_alone_is_registered_first() -> None:
     assert looking.said[0]["payload"]["pairing_code"] == registered["code"]
 
 
-def test_a_lifetime_is_asked_for() -> None:
+def test_requested_lifetime() -> None:
     asked = pairing(("auth.ok", {"session_token": "!tok~"}))
     asked.run()
     assert "ttl_seconds" not in asked.said[0]["payload"]
@@ -93,5 +93,5 @@ def test_a_lifetime_is_asked_for() -> None:
         (pairing(made=SILENT), "no answer in time"),
     ],
 )
-def test_a_relay_that_does_not_let_it_in(there: OneShotHarness[str], why: str) -> None:
+def test_refused_pairing(there: OneShotHarness[str], why: str) -> None:
     assert there.run() == why

@@ -1,4 +1,4 @@
-"""The secret of this host: made by the relay, shown by programs of the same person."""
+"""The local secret: made by the relay, shown by programs of the same user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRET = "0123456789abcdef" * 4
 
 
 def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
-    """A flow that has given its order."""
+    """Return a flow that has issued its operation."""
     book = open_book()
     owner = Owner(book)
 
@@ -42,7 +42,7 @@ def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
 
 
 @pytest.mark.parametrize("problem", [None, FULL])
-def test_it_is_made_and_put_down(problem: Failure | None) -> None:
+def test_secret_is_created_and_stored(problem: Failure | None) -> None:
     book, owner = asking(create_secret)
     (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)
@@ -62,14 +62,14 @@ def test_it_is_made_and_put_down(problem: Failure | None) -> None:
         (SECRET + "\r\nx: y", ()),
     ],
 )
-def test_it_is_read_anew_for_each_call(found: str | Failure, shown: object) -> None:
+def test_secret_is_read_for_each_call(found: str | Failure, shown: object) -> None:
     book, owner = asking(secret_headers)
     book << [ReadConfig(ONE, LOCAL_SECRET)]
     book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
     assert owner.told == [shown]
 
 
-def test_showing_it() -> None:
+def test_secret_header_is_compared() -> None:
     secret = SECRET.encode()
     assert has_secret(Headers([(HEADER, secret)]), secret)
     for headers in (Headers(), Headers([(HEADER, b"")]), Headers([(HEADER, b"\xff")]), Headers([(b"x", secret)])):
@@ -77,7 +77,7 @@ def test_showing_it() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8642", "https://localhost:8642", "http://[::1]:1"])
-def test_the_operator_shows_it_on_loopback(url: str) -> None:
+def test_operator_headers_on_loopback(url: str) -> None:
     book, owner = asking(lambda engine: operator_headers(engine, url))
     book << [ReadConfig(ONE, LOCAL_SECRET)]
     book >> Done(ONE, SECRET) << []
@@ -88,12 +88,12 @@ def test_the_operator_shows_it_on_loopback(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://192.0.2.7:8642", "https://localhost.example", "nonsense"])
-def test_nowhere_else(url: str) -> None:
+def test_no_operator_headers_elsewhere(url: str) -> None:
     book, owner = asking(lambda engine: operator_headers(engine, url))
     book << []
     assert owner.told == [()]
 
 
-def test_what_was_shown_is_shown_on() -> None:
+def test_secret_header_is_forwarded() -> None:
     assert forwarded_secret_headers(Headers()) == ()
     assert forwarded_secret_headers(Headers([(b"x", b"y"), (HEADER, b"5ec")])) == ((HEADER, b"5ec"),)

@@ -1,4 +1,4 @@
-"""The client's machine over a carrier that keeps what it is given: the handshake, answers, and what is not believed."""
+"""The MCP client over a recording transport: handshake, answers, and untrusted input."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "server
 
 
 class Bag:
-    """A `McpTransport`, and the server behind it."""
+    """`McpTransport` with the server behind it."""
 
     def __init__(self, client: McpClient) -> None:
         self.client = client
         self.sent: list[dict[str, Any]] = []
         self.forgotten: list[RequestId] = []
         self.version = ""
-        self.ends = False  # as soon as all is agreed on
+        self.ends = False  # right after the handshake
         self.closed = 0
 
     def open(self) -> Flow[None]:
@@ -63,7 +63,7 @@ class Bag:
 
 
 class Talk:
-    """A client, what it said, and what came of what it was asked to do."""
+    """A client, its messages, and the results of its calls."""
 
     def __init__(self) -> None:
         self.book = open_book()
@@ -85,7 +85,7 @@ class Talk:
         self.changes += 1
 
     def act(self, call: Callable[[], object]) -> list[dict[str, Any]]:
-        """What is said then."""
+        """Call a function and return the messages that follow."""
         before = len(self.bag.sent)
         self.book.act(call).drain_commands()
         return self.bag.sent[before:]
@@ -103,7 +103,7 @@ class Talk:
 
     @property
     def told(self) -> list[Any]:
-        """Results, and failures as text."""
+        """Return results, and failures as text."""
         told = [*self.owner.told]
         self.owner.told.clear()
         return [str(each) if isinstance(each, McpError) else each for each in told]
@@ -117,7 +117,7 @@ def opened() -> Talk:
     return talk
 
 
-def test_the_table_is_what_it_says() -> None:
+def test_client_state_table() -> None:
     assert {(state.name, trigger.name): to.name for (state, trigger), to in MCP_CLIENT_TABLE.items()} == {
         ("NEW", "OPEN"): "OPENING",
         ("OPENING", "AGREE"): "OPEN",
@@ -150,7 +150,7 @@ def test_the_handshake() -> None:
         ({"error": {}}, "it refuses: no reason given"),
     ],
 )
-def test_a_handshake_that_fails(answer: dict[str, object], why: str) -> None:
+def test_failed_handshake(answer: dict[str, object], why: str) -> None:
     talk = Talk()
     talk.do(talk.client.open(10.0))
     talk.hear(id=1, **answer)
@@ -161,7 +161,7 @@ def test_a_handshake_that_fails(answer: dict[str, object], why: str) -> None:
     assert talk.told == ["it is not connected"]
 
 
-def test_a_server_that_ends_with_the_handshake() -> None:
+def test_server_ending_with_the_handshake() -> None:
     talk = Talk()
     talk.bag.ends = True
     talk.do(talk.client.open(10.0))
@@ -169,7 +169,7 @@ def test_a_server_that_ends_with_the_handshake() -> None:
     assert (talk.told, talk.client.state) == (["it has ended"], McpClientState.OVER)
 
 
-def test_a_server_that_says_nothing_at_first() -> None:
+def test_silent_server_fails_the_handshake() -> None:
     talk = Talk()
     talk.do(talk.client.open(10.0))
     assert talk.after(10.0) == []  # `initialize` is not cancelled
@@ -177,7 +177,7 @@ def test_a_server_that_says_nothing_at_first() -> None:
     assert (talk.bag.forgotten, talk.bag.closed) == ([1], 1)
 
 
-def test_an_answer_is_that_of_its_number() -> None:
+def test_answers_are_matched_by_id() -> None:
     talk = opened()
     (one,) = talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
     (two,) = talk.do(talk.client.request("tools/call", {"name": "b"}, within=60.0))
@@ -194,7 +194,7 @@ def test_an_answer_is_that_of_its_number() -> None:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(closed: bool) -> None:
+def test_only_the_refused_call_may_be_retried(closed: bool) -> None:
     talk = opened()
     failures: list[McpError] = []
 
@@ -215,7 +215,7 @@ def test_of_what_was_under_way_only_what_the_server_refused_may_be_made_again(cl
     assert (failures[-1].unheard, str(failures[-1])) == (True, str(failures[0]))
 
 
-def test_what_a_server_may_ask() -> None:
+def test_server_requests() -> None:
     talk = opened()
     assert talk.hear(id="p", method="ping") == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
     for method in ("sampling/createMessage", "elicitation/create", "roots/list", "tools/list"):
@@ -223,7 +223,7 @@ def test_what_a_server_may_ask() -> None:
         assert (refused["id"], refused["error"]["code"]) == (7, -32601)
 
 
-def test_what_is_left_out() -> None:
+def test_ignored_messages() -> None:
     talk = opened()
     for text in (b"hello", b"[]", b"{", b'{"jsonrpc":"2.0","method":7}', b"\xff"):
         talk.act(lambda text=text: talk.client.receive(text))  # type: ignore[misc]  # a default of a lambda
@@ -233,7 +233,7 @@ def test_what_is_left_out() -> None:
     assert talk.changes == 1
 
 
-def test_a_call_has_its_time_and_is_cancelled_then() -> None:
+def test_call_times_out_and_is_cancelled() -> None:
     talk = opened()
     (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     assert talk.after(59.9) == []
@@ -245,7 +245,7 @@ def test_a_call_has_its_time_and_is_cancelled_then() -> None:
     assert talk.client.ignored == 1
 
 
-def test_progress_gives_time_but_not_for_ever() -> None:
+def test_progress_extends_the_timeout_up_to_a_limit() -> None:
     talk = opened()
     (asked,) = talk.do(talk.client.request("tools/call", {}, within=60.0))
     for token in (asked["id"], 99, "x", None, True):
@@ -256,7 +256,7 @@ def test_progress_gives_time_but_not_for_ever() -> None:
     assert talk.told == [f"there was no answer in {60 * LONGEST} s"]
 
 
-def test_whoever_waits_no_more_has_it_cancelled() -> None:
+def test_cancelled_caller_cancels_the_call() -> None:
     talk = opened()
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     (cancelled,) = talk.act(talk.owner.cancel)
@@ -271,16 +271,14 @@ def test_too_many_at_once() -> None:
     assert talk.told == [f"{MAX_ASKED} requests wait for its answer already"]
 
 
-def test_a_request_that_fails_and_a_connection_that_does() -> None:
+def test_failed_request_and_failed_connection() -> None:
     talk = opened()
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     talk.do(talk.client.request("tools/call", {}, within=60.0))
     talk.act(lambda: talk.client.failed(2, McpError("broken")))
     talk.act(lambda: talk.client.failed(2, McpError("again")))
     assert talk.told == ["broken"]
-    assert (
-        talk.act(lambda: talk.client.transport_closed(McpError("it has ended"))) == []
-    )  # nobody is there to hear of it
+    assert talk.act(lambda: talk.client.transport_closed(McpError("it has ended"))) == []  # no caller is left
     talk.act(lambda: talk.client.transport_closed(McpError("again")))
     talk.act(talk.client.close)
     assert (talk.told, talk.over, talk.bag.closed) == (["it has ended"], ["it has ended"], 1)
@@ -290,7 +288,7 @@ def test_a_request_that_fails_and_a_connection_that_does() -> None:
     assert talk.told == ["it has ended"]
 
 
-def test_the_first_word_about_a_request_counts() -> None:
+def test_first_result_of_a_request_counts() -> None:
     talk = opened()
     talk.do(talk.client.request("tools/call", {}, within=60.0))
 
@@ -315,13 +313,13 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     for number in (4, 5, 6):
         talk.hear(id=number, result={"tools": [{}], "nextCursor": "c"})
-    assert talk.told == [[{}, {}, {}]]  # a list without an end
+    assert talk.told == [[{}, {}, {}]]  # an endless list
     monkeypatch.setattr(mcp_client, "MAX_ROWS", 2)
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     talk.hear(id=7, result={"tools": [{}, {}, {}], "nextCursor": "c"})
     assert talk.told == [[{}, {}]]
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
-    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are all that are wanted
+    assert talk.hear(id=8, result={"tools": [{}, {}], "nextCursor": "c"}) == []  # these are as many as requested
     assert talk.told == [[{}, {}]]
 
 
@@ -340,7 +338,7 @@ def test_a_list_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         max_size=8,
     )
 )
-def test_whatever_a_server_says_is_no_bug(values: list[Any]) -> None:
+def test_no_server_message_is_a_bug(values: list[Any]) -> None:
     talk = opened()
     talk.do(talk.client.list_all("tools/list", "tools", within=60.0))
     for value in values:

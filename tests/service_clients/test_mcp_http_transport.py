@@ -1,4 +1,4 @@
-"""A server over Streamable HTTP: our own, unchanged, and scripted ones that do what no server should."""
+"""A server over Streamable HTTP: the project's own, and scripted ones that violate the protocol."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Handler = Callable[[Request], Any]
 
 
 class Server(ScriptedService):
-    """Answers each POST as `post` says; what came is in `seen`, and the header fields with it."""
+    """Server that answers each POST by `post`; `seen` records messages and header fields."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, Any], Headers]] = []
@@ -60,7 +60,7 @@ class Server(ScriptedService):
     def fields_of(self, method: str) -> Headers:
         return next(headers for name, _, headers in self.seen if name == method)
 
-    # --- what a test may change ---
+    # --- replaceable answers ---
 
     noted: Any = empty_response(202)
 
@@ -88,7 +88,7 @@ def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
 
 
 def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
-    """An answer in events; `then` is how long it stays open, in seconds."""
+    """Return a response of events; `then` is how long it stays open, in seconds."""
 
     def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
         for event in events:
@@ -105,7 +105,7 @@ def said(message: dict[str, Any], **more: Any) -> bytes:
 
 
 def run(server: Any, talk: Talk, place: HttpParameters = SHOP) -> tuple[Any, list[str]]:
-    """What a talk leads to, as text if it fails; and why connections ended by themselves."""
+    """Run a conversation; return its result or failure, and the reasons of connections that ended."""
     world = AgentHarness()
     if server is not None:
         world.serve(server, PORT)
@@ -132,7 +132,7 @@ def call(client: McpClient, engine: Engine) -> Flow[Any]:
 
 
 class Ours(Server):
-    """Our own server's machines."""
+    """Server with the project's own `McpHttpServer`."""
 
     def bind(self, engine: Engine) -> None:
         super().bind(engine)
@@ -150,7 +150,7 @@ class Ours(Server):
         return self.mcp.delete(request)
 
 
-def test_our_own_server() -> None:
+def test_own_mcp_server() -> None:
     server = Ours()
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
@@ -168,14 +168,14 @@ def test_our_own_server() -> None:
         return first["content"], why, len(rows)
 
     result, ended = run(server, talk)
-    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # it tells of progress
-    assert server.shop.done[-1] == "end of None"  # it was told that nobody waits
+    assert result == ([{"type": "text", "text": "hi"}], "there was no answer in 70 s", 10)  # the call reports progress
+    assert server.shop.done[-1] == "end of None"  # the server was informed of the cancellation
     assert server.methods[-1] == "DELETE"
     assert len(server.mcp.sessions) == 0
     assert ended == []
 
 
-def test_what_each_request_shows() -> None:
+def test_headers_of_each_request() -> None:
     server = Server()
     run(server, call)
     assert sorted(server.methods) == ["DELETE", "GET", "initialize", "notifications/initialized", "tools/call"]
@@ -188,16 +188,16 @@ def test_what_each_request_shows() -> None:
     assert "t-1" not in repr(SHOP)
 
 
-def test_nobody_there() -> None:
+def test_unreachable_server() -> None:
     assert run(None, call)[0].startswith("it cannot be reached: ")
 
 
-def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
+def test_odd_answers_to_notifications() -> None:
     server = Server()
     server.noted = stream(b": hm\n\n", then=1e6)
     assert run(server, call)[0] == {"content": []}
     server = Server()
-    server.noted = Flow  # no answer: it breaks
+    server.noted = Flow  # broken: there is no answer
     assert run(server, call)[0] == {"content": []}
 
     def silence() -> Flow[Any]:
@@ -225,7 +225,7 @@ def test_a_server_that_answers_a_note_with_a_stream_or_not_at_all() -> None:
         (stream(b": nothing\n\n"), "the connection ended before the answer"),
     ],
 )
-def test_a_server_that_refuses(refusal: Any, why: str) -> None:
+def test_refusing_server(refusal: Any, why: str) -> None:
     class Refusing(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             return refusal
@@ -235,7 +235,7 @@ def test_a_server_that_refuses(refusal: Any, why: str) -> None:
     assert server.methods == ["initialize"]
 
 
-def test_a_session_that_was_forgotten() -> None:
+def test_expired_session() -> None:
     class Forgetful(Server):
         def call(self, message: dict[str, Any]) -> Any:
             return empty_response(404)
@@ -249,7 +249,7 @@ def test_a_session_that_was_forgotten() -> None:
 @pytest.mark.parametrize(
     ("session", "kept"), [(b"", False), (b"has space", False), (b"x" * 1_025, False), (b"x" * 1_024, True)]
 )
-def test_what_is_a_session(session: bytes, kept: bool) -> None:
+def test_accepted_session_ids(session: bytes, kept: bool) -> None:
     class Odd(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             answered = super().post(message, request)
@@ -264,8 +264,8 @@ def test_what_is_a_session(session: bytes, kept: bool) -> None:
     assert ("DELETE" in server.methods) is kept
 
 
-def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
-    """Its connection is dropped with the answer: a server cannot keep ours by not ending."""
+def test_endless_stream_ends_with_the_answer() -> None:
+    """Drop the connection after the answer: a server must not keep one open."""
 
     class Endless(Server):
         def call(self, message: dict[str, Any]) -> Any:
@@ -278,7 +278,7 @@ def test_a_stream_with_the_answer_in_it_and_no_end() -> None:
     assert all(channel.gone for channel in server.channels)
 
 
-def test_a_stream_that_breaks_is_read_on() -> None:
+def test_broken_stream_is_resumed() -> None:
     class Broken(Server):
         message: dict[str, Any]
 
@@ -299,7 +299,7 @@ def test_a_stream_that_breaks_is_read_on() -> None:
 
 
 @pytest.mark.parametrize("last", [b"e 1", b"x" * 2_000, b""])
-def test_a_stream_that_cannot_be_read_on(last: bytes) -> None:
+def test_broken_stream_without_resumption(last: bytes) -> None:
     class Broken(Server):
         def call(self, message: dict[str, Any]) -> Any:
             return stream(b"id: %s\ndata: x\n\n" % last)
@@ -309,7 +309,7 @@ def test_a_stream_that_cannot_be_read_on(last: bytes) -> None:
     assert server.methods.count("GET") == 1
 
 
-def test_a_stream_that_breaks_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_http_transport, "MAX_RESUMED", 3)
 
     class Broken(Server):
@@ -332,7 +332,7 @@ def test_a_stream_that_breaks_again_and_again(monkeypatch: pytest.MonkeyPatch) -
     assert lost.methods.count("GET") == 2
 
 
-def test_what_a_server_says_by_itself() -> None:
+def test_server_message_stream() -> None:
     class Talkative(Server):
         def get(self, request: Request) -> Any:
             if self.methods.count("GET") > 2:
@@ -368,7 +368,7 @@ def test_listening_begins_again_after_a_break() -> None:
     def wait(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from client.open(10.0)
         yield from sleep(engine, 1.5)
-        server.router = Router(())  # not there for a moment
+        server.router = Router(())  # unavailable for a moment
         yield from sleep(engine, 0.1)
 
     run(server, wait)
@@ -384,7 +384,7 @@ def test_listening_begins_again_after_a_break() -> None:
     assert [after - before for before, after in pairwise(times)] == pytest.approx([1.0, 2.0, 100.0 + 1.0], abs=0.1)
 
 
-def test_a_server_that_is_away_for_a_while() -> None:
+def test_temporarily_unavailable_server() -> None:
     world = AgentHarness()
     server = Server()
     server.get = lambda request: stream(b": hi\n\n")  # type: ignore[method-assign]  # a stream that ends at once
@@ -396,7 +396,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
         yield from sleep(engine, 0.5)
         process.stop(0.0)
         yield from sleep(engine, 4.0)
-        client._carrier.send(b"{}", None)  # a note that nobody hears
+        client._carrier.send(b"{}", None)  # a notification without a recipient
         yield from sleep(engine, 4.0)
         client.close()
         yield from sleep(engine, 3.0)
@@ -405,7 +405,7 @@ def test_a_server_that_is_away_for_a_while() -> None:
     assert server.methods.count("GET") == 1
 
 
-def test_questions_of_a_server_are_answered_a_few_at_a_time() -> None:
+def test_server_requests_are_answered_a_few_at_a_time() -> None:
     class Curious(Server):
         def post(self, message: dict[str, Any], request: Request) -> Any:
             if "method" in message:

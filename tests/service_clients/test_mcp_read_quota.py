@@ -7,7 +7,7 @@ from tests.engine.toy_service import open_book
 
 
 @pytest.mark.parametrize(("messages", "size"), [(MAX_MESSAGES, 0), (0, MAX_BYTES)])
-def test_a_second_of_a_server(messages: int, size: int) -> None:
+def test_quota_is_refilled_each_second(messages: int, size: int) -> None:
     book = open_book()
     held: list[bool] = []
     quota = ReadQuota(book.engine, held.append)

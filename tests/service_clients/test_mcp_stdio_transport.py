@@ -1,4 +1,4 @@
-"""A server as a program of a simulated host: how it is started, talked with, held back, and ended."""
+"""A server as a program of a simulated host: start, messages, backpressure, and end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Talk = Callable[[McpClient, Engine], Flow[Any]]
 
 
 def run(kind: type[McpProgram] | None, talk: Talk) -> tuple[Any, list[str], list[McpProgram]]:
-    """What a talk leads to, as text if it fails; why connections ended by themselves; and what was started."""
+    """Run a conversation; return its result or failure, the reasons of ended connections, and the started programs."""
     world = AgentHarness()
     started: list[McpProgram] = []
     if kind is not None:
@@ -67,13 +67,13 @@ def test_no_such_program() -> None:
     assert run(None, call)[0] == "'/bin/shop' cannot be started: there is no such program, or folder"
 
 
-def test_whoever_is_not_wanted_any_more_finds_its_input_closed() -> None:
+def test_close_closes_the_input_of_the_program() -> None:
     result, _, (shop,) = run(McpProgram, leave)
     assert (result, shop.child.status, shop.child.signals) == ("left", 0, [])
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_whoever_stays_is_told_to_go_and_then_made_to(stubborn: bool) -> None:
+def test_remaining_program_is_terminated_then_killed(stubborn: bool) -> None:
     class Shop(McpProgram):
         def on_input_closed(self) -> None:
             pass
@@ -89,7 +89,7 @@ def test_whoever_stays_is_told_to_go_and_then_made_to(stubborn: bool) -> None:
     assert shop.child.status == (-9 if stubborn else 3)
 
 
-def test_at_the_end_of_the_process_nobody_waits() -> None:
+def test_stop_terminates_the_program_at_once() -> None:
     class Shop(McpProgram):
         def on_input_closed(self) -> None:
             pass
@@ -113,7 +113,7 @@ def test_at_the_end_of_the_process_nobody_waits() -> None:
         (lambda child: child.die(SignalName.KILL), "it was ended by signal 9: Error: no token [redacted]"),
     ],
 )
-def test_why_it_ended_is_the_last_that_it_complained_of(end: Callable[[Any], None], why: str) -> None:
+def test_end_reason_is_the_last_error_line(end: Callable[[Any], None], why: str) -> None:
     class Shop(McpProgram):
         def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> None:
             self.child.emit_error(b"x" * 5_000 + b"\nTraceback\nError: no token tok-12\n")
@@ -123,7 +123,7 @@ def test_why_it_ended_is_the_last_that_it_complained_of(end: Callable[[Any], Non
     assert (result, ended) == (why, [why])
 
 
-def test_an_exit_without_a_word() -> None:
+def test_exit_without_error_output() -> None:
     class Shop(McpProgram):
         def initialize(self, protocolVersion: str, **about: object) -> None:  # noqa: N803 - its name
             self.child.exit(2)
@@ -131,13 +131,13 @@ def test_an_exit_without_a_word() -> None:
     assert run(Shop, call)[0] == "it has exited with status 2"
 
 
-def test_whose_exit_is_not_known() -> None:
+def test_unknown_exit_status() -> None:
     world = AgentHarness()
     told: list[McpError] = []
 
     def plan(parts: object, engine: Engine) -> Flow[None]:
         client = McpClient(engine, lambda client: McpStdioTransport(engine, SHOP, client))
-        client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # to hear of it
+        client.transport_closed = told.append  # type: ignore[method-assign, assignment]  # records the end
         McpStdioTransport(engine, SHOP, client).on_exit(None)
         yield from ()
 
@@ -162,7 +162,7 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result, ended) == ("it said more than 100000 bytes in one line", [result])
 
 
-def test_noise_between_messages_is_nobodys_answer() -> None:
+def test_noise_between_messages_is_ignored() -> None:
     class Shop(McpProgram):
         def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> Mapping[str, Any]:
             self.say_bytes(b"Listening on stdio...\n\n  \n[1]\n")
@@ -194,10 +194,10 @@ def test_a_flood_is_read_a_second_at_a_time() -> None:
 
     result, _, _ = run(Shop, count)
     assert result == "there was no answer in 3 s"
-    assert 2 * 500 < seen[0] < 4 * 1_600  # what was on its way when it was held is heard, too
+    assert 2 * 500 < seen[0] < 4 * 1_600  # output that was in transit when reading stopped is parsed, too
 
 
-def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_input_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_stdio_transport, "MAX_UNREAD", 100_000)
 
     class Shop(McpProgram):
@@ -220,7 +220,7 @@ def test_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result, ended) == ("it does not read", ["it does not read"])
 
 
-def test_nothing_is_said_over_nothing() -> None:
+def test_send_and_close_before_the_start() -> None:
     def plan(client: McpClient, engine: Engine) -> Flow[Any]:
         yield from ()
         carrier = McpStdioTransport(engine, SHOP, client)

@@ -1,4 +1,4 @@
-"""The way to the relay: whose token, where it is kept, and what happens when it is not accepted."""
+"""Access to the relay: the token, its storage, and a refused token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URL = "http://127.0.0.1:8767"
 
 
 def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
-    """Answers or refusals of calls at once; the world's relay has no phone unless it was given one."""
+    """Return the answers or refusals of simultaneous calls; the relay has no phone by default."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
         try:
@@ -50,7 +50,7 @@ def codes(answers: list[Any]) -> list[object]:
     return [answer.body.get("code") if isinstance(answer, PhoneResponse) else answer for answer in answers]
 
 
-def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
+def test_agent_pairs_once_and_stores_the_token() -> None:
     world = AgentHarness(relay=True)
     assert codes(call(world, times=3)) == ["phone_not_connected"] * 3
     assert world.logs == [("agent paired with the relay", {})]
@@ -62,7 +62,7 @@ def test_it_pairs_by_itself_once_and_keeps_the_token() -> None:
     assert world.logs == []
 
 
-def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
+def test_session_of_the_agent_has_the_bridge_grant_only() -> None:
     world = AgentHarness(relay=True)
     call(world)
     token = json.loads(world.disk.get(PATH))["token"]
@@ -74,7 +74,7 @@ def test_the_session_is_no_phone_and_keeps_the_grant_that_it_needs() -> None:
 
 
 class Sulking(EmulatedPhone):
-    """Answers everything with the relay's own refusal."""
+    """Phone that answers everything with the relay's own refusal."""
 
     asked = 0
 
@@ -86,7 +86,7 @@ class Sulking(EmulatedPhone):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_a_phones_401_is_an_answer(own: bool) -> None:
+def test_phone_401_is_an_answer(own: bool) -> None:
     handset = Sulking()
     world = AgentHarness(phone=True, handset=handset)
     token = ""
@@ -97,7 +97,7 @@ def test_a_phones_401_is_an_answer(own: bool) -> None:
     assert devices(world).count("Agent on this host") == (0 if own else 1)
 
 
-def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
+def test_pairing_does_not_clear_blocks() -> None:
     world = AgentHarness(relay=True)
     relay = world.relay
     for _ in range(5):
@@ -107,7 +107,7 @@ def test_who_is_blocked_stays_so_when_the_agent_pairs() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
+def test_refused_stored_token_is_replaced(times: int) -> None:
     world = AgentHarness(relay=True)
     world.disk.put(PATH, json.dumps({"url": URL, "token": "00000000-old"}).encode())
     assert codes(call(world, times=times)) == ["phone_not_connected"] * times
@@ -115,7 +115,7 @@ def test_a_token_that_is_not_accepted_any_more_is_replaced(times: int) -> None:
     assert devices(world) == ["Agent on this host"]
 
 
-def test_a_token_that_was_set_is_used_alone() -> None:
+def test_configured_token_is_used_exclusively() -> None:
     world = AgentHarness(relay=True)
     assert call(world, token="00000000-wrong") == [
         "the relay does not accept the session token of the agent (SVC_RELAY_TOKEN)"
@@ -128,14 +128,14 @@ def test_a_token_that_was_set_is_used_alone() -> None:
     assert codes(call(world, token=token)) == ["phone_not_connected"]
 
 
-def test_a_token_that_no_header_can_carry() -> None:
+def test_unprintable_token_is_refused() -> None:
     assert call(AgentHarness(relay=True), token="a\nb") == ["SVC_RELAY_TOKEN has characters that no token has"]
 
 
 @pytest.mark.parametrize(
     "text", [b"{", b"[]", b"{}", b'{"url": "http://127.0.0.1:8767", "token": "a b"}', b'{"url": "u", "token": "t"}']
 )
-def test_a_stored_token_that_is_none_or_anothers(text: bytes) -> None:
+def test_invalid_stored_token_is_ignored(text: bytes) -> None:
     world = AgentHarness(relay=True)
     world.disk.put(PATH, text)
     assert codes(call(world)) == ["phone_not_connected"]
@@ -147,11 +147,11 @@ def test_a_token_is_never_sent_to_another_relay() -> None:
     text = world.disk.get(PATH)
     world.disk.put(PATH, text.replace(URL.encode(), b"http://127.0.0.1:8768"))
     assert codes(call(world)) == ["phone_not_connected"]
-    assert len(devices(world)) == 2  # it has paired anew, though the stored token would have done
+    assert len(devices(world)) == 2  # paired again, although the stored token was valid
     assert world.disk.get(PATH) != text
 
 
-def test_a_token_that_cannot_be_stored_is_used_all_the_same() -> None:
+def test_unstored_token_is_used() -> None:
     world = AgentHarness(relay=True)
     world.disk.capacity = 0
     assert codes(call(world)) == ["phone_not_connected"]
@@ -174,7 +174,7 @@ def there(world: AgentHarness, *, url: str = URL, token: str = "") -> bool:
     return world.run(lambda parts, engine: RelayPhoneControl(engine, url, token).is_phone_connected())
 
 
-def test_whether_a_phone_is_there() -> None:
+def test_phone_connected_status() -> None:
     assert there(AgentHarness(phone=True))
     assert not there(AgentHarness(relay=True))
     assert not there(AgentHarness())
@@ -193,7 +193,7 @@ def test_whether_a_phone_is_there() -> None:
         (b"no", False),
     ],
 )
-def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_phone_connected_status_of_the_relay(body: bytes, able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[HttpResult]:
         assert url == f"{URL}/bridge/status"
         yield from ()
@@ -203,7 +203,7 @@ def test_what_the_relay_says_of_it(body: bytes, able: bool, monkeypatch: pytest.
     assert there(AgentHarness()) is able
 
 
-def test_whether_it_is_configured() -> None:
+def test_configured_with_a_local_url_or_a_token() -> None:
     def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
         yield from ()
         return [
@@ -214,14 +214,14 @@ def test_whether_it_is_configured() -> None:
     assert AgentHarness().run(plan) == [True, False, True]
 
 
-def test_something_else_in_its_place() -> None:
+def test_other_server_instead_of_the_relay() -> None:
     world = AgentHarness()
     world.serve(ScriptedModel(), 8767)
     (refusal,) = call(world)
     assert refusal == f"the relay did not let the agent in (the relay gave no pairing code: 404). {NO_TOKEN}"
 
 
-def test_a_relay_that_refuses_a_fresh_token_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relay_refusing_a_fresh_token(monkeypatch: pytest.MonkeyPatch) -> None:
     world = AgentHarness(relay=True)
 
     def pair(engine: Engine, url: str, name: str) -> Flow[str]:
@@ -257,7 +257,7 @@ def test_bodies(status: int, body: bytes, members: dict[str, object], monkeypatc
     assert asked == [(f"{URL}/ping?a=true&b=x+y", b"")]
 
 
-def test_a_401_of_a_relay_that_is_gone_when_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unverifiable_401_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
         yield from ()
         return Failure(FailureKind.UNREACHABLE) if url.endswith("/sessions") else HttpResult(401, Headers([]), b"{}")
@@ -301,7 +301,7 @@ def test_a_file_of_the_phone(token: str, answer: object, outcome: bytes | str, m
         ("http://10.0.0.1", HttpResult(200, Headers([]), b"{}"), "a relay on another host does not tell what was done"),
     ],
 )
-def test_what_was_asked_for_over_it(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activity_over_the_relay(url: str, answer: object, outcome: object, monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(engine: Engine, method: str, url: str, **more: Any) -> Flow[object]:
         assert (method, url) == ("GET", f"{URL}/bridge/activity")
         yield from ()

@@ -1,4 +1,4 @@
-"""Where the phone of this host shows its screen: said by the phone, found by the dashboard."""
+"""The endpoint of this host's phone screen: written by the phone, read by the dashboard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOOR = PhoneScreenEndpoint(URL, "5ec4e7")
 
 
 @pytest.mark.parametrize("problem", [None, Failure(FailureKind.NO_SPACE)])
-def test_it_is_opened_and_shut(problem: Failure | None) -> None:
+def test_endpoint_is_published_and_withdrawn(problem: Failure | None) -> None:
     book, owner = asking(partial(publish_phone_screen, url=URL))
     (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)
@@ -47,7 +47,7 @@ def test_it_is_opened_and_shut(problem: Failure | None) -> None:
         (Failure(FailureKind.NOT_FOUND), None),
     ],
 )
-def test_it_is_found(found: str | Failure, door: PhoneScreenEndpoint | None) -> None:
+def test_endpoint_is_found(found: str | Failure, door: PhoneScreenEndpoint | None) -> None:
     book, owner = asking(find_phone_screen)
     (order,) = book.drain_commands()
     assert order == ReadConfig(ONE, PHONE_SCREEN_FILE)

@@ -1,4 +1,4 @@
-"""The relay as those have it who ask it by HTTP."""
+"""The relay's HTTP client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def health(engine: Engine) -> Flow[Any]:
     return RELAY.health(engine, within=1.0)
 
 
-def test_it_is_well() -> None:
+def test_healthy_relay() -> None:
     assert OneShotHarness(health, http=as_json({"status": "ok", "version": "1"})).run()["version"] == "1"
 
 
@@ -34,7 +34,7 @@ def test_it_is_well() -> None:
         ((200, b"x"), ServiceFault.NO_JSON),
     ],
 )
-def test_it_is_not(answer: Reply, fault: ServiceFault) -> None:
+def test_unhealthy_relay(answer: Reply, fault: ServiceFault) -> None:
     assert failure(health, answer)[0].fault is fault
 
 
@@ -61,7 +61,7 @@ def test_a_voice_session() -> None:
 
 @pytest.mark.parametrize("name", ["websocket_path", "code", "token"])
 @pytest.mark.parametrize("value", [None, "", 5])
-def test_what_it_gave_is_none(name: str, value: object) -> None:
+def test_invalid_answers(name: str, value: object) -> None:
     calls: dict[str, tuple[Plan, str]] = {
         "websocket_path": (lambda engine: RELAY.voice_session(engine, {}), "voice session"),
         "code": (lambda engine: RELAY.new_code(engine, within=1.0), "pairing code"),
@@ -83,7 +83,7 @@ PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hel
         (RELAY.sessions, "GET /sessions", {"sessions": [{"a": 1}, 2], "items": []}, [{"a": 1}]),
     ],
 )
-def test_what_it_gives(call: Plan, asked: str, answer: dict[str, object], result: object) -> None:
+def test_valid_answers(call: Plan, asked: str, answer: dict[str, object], result: object) -> None:
     world = OneShotHarness(call, http=as_json(answer))
     assert world.run() == result
     assert [f"{each.method} {each.path}" for each in world.asked] == [asked]

@@ -1,5 +1,7 @@
-"""A link to a relay: how it comes about, and how not. What people are told of that is in
-tests/cli/test_desktop_connection.py."""
+"""Connections to a relay: success and failures.
+
+tests/cli/test_desktop_connection.py has the messages to users.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
 def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarness[Outcome]:
-    """A relay that answers so; None: it hangs up."""
+    """Return a world with a relay that gives these answers; None disconnects."""
 
     def opening(engine: Engine) -> Flow[Outcome]:
         try:
@@ -70,7 +72,7 @@ def test_signing_in() -> None:
 
 
 def test_a_token_is_shown_at_the_handshake() -> None:
-    """A relay lets it in then, even if others at this address have guessed codes."""
+    """Show the token in the handshake, so that a block of the address by wrong codes does not apply."""
     seen: list[bytes | None] = []
 
     def declined(asked: UpstreamRequest) -> tuple[int, bytes]:
@@ -100,7 +102,7 @@ def test_a_bare_welcome() -> None:
         (envelope("later", {}), ServiceFault.CONNECTION_LOST, "no answer in time", 15.0),
     ],
 )  # fmt: skip
-def test_a_link_that_does_not_come_about(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
+def test_failed_connection(answer: Any, fault: ServiceFault, why: str, seconds: float) -> None:
     there = link_world(answer)
     began = there.now.mono
     outcome = there.run()
@@ -118,7 +120,7 @@ def test_no_relay() -> None:
 
 
 class Wire:
-    """Stands where the socket is."""
+    """Replacement for the socket."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -145,7 +147,7 @@ def fresh() -> tuple[RelayConnection, Wire, list[object]]:
     return link, Wire(), heard
 
 
-def test_a_life() -> None:
+def test_connection_from_open_to_close() -> None:
     link, wire, heard = fresh()
     before = link.writable
     link.set_read_paused(True)
@@ -178,7 +180,7 @@ def test_closing_is_silent() -> None:
     link.on_closed(1000, "bye")
 
 
-def test_what_comes_while_a_link_closes_is_told_to_nobody() -> None:
+def test_events_during_the_close_are_ignored() -> None:
     link, wire, heard = fresh()
     link.on_open(wire)  # type: ignore[arg-type] # stands in
     link.on_text('{"channel": "system", "type": "auth.ok", "payload": {"session_token": "t"}}')

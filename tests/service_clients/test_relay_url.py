@@ -1,4 +1,4 @@
-"""The addresses of a relay."""
+"""The URLs of a relay."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_relay_beside_an_api(api: str, relay: str) -> None:
 
 
 @pytest.mark.parametrize("api", ["ws://h:8642", "h:8642", "http://", "ftp://h"])
-def test_what_is_no_address_of_an_api(api: str) -> None:
+def test_invalid_api_urls(api: str) -> None:
     with pytest.raises(RemoteProtocolError):
         derive_relay_url(api)
 
@@ -49,5 +49,5 @@ def test_what_is_no_address_of_an_api(api: str) -> None:
 @pytest.mark.parametrize(
     ("remote", "where"), [("wss://h", ("h", 443)), ("wss://[::1]:1/x", ("::1", 1)), ("ws://h", None)]
 )
-def test_whose_certificate_is_pinned(remote: str, where: tuple[str, int] | None) -> None:
+def test_pinned_address(remote: str, where: tuple[str, int] | None) -> None:
     assert RelayUrl(remote).pinned == where

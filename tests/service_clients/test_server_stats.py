@@ -1,4 +1,4 @@
-"""The rules of what is shown of a host: rates, processes, gaps, and what is kept."""
+"""Statistics of a host: rates, processes, gaps, and history."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def reading(mono: float, **servers: str) -> MetricsReading:
 
 
 def look(before: str, after: str, seconds: float = 10.0) -> ServerStats:
-    """What a relay that said one thing and then another is seen to do."""
+    """Return the statistics between two readings of a relay."""
     history = StatsHistory()
     history.add(reading(0, relay=before))
     return history.add(reading(seconds, relay=after))
 
 
-def test_a_first_look_has_no_rates() -> None:
+def test_first_reading_has_no_rates() -> None:
     text = 'svc_phones 2\nsvc_sessions 3\nsvc_sockets{channel="client"} 4\nsvc_sockets{channel="tui"} 1\n'
     text += 'svc_http_requests_total{route="/health",status="200"} 9\nsvc_bridge_commands_waiting 1\n'
     text += "svc_strangers_held_bytes 7\nsvc_loop_lag_seconds_count 3\nsvc_store_duration_seconds_count 2\n" + PROCESS
@@ -53,22 +53,22 @@ def test_a_first_look_has_no_rates() -> None:
         ("tokens", 'svc_tokens_total{direction="input"} 5', None, 2.0),
         ("processor", "process_start_time_seconds 1\nprocess_cpu_seconds_total 5", None, 2.0),
         ("deltas", "svc_deltas_total 5", "svc_deltas_total 5", 0.0),
-        ("deltas", "svc_deltas_total 50", "svc_deltas_total 30", 3.0),  # it was started anew
-        ("deltas", "svc_other 1", "svc_deltas_total 30", 3.0),  # what was not there before is new
+        ("deltas", "svc_deltas_total 50", "svc_deltas_total 30", 3.0),  # restarted
+        ("deltas", "svc_other 1", "svc_deltas_total 30", 3.0),  # a new counter starts at zero
         ("deltas", "svc_deltas_total 5", "svc_other 1", None),
         ("errors", "svc_other 1", "svc_other 1", None),
         ("failed", "svc_other 1", "svc_other 1", None),
     ],
 )
 def test_rates(name: str, before: str, after: str | None, rate: float | None) -> None:
-    """Twenty more in ten seconds, where nothing else is said."""
+    """Expect twenty more in ten seconds by default."""
     head, _, value = before.rpartition(" ")
     found = getattr(look(before, f"{head} {int(value) + 20}" if after is None else after), name)
     assert found == rate
 
 
 @pytest.mark.parametrize(("seconds", "rate"), [(0.0, None), (0.5, 8.0), (1.0, 4.0)])
-def test_two_looks_at_one_moment_are_no_time_to_measure_by(seconds: float, rate: float | None) -> None:
+def test_simultaneous_readings_have_no_rates(seconds: float, rate: float | None) -> None:
     assert look("svc_deltas_total 5", "svc_deltas_total 9", seconds=seconds).deltas == rate
 
 
@@ -89,7 +89,7 @@ def named(history: StatsHistory) -> list[Mapping[str, float | None]]:
 
 
 def lags(*passed: int, total: float) -> str:
-    """A histogram: how many in all were within 1 ms, 5 ms, 30 s, and at all."""
+    """Return a histogram of lags with cumulative counts for 1 ms, 5 ms, 30 s and infinity."""
     rows = [
         f'svc_loop_lag_seconds_bucket{{le="{bound}"}} {count}'
         for bound, count in zip(("0.001", "0.005", "30.0", "+Inf"), passed, strict=True)
@@ -100,11 +100,11 @@ def lags(*passed: int, total: float) -> str:
 @pytest.mark.parametrize(
     ("after", "mean", "latest"),
     [
-        (lags(6, 6, 6, 6, total=0.5), None, None),  # nothing since
+        (lags(6, 6, 6, 6, total=0.5), None, None),  # no lag in between
         (lags(8, 8, 8, 8, total=0.502), 0.001, 0.001),
         (lags(7, 8, 8, 8, total=0.506), 0.003, 0.005),
         (lags(7, 7, 8, 8, total=8.5), 4.0, 30.0),
-        (lags(7, 7, 7, 8, total=40.5), 20.0, 30.0),  # even longer
+        (lags(7, 7, 7, 8, total=40.5), 20.0, 30.0),  # longer than the last bound
     ],
 )
 def test_lag(after: str, mean: float | None, latest: float | None) -> None:
@@ -119,9 +119,9 @@ def test_the_store() -> None:
     assert look(before, before).store is None
 
 
-def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
+def test_readings_are_stored_each_fifteen_seconds_for_an_hour() -> None:
     history = StatsHistory()
-    for at in range(0, 4000, 5):  # a page asks more often
+    for at in range(0, 4000, 5):  # a page polls more often
         history.add(reading(at, relay=f"svc_deltas_total {at}"))
     kept = named(history)
     assert len(kept) == 240
@@ -131,14 +131,14 @@ def test_looks_are_kept_each_fifteen_seconds_for_an_hour() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(13.4, 1), (13.5, 2)])
-def test_one_that_comes_a_little_early_is_kept(seconds: float, kept: int) -> None:
+def test_slightly_early_reading_is_stored(seconds: float, kept: int) -> None:
     history = StatsHistory()
     history.add(reading(0))
     history.add(reading(seconds))
     assert len(history.rows()) == kept
 
 
-def test_a_server_that_is_away_leaves_a_gap() -> None:
+def test_unavailable_server_leaves_a_gap() -> None:
     history = StatsHistory()
     for at, servers in enumerate(({"relay": "svc_deltas_total 5"}, {}, {"relay": "svc_deltas_total 9"})):
         history.add(reading(15.0 * at, **servers))
@@ -146,7 +146,7 @@ def test_a_server_that_is_away_leaves_a_gap() -> None:
     assert history.add(reading(46, relay="svc_deltas_total 24")).deltas == pytest.approx(15 / 16)
 
 
-def test_a_look_that_was_overtaken_has_no_rates_and_is_not_kept() -> None:
+def test_outdated_reading_has_no_rates_and_is_not_stored() -> None:
     history = StatsHistory()
     history.add(reading(20, relay="svc_deltas_total 50"))
     assert history.add(reading(18, relay="svc_deltas_total 40")).deltas is None

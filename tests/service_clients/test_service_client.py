@@ -1,4 +1,4 @@
-"""One call of a peer: what goes out, what comes back, and what sort of failure it is."""
+"""A single call of a service: request, response, and the kind of failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Plan = Callable[[Engine], Flow[Any]]
 
 
 def failure(plan: Plan, answer: Reply) -> tuple[ServiceCallError, float]:
-    """How a call failed, and after how many seconds."""
+    """Return the failure of a call, and the seconds that it took."""
 
     def caught(engine: Engine) -> Flow[ServiceCallError]:
         try:
@@ -59,7 +59,7 @@ def test_a_request() -> None:
         ((200, b"[]"), ServiceFault.NO_OBJECT, 200, ""),
     ],
 )
-def test_an_answer_that_is_no_success(answer: Reply, fault: ServiceFault, status: int, said: str) -> None:
+def test_unsuccessful_answers(answer: Reply, fault: ServiceFault, status: int, said: str) -> None:
     error, _ = failure(lambda engine: PEER.json(engine, "GET", "/"), answer)
     assert (error.fault, error.status, error.server_message, error.why, error.lacks) == (fault, status, said, "", "")
     assert str(error) == f"it: {fault.value}, status {status}"
@@ -79,7 +79,7 @@ def test_no_answer(answer: Reply, why: str, kind: FailureKind, seconds: float) -
     assert (error.failure.kind, after) == (kind, seconds)
 
 
-def test_a_call_may_have_a_time_of_its_own() -> None:
+def test_call_with_its_own_timeout() -> None:
     assert failure(lambda engine: PEER.request(engine, "GET", "/", within=2.0), SILENT)[1] == 2.0
 
 
@@ -103,7 +103,7 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
         ("old", "odd", (401, 401)),
     ],
 )
-def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str, statuses: tuple[int, int]) -> None:
+def test_replaced_token_is_found_and_stored(shown: str, found: str, statuses: tuple[int, int]) -> None:
     looked: list[str] = []
 
     def find(known: str) -> Flow[str]:
@@ -121,7 +121,7 @@ def test_a_token_that_was_replaced_is_found_anew_and_kept(shown: str, found: str
     good = b"Bearer new"
     world = OneShotHarness(plan, http=lambda asked: (200 if asked.headers.get(b"authorization") == good else 401, b""))
     assert world.run() == statuses
-    assert len(looked) == max(1, statuses.count(401))  # never after an answer that is none
+    assert len(looked) == max(1, statuses.count(401))  # never after an invalid answer
     tries = [asked.headers.get(b"authorization") for asked in world.asked]
     assert tries.count(b"Bearer old" if shown else None) == {"new": 1, "old": 2, "odd": 1, "": 2}[found]
 
@@ -147,6 +147,6 @@ def test_a_socket() -> None:
     assert failure(opening, (503, b""))[0].fault is ServiceFault.REFUSED
 
 
-def test_each_sort_has_a_word_for_the_log() -> None:
+def test_each_fault_has_a_log_value() -> None:
     words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
     assert [fault.value for fault in ServiceFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

@@ -1,4 +1,4 @@
-"""Programs of ours beside a test: on a loop in a thread of its process."""
+"""Programs in the background of a test: on a loop in a thread of its process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes lon
 
 
 class BackgroundProgram:
-    """Programs that run; `handle` is the way to them."""
+    """Programs that run on a thread; `handle` controls them."""
 
     def __init__(self, programs: Program | Sequence[Program], runtime: str) -> None:
         self.handle = HostHandle()
@@ -27,7 +27,7 @@ class BackgroundProgram:
         self._thread.start()
 
     def exit_code(self, timeout: float = TIMEOUT) -> int:
-        """Wait for their end. TimeoutError; what has escaped from the loop is raised here."""
+        """Wait for the end, and return the exit code. Raise TimeoutError, or the exception that has ended the loop."""
         self._thread.join(timeout)
         if self._outcome is None:
             raise TimeoutError("it runs on")
@@ -38,13 +38,13 @@ class BackgroundProgram:
     def _run(self, programs: Program | Sequence[Program], runtime: str) -> None:
         try:
             self._outcome = run(programs, runtime, handle=self.handle, signals=False)
-        except BaseException as error:  # raised where it is waited for
+        except BaseException as error:  # raised in `exit_code`
             self._outcome = error
 
 
 @contextmanager
 def running_service(service: Service, runtime: str = "asyncio", *, port: int = 0) -> Iterator[str]:
-    """A service on this host, once it accepts: its address."""
+    """Run a service on this host, and yield its address once it accepts connections."""
     listener, ready = bind("127.0.0.1", port), threading.Event()
     core = Engine(service, entropy=os.urandom)
     services = Services(logger=logging.getLogger("tests.support.background_program"))

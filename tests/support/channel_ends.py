@@ -1,5 +1,4 @@
-"""A core on the simulator's host, and what is at the far ends of its channels. `tests.support.core_harness` has what
-moves them."""
+"""A core on the simulator's host, and the far ends of its channels; `tests.support.core_harness` drives them."""
 
 from __future__ import annotations
 
@@ -34,19 +33,19 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class FarEnd:
-    """The far side of a channel of a node: takes what the node says, and tells it what happens there."""
+    """Far end of a node's channel: it receives the node's output, and posts facts about the channel."""
 
     node: HarnessNode
     ch: ChannelId
     reads: bool = True
     gone: bool = False
-    held: bool = False  # the node reads no more
+    held: bool = False  # the node has paused reading
     aborted: bool = False
     unread: int = 0  # bytes
-    heard: bytearray = field(factory=bytearray)  # everything that the node said
+    heard: bytearray = field(factory=bytearray)  # all output of the node
 
     def wrote(self, data: bytes) -> None:
-        """The node has said something."""
+        """Receive output of the node."""
         self.heard += data
         self.unread += len(data)
         if self.reads:
@@ -54,82 +53,82 @@ class FarEnd:
         self.feed(data)
 
     def read_on(self) -> None:
-        """Take what was left unread, and all that comes."""
+        """Read all unread bytes, and all later ones."""
         self.reads = True
         n, self.unread = self.unread, 0
         if n:
             self.node.post(Sent(self.ch, n))
 
     def read(self) -> None:
-        """The same, with all that follows from it at once."""
+        """Read all unread bytes, and run until idle."""
         self.read_on()
         self.node.book.run_until_idle()
 
     def finish(self, why: str = "", status: int | None = None) -> None:
-        """It is over. Harmless when it is so already."""
+        """Close the channel, unless it is closed."""
         if not self.gone:
             self.gone = True
             del self.node.ends[self.ch]
             self.node.book.give_up(self.ch)
             self.node.post(Closed(self.ch, why, status))
 
-    # --- for the kinds ---
+    # --- hooks of subclasses ---
 
     def feed(self, data: bytes) -> None:
-        """Bytes came."""
+        """Receive bytes."""
 
     def close_write(self) -> None:
-        """The node says no more: neither does this end."""
+        """React to the end of the node's output: close the channel."""
         self.finish("done")
 
     def abort(self) -> None:
-        """The node has dropped the channel."""
+        """React to the node's abort: close the channel."""
         self.aborted = True
         self.finish("done")
 
 
 class PassiveEnd(FarEnd):
-    """One that neither goes nor says anything by itself."""
+    """Far end that neither closes nor sends by itself."""
 
     def close_write(self) -> None:
-        """It stays."""
+        """Keep the channel open."""
 
     def abort(self) -> None:
-        """The same: the node does not see the end yet."""
+        """Keep the channel open: the node sees no end yet."""
         self.aborted = True
 
 
 @define(eq=False)
 class HarnessChild(PassiveEnd):
-    """A child process, as the node ordered it."""
+    """Child process that the node spawned."""
 
     order: Spawn = field(kw_only=True)
     pid: int = 0
-    errors: FarEnd | None = None  # where its error output goes
+    errors: FarEnd | None = None  # far end of its standard error
     signals: list[SignalName] = field(factory=list)
     size: TerminalSize | None = None
 
     def write_output(self, data: bytes) -> None:
-        """Write to its output."""
+        """Write to standard output."""
         self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
 
     def complain(self, data: bytes) -> None:
-        """Write to its error output."""
+        """Write to standard error."""
         assert self.errors is not None
         self.node.book.feed(Received(self.errors.ch, data))
 
     def exit(self, status: int | None = 0) -> None:
-        """End by itself."""
+        """Exit normally."""
         self.node.post(ReadClosed(self.ch))
         self.vanish(f"exit status {status}", status)
 
     def vanish(self, why: str, status: int | None = None) -> None:
-        """End in whatever way."""
+        """End with any reason, and run until idle."""
         self.end(why, status)
         self.node.book.run_until_idle()
 
     def end(self, why: str = "", status: int | None = None) -> None:
-        """The same, told in its turn."""
+        """End with any reason, and post the facts."""
         if self.errors is not None:
             self.errors.finish()
         self.finish(why, status)
@@ -139,7 +138,7 @@ class HarnessChild(PassiveEnd):
 
 
 class CableEnd(FarEnd):
-    """One end of a cable between two nodes; `other` is the one that the far node sees."""
+    """End of a connection between two nodes; `other` is the end at the other node."""
 
     other: CableEnd
     shut = False
@@ -162,7 +161,7 @@ class CableEnd(FarEnd):
 
 @define(eq=False)
 class HarnessNode:
-    """An engine on a host; to the host's operations it is a process."""
+    """Engine on a host; for the host's operations it is a process."""
 
     book: CoreHarness
     engine: Engine
@@ -179,15 +178,15 @@ class HarnessNode:
         self.contract = Contract(self.name)
 
     def post(self, fact: Fact) -> None:
-        """Something happened; it is told in its turn."""
+        """Queue a fact for the node."""
         self.book.facts.append((self, fact))
 
     def end_of(self, ch: ChannelId) -> Any:
-        """See `runtimes.sim.process.SimProcess`; for files."""
+        """Implement `runtimes.sim.process.SimProcess.end_of`, for files."""
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
     def carry_out(self, command: Command) -> None:
-        """Do what was ordered."""
+        """Execute a command."""
         match command:
             case Send(ch=ch, data=data) if ch in self.ends:
                 self.ends[ch].wrote(data)
@@ -209,7 +208,7 @@ class HarnessNode:
 
 @define
 class _FileEnd:
-    """An end as the simulator's files go to it."""
+    """Far end, as the simulator's file operations use it."""
 
     end: FarEnd
     gone: bool = False

@@ -1,4 +1,4 @@
-"""Packages that are installed here, copied to where they are not, so that nothing has to be fetched."""
+"""Copies of installed packages in other environments, so that nothing has to be downloaded."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-CORE = ("attrs", "h11", "h2", "wsproto")  # what the core needs
+CORE = ("attrs", "h11", "h2", "wsproto")  # dependencies of the core
 
 
 def copy_package(name: str, site: Path) -> None:
-    """Copy an installed package, and what it needs, to another environment."""
+    """Copy an installed package, with its dependencies, to another environment."""
     found = distribution(name)
     mark = site / f"{name}.borrowed"
     if mark.exists():

@@ -1,11 +1,11 @@
-"""A whole core and what is around it, in memory and at once: the host and its operations are those of `runtimes.sim`.
+"""Test harness of a whole core in memory, with the host and the operations of `runtimes.sim`.
 
-    book = RelayBook()                        # a `CoreHarness` with a service in it
-    book.feed(Stopping(5.0))                  # something happens, and all that follows from it
-    book.after(30.0)                          # time passes, the cores woken at each deadline
+    book = RelayHarness()                     # a `CoreHarness` with a service in it
+    book.feed(Stopping(5.0))                  # post a fact, and run until idle
+    book.after(30.0)                          # time passes, with a call of the cores at each deadline
 
-Nothing takes time by itself: what is ordered is done at once, and told in its turn. `hold` names the types of what is
-kept waiting in `held` until `release()`, `refuse` of what fails. Each node is watched by `runtimes.sim.contract`.
+Nothing takes time by itself: operations are executed at once. `hold` names the types of operations that wait in
+`held` until `release()`, `refuse` those that fail. `runtimes.sim.contract` checks the commands of each node.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ __all__ = ["HOME", "SECRET", "SPOOL", "CoreHarness", "PassiveEnd", "FarEnd", "Ha
 HOME = "/home/svc"
 SPOOL = f"{HOME}/spool"
 T = TypeVar("T")
-SECRET = bytes(range(32))  # of the host, whatever it is for
+SECRET = bytes(range(32))  # of the host for all purposes
 STALLED = 100  # rounds at one instant after which time stands still
 REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
 
 class InstantSimulation:
-    """The world of a host that takes no time; the clock moves by hand."""
+    """Simulation of a host without delays; the clock is set by the test."""
 
     faults = Faults.NONE
     cost = HandleCost.NONE
@@ -82,7 +82,7 @@ class InstantSimulation:
 
 
 class CoreHarness:
-    """See the module. `node` is the core that is looked at: its commands, logs and operations."""
+    """Test harness of one core, `node`, whose commands, logs and operations it records."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class CoreHarness:
     ) -> None:
         self.clock = InstantSimulation()
         self.host = SimHost(cast("Any", self.clock), "here", "192.0.2.10", state=HOME, spool=SPOOL)
-        self.host.rooms = ("",)  # files of the state may be named absolutely
+        self.host.rooms = ("",)  # files of the state may have absolute paths
         for path, data in (files or {}).items():
             self.disk.put(path, data.encode() if isinstance(data, str) else data)
         self.hold: tuple[type[object], ...] = ()
@@ -104,7 +104,7 @@ class CoreHarness:
         self.logs = Logs()
         self.facts: deque[tuple[HarnessNode, Fact]] = deque()
         self.nodes: list[HarnessNode] = []
-        self.servers: dict[int, HarnessNode] = {}  # by port, whatever the host
+        self.servers: dict[int, HarnessNode] = {}  # by port, on any host
         self._next_channel = 0
         self.node = self._node(service, entropy, log_level)
 
@@ -114,12 +114,12 @@ class CoreHarness:
 
     @property
     def disk(self) -> SimDisk:
-        """The files of the host."""
+        """Return the files of the host."""
         return self.host.disk
 
     @property
     def files(self) -> dict[str, bytes]:
-        """What is in each of them now, by path."""
+        """Return the contents of all files, by path."""
         return {path: self.disk.get(path) for path in self.disk.paths()}
 
     @property
@@ -131,7 +131,7 @@ class CoreHarness:
         self.clock.now = now.mono
 
     def serve(self, port: int, service: Service) -> Engine:
-        """Let the node find another service at a port."""
+        """Start another service, which the node reaches at a port."""
         node = self.servers[port] = self._node(service, None, Level.INFO)
         self.handle_on(node, Started())
         return node.engine
@@ -139,22 +139,22 @@ class CoreHarness:
     # --- time and facts ---
 
     def feed(self, fact: Fact) -> None:
-        """Something happened; then everything that follows from it at once."""
+        """Post a fact to the node, and run until idle."""
         self.handle_on(self.node, fact)
 
     def handle_on(self, node: HarnessNode, fact: Fact) -> None:
-        """The same of any node."""
+        """Post a fact to any node, and run until idle."""
         node.post(fact)
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
-        """Everything that is under way comes to its end."""
+        """Handle all queued facts."""
         while self.facts:
             node, fact = self.facts.popleft()
             self.handle(node, fact)
 
     def after(self, seconds: float) -> None:
-        """Let time pass, waking everyone at each deadline."""
+        """Let time pass, with a call of each node at each deadline."""
         end, rounds = self.clock.now + seconds, 0
         while (due := self.next_deadline()) is not None and due <= end:
             rounds = rounds + 1 if due == self.clock.now else 0
@@ -163,26 +163,26 @@ class CoreHarness:
         self.wake(end)
 
     def next_deadline(self) -> float | None:
-        """The first of all nodes that live."""
+        """Return the first deadline of all live nodes."""
         due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
         return max(min(due), self.clock.now) if due else None
 
     def wake(self, mono: float) -> None:
-        """It is so late now."""
+        """Set the clock, and call each node."""
         self.clock.now = mono
         for node in self.nodes:
             self.handle(node, None)
             self.run_until_idle()
 
     def step_clock(self, seconds: float) -> None:
-        """The operator sets the wall clock."""
+        """Step the wall clock."""
         self.host.step_wall(seconds)
 
     def stop(self, grace: float = 5.0) -> None:
         self.feed(Stopping(grace))
 
     def spawn(self, flow: Flow[T]) -> list[T]:
-        """Start a flow on the engine; what it returned is in the list once it has. What it raises by then is raised."""
+        """Start a flow on the engine; return a list that receives its result. Early exceptions are raised."""
         results: list[T] = []
         problems: list[Exception] = []
         self.within(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
@@ -191,7 +191,7 @@ class CoreHarness:
         return results
 
     def within(self, call: Callable[[], T], node: HarnessNode | None = None) -> T:
-        """Call something inside of a `handle`, of another node if one is named; what it raises is raised here."""
+        """Call a function inside `handle` of a node; return its result, or raise its exception."""
         outcome: list[T] = []
         problems: list[Exception] = []
 
@@ -215,18 +215,18 @@ class CoreHarness:
         *,
         tls: bool = False,
     ) -> Any:
-        """Somebody comes: the end of their channel."""
+        """Accept a connection of the node; return its far end."""
         end = self.plug_in(self.node, kind)
         self.feed(Accepted(end.ch, peer, local, tls))
         return end
 
     def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, ChannelId], Any]) -> Any:
-        """The end of a new channel of a node, which is not told of it yet."""
+        """Return the far end of a new channel of a node, without a fact about it."""
         self._next_channel += 2
         end = node.ends[ChannelId(self._next_channel)] = kind(node, ChannelId(self._next_channel))
         return end
 
-    # --- what was ordered ---
+    # --- results ---
 
     @property
     def ready(self) -> bool:
@@ -237,11 +237,11 @@ class CoreHarness:
         return [command for command in self.commands if isinstance(command, Exit)]
 
     def events(self, level: Level = Level.DEBUG) -> list[str]:
-        """Names of the log records of at least that level."""
+        """Return the names of the log records of at least that level."""
         return [log.event for log in self.logs if log.level >= level]
 
     def release(self, *, fail: bool = False) -> None:
-        """Carry out the operations that were held."""
+        """Execute the held operations, or let them fail."""
         held, self.held = self.held, []
         for operation in held:
             if fail:
@@ -253,9 +253,10 @@ class CoreHarness:
     # --- the runtime ---
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """An operation was ordered."""
+        """Execute an operation, unless it is held or refused."""
         subject = operation.request if isinstance(operation, Query) else operation
-        behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)  # kept in order
+        # Queries are executed in order.
+        behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)
         if node is self.node and (behind or isinstance(subject, self.hold)):
             self.held.append(operation)
         elif node is self.node and isinstance(subject, self.refuse):
@@ -264,19 +265,19 @@ class CoreHarness:
             self.execute(node, operation)
 
     def cancel(self, node: HarnessNode, op: OperationId) -> None:
-        """An operation was given up: what is done already is told nevertheless."""
+        """Cancel a held operation; results of executed ones are reported nevertheless."""
         held = [operation for operation in self.held if operation.op == op]
         if held and node is self.node:
             self.held.remove(held[0])
             node.post(Failed(op, Failure(FailureKind.CANCELLED)))
 
     def give_up(self, ch: ChannelId) -> None:
-        """Nothing of what was held can be sent to a channel any more."""
+        """Cancel the held file operations of a closed channel."""
         for operation in [each for each in self.held if isinstance(each, SendFile) and each.ch == ch]:
             self.cancel(self.node, operation.op)
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Carry an operation out."""
+        """Execute an operation."""
         match operation:
             case Connect():
                 end = self.connect(node, operation)
@@ -291,7 +292,7 @@ class CoreHarness:
                 node.operations.handlers[type(operation)](operation)
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """Who is there: an end, a `Failure`, or None for nobody who says anything."""
+        """Return the far end of a new connection, a `Failure`, or None for no answer."""
         server = self.servers.get(order.port)
         if server is None:
             return REFUSED
@@ -307,7 +308,7 @@ class CoreHarness:
         return node
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """A node is told something, or what time it is, and what it orders is carried out."""
+        """Let a node handle a fact, or the time, and execute its commands."""
         if not node.alive:
             return
         node.contract.fact(fact)

@@ -1,7 +1,7 @@
-"""What the suite costs: `--costs` closes a run with the processor time of each folder, and of the dearest tests.
+"""Processor time of the suite: `--costs` prints the time of each folder, and of the most expensive tests.
 
-Processor time says more than the clock on a machine that others use, too. It counts the process and the children that
-it has waited for; what is made for a test, and for its module, belongs to it.
+Processor time is more reliable than elapsed time on a shared machine. It includes finished child processes. The
+fixtures of a test, and of its module, count for the test.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ SHOWN = 40  # tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the option."""
+    """Add the option."""
     parser.addoption(
         "--costs", action="store_true", help="tell the processor time of each folder and the dearest tests"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure if that is wanted."""
+    """Register the plugin if the option is set."""
     if config.getoption("--costs"):
         config.pluginmanager.register(CpuCostPlugin(), "costs")
 
 
 class CpuCostPlugin:
-    """Seconds of the processor by test; workers measure, and the process that collects their reports sums up."""
+    """Processor time by test in seconds; workers measure, and the collecting process adds up their reports."""
 
     def __init__(self) -> None:
         self._last = _spent()
@@ -39,7 +39,7 @@ class CpuCostPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """After each phase of a test: what has been spent since the one before."""
+        """Add to the report of a test phase the time since the last report."""
         report = yield
         now = _spent()
         report.__dict__["cpu"] = now - self._last  # travels with the report
@@ -47,11 +47,11 @@ class CpuCostPlugin:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a phase."""
+        """Add the time of a phase."""
         self._costs[report.nodeid] += report.__dict__.get("cpu", 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tell."""
+        """Print the times."""
         files: Counter[str] = Counter()
         folders: Counter[str] = Counter()
         counts: Counter[str] = Counter()

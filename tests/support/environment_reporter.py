@@ -1,5 +1,4 @@
-"""A program that says in what it runs, and ends as it is told: `python -m tests.support.environment_reporter
-STATUS`."""
+"""Program that reports its environment, and ends as ordered: `python -m tests.support.environment_reporter STATUS`."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ SIGNALS = (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Say it on standard output, read a line, and end."""
+    """Print the report on standard output, read a line, and exit."""
     streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
     found = {
         "arguments": sys.argv[1:],

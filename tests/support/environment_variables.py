@@ -8,8 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/environment.md"
-SYSTEM = {"HOME", "SHELL"}  # of the operating system
-COMPOSED = re.compile(r"RELAY_(?:VOICE_OUTPUT|REALTIME_VOICE)_[A-Z_]+|[A-Z]+_(?:BASE|REALTIME)_URL")  # in voice_config
+SYSTEM = {"HOME", "SHELL"}  # variables of the operating system
+# These names are composed in voice_config.
+COMPOSED = re.compile(r"RELAY_(?:VOICE_OUTPUT|REALTIME_VOICE)_[A-Z_]+|[A-Z]+_(?:BASE|REALTIME)_URL")
 
 
 class _Asked(dict[str, str]):

@@ -1,14 +1,13 @@
-"""Programs of ours as processes of their own, without the half second in which Python imports them.
+"""Programs as child processes forked from a process that has imported them, which saves the start of Python.
 
-A suite that starts a thousand interpreters spends most of its time in `import`. Here one process has imported the
-programs already, and what it forks becomes the program: other arguments, environment, folder and streams, and a session
-and terminal of its own where one is given. The process that asked is its parent, as with `subprocess`, whose interface
-this has: `Popen`, `run`, and `ForkedTerminal` in place of `pexpect.spawn`.
+Most of the time of a thousand starts is spent in imports, half a second each. The fork becomes the program, with other
+arguments, environment, folder and streams, and optionally a session and terminal of its own. The requesting process is
+its parent, as with `subprocess`, whose interface this module has: `Popen`, `run`, and `ForkedTerminal` instead of
+`pexpect.spawn`.
 
-Whatever the interpreter itself would do at its start is left to a new one: other options than `-W error -m`, variables
-that Python reads, code that runs before the program, a system that cannot hand over children. What a start costs, and
-that it works, is measured elsewhere with new interpreters (tests/clients/commands/test_startup_cost.py), and with
-`FORKSERVER=0` everything starts like that.
+A new interpreter is started where a fork would differ: with other options than `-W error -m`, other variables that
+Python reads, code before the program, or a system without adoption of orphans. Tests of the start itself use new
+interpreters (tests/clients/commands/test_startup_cost.py). With `FORKSERVER=0` all programs do.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pexpect
-from ptyprocess import PtyProcess  # type: ignore[import-untyped]  # it has none
+from ptyprocess import PtyProcess  # type: ignore[import-untyped]  # it has no stubs
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = ["-W", "error", "-m"]
 OURS = ("svc_proto", "runtimes", "servers", "clients")
-THEIRS = (  # what is imported late, where it is wanted
+THEIRS = (  # modules that are imported late, on first use
     "anyio._backends._asyncio",
     "anyio._backends._trio",
     "encodings.idna",
@@ -51,18 +50,18 @@ THEIRS = (  # what is imported late, where it is wanted
 )
 READ_AT_START = ("PYTHON", "LC_", "LANG", "COVERAGE", "COV_")
 AS_USUAL = (None, None, None, -1, False, -1)  # groups, user, umask, session and process group of subprocess.Popen
-UNBUFFERED = "PYTHONUNBUFFERED"  # this one is minded here
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h: orphans below become this process's own
+UNBUFFERED = "PYTHONUNBUFFERED"  # handled here
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h: orphaned descendants become children of this process
 MESSAGE = 1 << 18  # bytes; a request is one packet
 
 
 def python(*words: str) -> list[str]:
-    """The command that runs a module with these arguments."""
+    """Return the command that runs a module with these arguments."""
     return [sys.executable, *OPTIONS, *words]
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen`, forked from what has been imported where that makes no difference."""
+    """`subprocess.Popen`, forked from the imported process where that makes no difference."""
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any
@@ -87,7 +86,7 @@ def run(
     timeout: float | None = None,
     **options: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """`subprocess.run` without `check`."""
+    """Run a program like `subprocess.run` without `check`."""
     if options.pop("capture_output", False):
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     if input is not None:
@@ -102,7 +101,7 @@ def run(
 
 
 class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
-    """`pexpect.spawn`, forked likewise, on a terminal and in a session of its own."""
+    """`pexpect.spawn` by a fork, on a terminal and in a session of its own."""
 
     def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
         env, cwd = options.get("env"), options.get("cwd")
@@ -118,7 +117,7 @@ class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic cla
 
 
 class Server:
-    """The process that has imported everything; it starts when it is first wanted, and ends with this one."""
+    """Process with all imports; it starts on the first use, and ends with this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -127,7 +126,7 @@ class Server:
         self._able = sys.platform == "linux" and os.environ.get("FORKSERVER") != "0"
 
     def can(self, env: Mapping[str, str] | None) -> bool:
-        """Whether a new interpreter would begin in the same way with this environment."""
+        """Report whether a new interpreter would start equally with this environment."""
         return self._able and (env is None or read_at_start(env) == read_at_start(os.environ))
 
     def fork(
@@ -139,7 +138,7 @@ class Server:
         *,
         terminal: bool = False,
     ) -> int:
-        """The process id of `python -m words`, a child of this process."""
+        """Start `python -m words` as a child of this process, and return its process id."""
         request = {
             "words": list(words),
             "env": dict(os.environ if env is None else env),
@@ -172,18 +171,18 @@ class Server:
 
 
 def read_at_start(env: Mapping[str, str]) -> dict[str, str]:
-    """What the interpreter reads of an environment before any program runs."""
+    """Return the variables that the interpreter reads before any program runs."""
     return {name: value for name, value in env.items() if name.startswith(READ_AT_START) and name != UNBUFFERED}
 
 
 def adopt(wanted: bool) -> None:
-    """Whether what is orphaned below this process becomes its child. OSError."""
+    """Set whether orphaned descendants become children of this process. Raise OSError."""
     if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, int(wanted), 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def serve(asked: socket.socket) -> str | None:
-    """Fork for each request. It returns in the forked process, as the program to run, and None at the end."""
+    """Fork for each request; return the program in the forked process, and None at the end."""
     for module in (*modules(), *THEIRS):
         importlib.import_module(module)
     gc.collect()
@@ -194,7 +193,7 @@ def serve(asked: socket.socket) -> str | None:
             return None
         ours, theirs = socket.socketpair()
         if between := os.fork():
-            os.waitpid(between, 0)  # only then its child is the child of who asked
+            os.waitpid(between, 0)  # only then its child is a child of the requesting process
             asked.send(ours.recv(64))
             ours.send(b"!")
             for used in (ours.detach(), theirs.detach(), *streams):
@@ -210,14 +209,14 @@ def serve(asked: socket.socket) -> str | None:
 
 
 def modules() -> Iterator[str]:
-    """Every module of the programs."""
+    """Yield the names of all modules of the programs."""
     for name in OURS:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             yield found.name
 
 
 def become(request: dict[str, Any], streams: list[int]) -> str:
-    """Take everything over that a new process would have; the module to run."""
+    """Set up the process like a new one; return the module to run."""
     if request["terminal"]:
         os.setsid()
         ioctl(streams[0], termios.TIOCSCTTY, 0)
@@ -237,7 +236,7 @@ def become(request: dict[str, Any], streams: list[int]) -> str:
 
 
 def stream(number: int, errors: str, *, raw: bool) -> TextIOWrapper:
-    """A stream like those that Python begins with: `create_stdio` of its pylifecycle.c."""
+    """Open a stream as Python does at its start: `create_stdio` of its pylifecycle.c."""
     file = FileIO(number, "w" if number else "r", closefd=False)
     binary = BufferedReader(file) if not number else file if raw else BufferedWriter(file)
     lines = not raw and (number == 2 or file.isatty())
@@ -245,8 +244,8 @@ def stream(number: int, errors: str, *, raw: bool) -> TextIOWrapper:
 
 
 def main() -> None:
-    """Serve on the socket that is named, and be what is asked for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its socket
+    """Serve on the given socket; run the requested program in a fork."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process ends with its socket
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         program = serve(asked)
     if program is None:
@@ -257,13 +256,13 @@ def main() -> None:
     status = 0
 
     def hasten() -> None:
-        """Leave out that everything that was imported is taken down, which costs ten times the fork."""
-        with suppress(OSError, ValueError):  # then it is for the interpreter to tell
+        """Exit without the cleanup of all imported modules, which costs ten times the fork."""
+        with suppress(OSError, ValueError):  # the interpreter reports the error
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
 
-    atexit.register(hasten)  # the first, so it comes last
+    atexit.register(hasten)  # registered first, so it runs last
     try:
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     except SystemExit as end:

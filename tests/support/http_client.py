@@ -1,7 +1,7 @@
 """Sans-IO HTTP driver of the tests: HTTP/1.1, HTTP/2 and WebSocket, built on h11, h2 and wsproto.
 
-A connection takes bytes (`receive_data`, empty for a FIN) and gives events (`next_event`); it takes events (`send`) and
-gives bytes (`data_to_send`). The events are those of `svc_proto.wire.events`, the parsers are never the product's. The
+A connection parses bytes (`receive_data`, empty for a FIN) into events (`next_event`), and serializes events (`send`)
+into bytes (`data_to_send`). The events are those of `svc_proto.wire.events`, the parsers are never the product's. The
 adapters are `tests.support.http_harness` (a core in memory), `tests.support.sim_http` (the simulator) and
 `tests.loops.clients` (blocking connections).
 """
@@ -84,7 +84,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 @frozen
 class Response:
-    """One complete response."""
+    """Complete response."""
 
     status: int
     headers: Headers
@@ -92,18 +92,18 @@ class Response:
 
     @property
     def json(self) -> Any:
-        """The parsed body."""
+        """Return the parsed JSON body."""
         return json.loads(self.body)
 
     @property
     def code(self) -> str:
-        """The machine-readable code of an error response."""
+        """Return the machine-readable code of an error response."""
         code: str = self.json["code"]
         return code
 
 
 class ResponseReader:
-    """Collects the events of one response."""
+    """Collector of the events of one response."""
 
     def __init__(self) -> None:
         self.head: ResponseHead | None = None
@@ -111,7 +111,7 @@ class ResponseReader:
         self.response: Response | None = None
 
     def read(self, event: Event) -> None:
-        """Take the next event of the stream."""
+        """Handle the next event of the stream."""
         match event:
             case ResponseHead():
                 self.head = event
@@ -138,7 +138,7 @@ def request_events(
 
 
 class HttpCodec(ABC):
-    """One HTTP connection without IO."""
+    """HTTP connection without IO."""
 
     def __init__(self) -> None:
         self._out = bytearray()
@@ -148,7 +148,7 @@ class HttpCodec(ABC):
 
     @abstractmethod
     def send(self, event: Event) -> None:
-        """Queue an event. Raises `LocalProtocolError` if the protocol does not allow it now."""
+        """Queue an event. Raise `LocalProtocolError` if the protocol does not allow it now."""
 
     @abstractmethod
     def receive_data(self, data: bytes) -> None:
@@ -159,11 +159,11 @@ class HttpCodec(ABC):
         """Return the stream of the next request."""
 
     def receive_eof(self) -> None:
-        """Take the FIN of the peer."""
+        """Handle the FIN of the peer."""
         self.receive_data(b"")
 
     def next_event(self) -> Event | None:
-        """Return the next event or None. Raises `RemoteProtocolError` once, behind the last event."""
+        """Return the next event or None. Raise `RemoteProtocolError` once, behind the last event."""
         if self._events:
             return self._events.popleft()
         problem, self._problem = self._problem, None
@@ -187,7 +187,7 @@ def new_client(entropy: Entropy, *, http2: bool = False, deflate: bool = True) -
 
 
 class _Http1Codec(HttpCodec):
-    """What both roles share: h11 until the connection becomes a WebSocket."""
+    """Common part of client and server: h11 until the connection becomes a WebSocket."""
 
     def __init__(self, role: type[h11.CLIENT | h11.SERVER], entropy: Entropy, *, deflate: bool) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ class _Http1Codec(HttpCodec):
 
 
 class Http1Client(_Http1Codec):
-    """The client side of an HTTP/1.1 connection. Requests are numbered 1, 2, 3, …"""
+    """Client side of an HTTP/1.1 connection. Requests are numbered 1, 2, 3, …"""
 
     def __init__(self, entropy: Entropy, *, deflate: bool = True) -> None:
         super().__init__(h11.CLIENT, entropy, deflate=deflate)
@@ -313,7 +313,7 @@ class Http1Client(_Http1Codec):
 
 
 class Http1Server(_Http1Codec):
-    """The server side of an HTTP/1.1 connection."""
+    """Server side of an HTTP/1.1 connection."""
 
     def __init__(self, entropy: Entropy = bytes, *, deflate: bool = True) -> None:
         super().__init__(h11.SERVER, entropy, deflate=deflate)
@@ -375,7 +375,7 @@ class Http1Server(_Http1Codec):
 
 @define(eq=False)
 class _Stream:
-    """One request over HTTP/2."""
+    """Request over HTTP/2."""
 
     head: RequestHead
     queue: bytearray = field(factory=bytearray)  # waits for window
@@ -390,7 +390,7 @@ class _Stream:
 
 
 class Http2Client(HttpCodec):
-    """The client side of an HTTP/2 connection, with WebSockets by extended CONNECT (RFC 8441)."""
+    """Client side of an HTTP/2 connection, with WebSockets by extended CONNECT (RFC 8441)."""
 
     def __init__(self, entropy: Entropy, *, deflate: bool = True) -> None:
         super().__init__()
@@ -398,7 +398,7 @@ class Http2Client(HttpCodec):
         self._deflate = deflate
         self._next = FIRST
         self._streams: dict[StreamId, _Stream] = {}
-        self._waiting: list[Event] | None = []  # until the server's settings have come
+        self._waiting: list[Event] | None = []  # events until the server's settings have arrived
         self._frames = bytearray()
         self._left = False  # the peer has sent GOAWAY
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
@@ -416,20 +416,20 @@ class Http2Client(HttpCodec):
 
     @property
     def is_ready(self) -> bool:
-        """Whether one more request may be sent."""
+        """Report whether one more request may be sent."""
         allowed = self._h2.remote_settings.max_concurrent_streams
         return not (self._eof or self._left) and len(self._streams) < allowed
 
     @property
     def must_close(self) -> bool:
-        """Whether nothing more can be sent or received."""
+        """Report whether nothing more can be sent or received."""
         return not self._streams and (self._eof or self._left)
 
     def open_stream(self) -> StreamId:
         return self._next
 
     def is_open(self, stream: StreamId) -> bool:
-        """Whether a stream has not ended in both directions."""
+        """Report whether a stream has not ended in both directions."""
         return stream in self._streams
 
     # --- sending ---
@@ -555,7 +555,7 @@ class Http2Client(HttpCodec):
                 self._lose(stream, known, CONNECTION_CUT)
 
     def _cut(self) -> bytes | None:
-        """Cut one frame. h2 ends a connection at a GOAWAY, so it is given the other frames only."""
+        """Return one complete frame. h2 ends a connection at a GOAWAY, so h2 gets the other frames only."""
         size = FRAME_HEAD + int.from_bytes(self._frames[:3], "big")
         if len(self._frames) < max(size, FRAME_HEAD):
             return None
@@ -642,7 +642,7 @@ class Http2Client(HttpCodec):
 
 
 class _WebSocket:
-    """The frames of one WebSocket, by wsproto, with masks from injected entropy."""
+    """Frames of one WebSocket, by wsproto, with masks from injected entropy."""
 
     def __init__(
         self, stream: StreamId, kind: ConnectionType, entropy: Entropy, extension: PerMessageDeflate | None

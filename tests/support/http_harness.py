@@ -1,7 +1,7 @@
-"""A `CoreHarness` whose clients and upstream servers speak HTTP: the HTTP driver on a core in memory.
+"""Test harness of a core in memory, with HTTP clients and upstream servers.
 
 answer = book.request("GET", "/health")
-call = book.call("GET", "/ping")          # waits for something
+call = book.call("GET", "/ping")          # has no answer yet
 assert call.answer is None
 """
 
@@ -52,14 +52,14 @@ PeerT = TypeVar("PeerT", bound="HttpPeer")
 
 @frozen
 class HarnessResponse(Response):
-    """The response of an upstream server."""
+    """Response of an upstream server."""
 
-    open: bool = False  # it does not end by itself
+    open: bool = False  # the body does not end
 
 
 @define
 class UpstreamRequest:
-    """A request as an upstream got it."""
+    """Request as an upstream server received it."""
 
     method: str
     url: str  # scheme, host, port and target
@@ -77,7 +77,7 @@ class UpstreamRequest:
 
 @frozen
 class NoAnswer:
-    """No answer, ever."""
+    """Marker for an upstream server that never answers."""
 
 
 SILENT = NoAnswer()
@@ -85,21 +85,21 @@ Reply: TypeAlias = tuple[int, bytes] | Response | Failure | NoAnswer  # of an up
 
 
 def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
-    """An answer."""
+    """Return a status and a JSON body."""
     return status, json.dumps(value).encode()
 
 
 @define(eq=False)
 class HttpPeer(FarEnd):
-    """The other end of one connection."""
+    """HTTP endpoint at the far end of a connection."""
 
     conn: HttpCodec = field(kw_only=True)
     events: list[Event] = field(factory=list)
-    mute: bool = False  # says nothing back by itself, no pong and no close frame
+    mute: bool = False  # sends nothing by itself, no pong and no close frame
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the node; say back what must be at once (pongs, close frames, an upstream's answer)."""
-        if data:  # nothing is no FIN here
+        """Receive bytes of the node, and send the immediate replies (pongs, close frames, an upstream's response)."""
+        if data:  # empty data is no FIN here
             self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
             self.events.append(event)
@@ -107,13 +107,13 @@ class HttpPeer(FarEnd):
         self.flush()
 
     def flush(self) -> None:
-        """Say what there is to say, in its turn."""
+        """Queue the bytes that are to be sent."""
         reply = self.conn.data_to_send()
         if reply and not self.mute and not self.gone:
             self.node.post(Received(self.ch, reply))
 
     def on_event(self, event: Event) -> None:
-        """For the kinds that answer."""
+        """Handle an event; a hook of subclasses."""
 
     def send_events(self, *events: Event) -> None:
         for event in events:
@@ -125,19 +125,19 @@ class HttpPeer(FarEnd):
             self.node.book.handle_on(self.node, Received(self.ch, data))
 
     def vanish(self) -> None:
-        """The connection breaks without a word."""
+        """Reset the connection."""
         self.finish("reset")
         self.node.book.run_until_idle()
 
 
 @define(eq=False)
 class HttpUpstream(HttpPeer):
-    """A server that the node has called: what it says is the `book`'s, to requests and to messages of a WebSocket."""
+    """Upstream server that the node has called; the `book` answers its requests and WebSocket messages."""
 
     book: HttpHarness = field(kw_only=True)
     url: str = field(kw_only=True)  # scheme, host and port
     upgraded: bool = False
-    open: bool = False  # its answer goes on
+    open: bool = False  # the response body goes on
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -161,7 +161,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def close_write(self) -> None:
-        """It has more to say, perhaps."""
+        """Keep the connection open, since the response may go on."""
 
     def _respond(self, asked: UpstreamRequest) -> None:
         assert self.book.http is not None
@@ -182,7 +182,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def go_on(self, body: bytes, *, end: bool) -> None:
-        """More of an answer."""
+        """Send more of a response body."""
         if body:
             self.conn.send(ResponseData(FIRST, body))
         if end:
@@ -191,7 +191,7 @@ class HttpUpstream(HttpPeer):
 
 @define(eq=False)
 class HttpCall(HttpPeer):
-    """An HTTP request whose answer may still be to come."""
+    """HTTP request whose response may be pending."""
 
     reader: ResponseReader = field(factory=ResponseReader)
 
@@ -210,19 +210,21 @@ class HttpCall(HttpPeer):
 
     @property
     def head(self) -> ResponseHead:
-        """The head of the response."""
+        """Return the head of the response."""
         assert self.reader.head is not None, "there is no head yet"
         return self.reader.head
 
     @property
     def body(self) -> bytes:
-        """The body so far."""
+        """Return the body received so far."""
         return bytes(self.reader.body)
 
 
 class HttpHarness(CoreHarness):
-    """See the module. `http` answers whatever the node asks of others, if there is one, and `socket` the messages of
-    its WebSockets: None breaks the connection. `asked` and `said` is what they got.
+    """Test harness with HTTP clients and upstream servers.
+
+    `http`, if set, answers all requests to upstream servers, and `socket` the messages of their WebSockets; None breaks
+    the connection. `asked` and `said` record requests and messages.
     """
 
     caller: type[HttpCall] = HttpCall
@@ -241,7 +243,7 @@ class HttpHarness(CoreHarness):
         super().__init__(service, **options)
 
     def connect_http1(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
-        """Somebody who speaks HTTP/1.1 comes."""
+        """Accept an HTTP/1.1 client."""
         conn = Http1Client(self.client_entropy, deflate=False)
         peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
         self.callers.append(peer)
@@ -259,7 +261,7 @@ class HttpHarness(CoreHarness):
         host: bytes | None = None,
         tls: bool = False,
     ) -> HttpCall:
-        """Send a request on a fresh connection. A body of bytes is sent as it is, any other as JSON."""
+        """Send a request on a fresh connection. A body of bytes is sent unchanged, any other as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
         if token:
@@ -272,7 +274,7 @@ class HttpHarness(CoreHarness):
         return call
 
     def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
-        """A request that is answered at once; as `call`."""
+        """Send a request that is answered at once; arguments as in `call`."""
         call = self.call(method, path, body, **options)
         answer = call.result
         self.answers.append(answer)
@@ -280,7 +282,7 @@ class HttpHarness(CoreHarness):
         return answer
 
     def raw(self, data: bytes, *, peer: Address = REMOTE) -> HttpCall:
-        """Send any bytes on a fresh connection, and read what comes as the answer to a GET."""
+        """Send any bytes on a fresh connection, and parse the output as the response to a GET."""
         call = self.connect_http1(self.caller, peer)
         call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", self.host_name)])))
         call.conn.send(RequestEnd(FIRST))
@@ -289,13 +291,13 @@ class HttpHarness(CoreHarness):
         return call
 
     def leaks(self) -> list[str]:
-        """Where a secret shows: in log records, or in the bodies of refusals."""
+        """Return the log records and error responses that contain a secret."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers if answer.status >= 400]
         return [place for place in places for secret in sorted(self.secrets) if secret in place]
 
     def connect(self, node: Any, order: Connect) -> Any:
-        """See `CoreHarness`."""
+        """Connect the node to an upstream server; implement `CoreHarness.connect`."""
         if self.http is None:
             return super().connect(node, order)
         conn = Http1Server(self.client_entropy)

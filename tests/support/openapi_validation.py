@@ -1,9 +1,9 @@
-"""Answers held to a server's own document: what it says of a route and a status is what was answered, to the member.
+"""Validation of responses against a server's OpenAPI document, including unknown members.
 
-    documented = Documented.of(book.request("GET", "/openapi.json").body)
+    documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
     documented.check("GET /health", answer)
 
-Documents leave objects open, so that members can be added. Here what a document does not name is a mistake.
+Documents leave objects open, so that members can be added. Here a member that a document does not name is a mistake.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from jsonschema import Draft202012Validator
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers
 
-OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with members of their own kind
+OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with additional members
 
 
 class AnswerLike(Protocol):
-    """An answer, in whichever world."""
+    """Response of any test client."""
 
     @property
     def status(self) -> int: ...
@@ -40,19 +40,19 @@ ToldT = TypeVar("ToldT", bound=AnswerLike)
 
 @define(eq=False)
 class OpenApiValidator:
-    """One document."""
+    """Validator for one OpenAPI document."""
 
     document: Mapping[str, Any]
     _validators: dict[str, Draft202012Validator] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, body: bytes) -> OpenApiValidator:
-        """The document in an answer."""
+        """Parse the document in a response body."""
         return cls(json.loads(body))
 
     @property
     def operations(self) -> dict[str, Any]:
-        """What is said of each route, by its label."""
+        """Return the operations of the document by route label."""
         return {
             f"{method.upper()} {path}": operation
             for path, item in self.document["paths"].items()
@@ -60,7 +60,7 @@ class OpenApiValidator:
         }
 
     def expect_routes(self, routes: Iterable[Route]) -> None:
-        """It has these routes, all of them and nothing else. That it is OpenAPI: `tests/conformance`."""
+        """Check that the document has exactly these routes; `tests/conformance` checks its format."""
         operations = self.operations
         assert sorted(operations) == sorted(route.label for route in routes)
         identities = [operation["operationId"] for operation in operations.values()]
@@ -70,12 +70,12 @@ class OpenApiValidator:
         }
 
     def check(self, label: str, answer: AnswerLike) -> None:
-        """An answer of this route is as it says."""
+        """Check that a response is valid for its route."""
         kind = (answer.headers.get(b"content-type") or b"").decode().partition(";")[0]
         assert self.mistakes(label, answer.status, kind, answer.body) == [], answer
 
     def mistakes(self, label: str, status: int, media: str, body: bytes) -> list[str]:
-        """What is wrong with an answer."""
+        """Return what is wrong with a response."""
         answers = self.operations[label]["responses"]
         told = answers.get(str(status)) or answers["default" if status >= 400 else "2XX"]
         if "$ref" in told:
@@ -88,7 +88,7 @@ class OpenApiValidator:
         return [f"{label} answers {status}: {each}" for each in self.misfits(named[0]["schema"], json.loads(body))]
 
     def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
-        """What of a value is not as a schema of this document has it."""
+        """Return the errors of a value against a schema of this document."""
         key = json.dumps(schema)
         if key not in self._validators:
             schemas = {name: _closed(name, each) for name, each in self.document["components"]["schemas"].items()}
@@ -98,7 +98,7 @@ class OpenApiValidator:
         return [f"{'.'.join(map(str, error.absolute_path))}: {error.message[:300]}" for error in errors]
 
     def gets(self) -> list[str]:
-        """The paths that answer GET, but for WebSockets."""
+        """Return the paths with a GET operation, without WebSockets."""
         return [
             label.partition(" ")[2]
             for label, operation in self.operations.items()
@@ -108,7 +108,7 @@ class OpenApiValidator:
     def get_and_check(
         self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = ""
     ) -> ToldT:
-        """GET a path with something in the place of its braces, and hold the answer to the document."""
+        """GET a path with values for its path parameters, check the response, and return it."""
         target = re.sub(r"{(\w+)}", lambda found: places.get(found[1], "unknown"), path)
         answer = request(target + query)
         self.check(f"GET {path}", answer)
@@ -116,7 +116,7 @@ class OpenApiValidator:
 
 
 def queries(documented: OpenApiValidator) -> st.SearchStrategy[tuple[str, str]]:
-    """A path, and a query of the names that it knows with any values."""
+    """Return a strategy of paths with a query of known names and any values."""
     value = st.sampled_from(["", "0", "1", "-1", "x", "true", "latest", "memory", "%00", "99999999999999999999", "%F0"])
 
     def named(path: str) -> st.SearchStrategy[tuple[str, str]]:

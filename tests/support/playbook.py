@@ -2,11 +2,11 @@
 
     book = Playbook(engine)
     book >> Accepted(CH, PEER, LOCAL) << []
-    book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [sends(CH, startswith=b"HTTP/1.1 200")]
+    book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [SendMatcher(CH, b"HTTP/1.1 200")]
     book.after(30.0) << [Abort(CH)]
 
-Every step must be checked: a `>>` whose commands were not looked at by `<<` (or taken with `.take()`) fails the next
-step and the end of the `with` block. Time moves only by `after`.
+Every step must be checked, by `<<` or `drain_commands`: unchecked commands fail the next step, and the end of the
+`with` block. Time moves only by `after`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Accepted, Address, ChannelId, Done, Fact, Failed, Failure, FailureKind
 from svc_proto.wire.limits import DEFAULT_LIMITS
 
-PATIENT = evolve(
-    DEFAULT_LIMITS, unauthenticated_burst=1 << 30
-)  # time stands still in a playbook: nobody's turn would come
+# Time stands still in a playbook, so an unauthenticated connection must never wait for its slice.
+PATIENT = evolve(DEFAULT_LIMITS, unauthenticated_burst=1 << 30)
 START = Moment(1000.0, 1_800_000_000.0)
 CH = ChannelId(2)
 MOST_SHOWN = 400  # characters of one fact or command in a message
@@ -41,17 +40,17 @@ Order = TypeVar("Order", bound=Operation[Any])
 
 
 def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str | None = None) -> Accepted:
-    """A peer came."""
+    """Return the fact of a new connection."""
     return Accepted(ChannelId(ch), peer, LOCAL, tls, alpn)
 
 
 def counting_entropy() -> Callable[[int], bytes]:
-    """Entropy that counts: the same bytes in every run, never the same twice in one."""
+    """Return an entropy source that counts: equal in every run, without repetition within one."""
     state = 0
 
     def entropy(n: int) -> bytes:
         nonlocal state
-        if n > 64:  # for many things at once
+        if n > 64:  # an amount for many uses at once
             return b"".join(entropy(16) for _ in range(n // 16))
         state += 1
         seed = state.to_bytes(8, "big")
@@ -61,7 +60,7 @@ def counting_entropy() -> Callable[[int], bytes]:
 
 
 class IdleService:
-    """A service that does nothing by itself."""
+    """Service that does nothing by itself."""
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
@@ -75,7 +74,7 @@ class IdleService:
 
 
 class FlowService(IdleService):
-    """A service whose life is one flow, from the start on. What it returned or raised is in `results` or `errors`."""
+    """Service that runs one flow from its start. Its result is in `results`, its exception in `errors`."""
 
     def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
         self.flow = flow
@@ -91,7 +90,7 @@ class FlowService(IdleService):
 
 @define
 class SendMatcher:
-    """Matches a `Send` on a channel by a piece of its bytes."""
+    """Matcher of a `Send` on a channel by a part of its bytes."""
 
     ch: int
     startswith: bytes = b""
@@ -107,23 +106,23 @@ class SendMatcher:
 
 
 def wire_bytes(commands: Iterable[Command], ch: int = CH) -> bytes:
-    """Everything sent on a channel."""
+    """Return all bytes sent on a channel."""
     return b"".join(command.data for command in commands if isinstance(command, Send) and command.ch == ch)
 
 
 class Logs(list[Log]):
-    """What a core logs. A bug of its own, after which it goes on, fails the test, unless it asked for `bugs`."""
+    """Log records of a core. A logged bug fails the test, unless `bugs` is set."""
 
     bugs = False
 
     def append(self, record: Log) -> None:
-        """Keep one. A bug that was raised by a test is no bug."""
+        """Append a record. An exception that a test has raised is no bug."""
         super().append(record)
         assert self.bugs or record.event != "bug" or "/tests/" in str(record.fields["at"]), record.fields
 
 
 class Playbook:
-    """A dialogue with one core. Log records are set apart in `logs`."""
+    """Dialogue with one core. Log records are collected in `logs`."""
 
     def __init__(self, core: Core, *, start: Moment = START) -> None:
         self.core = core
@@ -131,7 +130,7 @@ class Playbook:
         self.logs = Logs()
         self._commands: list[Command] = []
         self._checked = True
-        self._history: list[object] = []  # facts and commands, made readable only when something is wrong
+        self._history: list[object] = []  # facts and commands, formatted only for a failure
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +157,7 @@ class Playbook:
         return self
 
     def after(self, seconds: float) -> Self:
-        """Let time pass, waking the core at each of its deadlines, as a loop would."""
+        """Let time pass, with a call of the core at each deadline, as a loop does."""
         self._require_checked()
         end = self.now.mono + seconds
         gathered: list[Command] = []
@@ -173,28 +172,28 @@ class Playbook:
         return self
 
     def act(self, call: Callable[[], object]) -> Self:
-        """Have something called inside of a `handle` of the engine; then look at what that orders."""
+        """Call a function inside `handle` of the engine; the next `<<` checks its commands."""
         self._require_checked()
         cast("Engine", self.core).timers.timer(lambda: _ignore_result(call())).set(self.now.mono)
         self._step(None)
         return self
 
     def drain_commands(self) -> list[Command]:
-        """The commands of the last step, unchecked."""
+        """Return the commands of the last step without a check."""
         self._checked = True
         return self._commands
 
     def order(self, kind: type[Order]) -> Order:
-        """The one operation of a kind among the commands of the last step."""
+        """Return the only operation of a kind among the commands of the last step."""
         (found,) = [command for command in self.drain_commands() if isinstance(command, kind)]
         return found
 
     def answer(self, operation: Operation[object], result: object) -> Self:
-        """The runtime carried an operation out."""
+        """Report that the runtime has executed an operation."""
         return self >> Done(operation.op, result)
 
     def fail(self, operation: Operation[object], kind: FailureKind = FailureKind.INTERNAL) -> Self:
-        """The runtime could not."""
+        """Report that the runtime failed to execute an operation."""
         return self >> Failed(operation.op, Failure(kind))
 
     def _step(self, fact: Fact | None) -> None:
@@ -213,7 +212,7 @@ class Playbook:
 
 
 def _ignore_result(result: object) -> None:
-    """Nobody asks."""
+    """Discard the result."""
 
 
 def _line(entry: object) -> str:

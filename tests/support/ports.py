@@ -1,4 +1,4 @@
-"""Ports of this machine for what a test starts."""
+"""Free ports of this machine for the programs of a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import cycle
 from random import SystemRandom
 
-LANES, WIDTH = 16, 1_375  # of ports: each process that runs tests has a lane of its own, from 10,000 on
+LANES, WIDTH = 16, 1_375  # ranges of ports, from 10,000 on: each test process has its own
 _LANE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % LANES
 _OURS = range(10_000 + _LANE * WIDTH, 10_000 + (_LANE + 1) * WIDTH)
 _BEGIN = SystemRandom().randrange(WIDTH)
@@ -16,8 +16,10 @@ _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
 
 def free_port() -> int:
-    """A port that nobody has now, nor gets for a while: Linux gives those from 32,768 on to connections, and this gives
-    all others first. So whoever had it can come back to it.
+    """Return a port that is free, and stays free for a while.
+
+    Linux assigns ports from 32,768 on to connections. This function returns all others of its range first, so a program
+    can restart on its port.
     """
     while True:
         port: int = next(_ports)

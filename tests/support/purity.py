@@ -1,4 +1,4 @@
-"""What the core must not do, found in its source text: waiting, IO, clocks, unordered iteration.
+"""Checks of the core's source text: no waiting, no IO, no clocks, no unordered iteration.
 
 Rules
   async        no `async def`, `await`, `async for`, `async with`, asynchronous comprehension
@@ -9,9 +9,9 @@ Rules
   unordered    no iteration over a set, in any form whose result depends on the order: the same facts have to give the
                same commands on every run. Lengths, membership, `sorted`, sums and set algebra are fine.
 
-Types are not inferred. What counts as a set is what can be seen in one module: displays, comprehensions, `set(...)`
-and `frozenset(...)`, algebra on those, names bound to one, and names and attributes annotated as one. Names are told
-apart by function; attributes (and the mappings whose values are sets) by name, over the whole module.
+Types are not inferred. A set is recognized within one module: displays, comprehensions, `set(...)`
+and `frozenset(...)`, algebra on those, names bound to one, and names and attributes annotated as one. Names differ
+by function; attributes (and the mappings whose values are sets) by name, over the whole module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORBIDDEN_BUILTINS = frozenset({"breakpoint", "eval", "exec", "hash", "id", "inp
 CLOCK_READS = frozenset({"now", "today", "utcnow"})
 CLOCK_TYPES = frozenset({"date", "datetime", "dt"})
 
-# Builtins that walk an argument and whose result shows the order, and methods and itertools that do.
+# Builtins that iterate over an argument with a result that depends on the order; methods and itertools likewise.
 ORDERED_BUILTINS = frozenset(
     {"dict", "enumerate", "filter", "iter", "list", "map", "repr", "reversed", "str", "tuple", "zip"}
 )
@@ -34,7 +34,7 @@ ORDERED_METHODS = frozenset(
     {"accumulate", "chain", "cycle", "extend", "extendleft", "from_iterable", "fromkeys", "islice"}
 )
 ORDERED_METHODS |= {"OrderedDict", "deque", "join"}
-# Callables for which a comprehension over a set is as good as one over a list.
+# Callables for which the order of a comprehension does not matter.
 ORDER_FREE_CALLS = frozenset({"all", "any", "frozenset", "len", "max", "min", "set", "sorted", "sum"})
 ORDER_FREE_CALLS |= {"difference_update", "intersection_update", "symmetric_difference_update"}
 SET_TYPES = frozenset({"AbstractSet", "FrozenSet", "MutableSet", "Set", "frozenset", "set"})
@@ -46,7 +46,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @frozen
 class PurityBreach:
-    """One breach: `rule` is a word of the module's list, `detail` names what was found."""
+    """Breach of a rule: `rule` is a word of the module's list, `detail` names the code."""
 
     path: str
     line: int
@@ -58,7 +58,7 @@ class PurityBreach:
 
 
 def violations(source: str, *, path: str = "<text>", forbidden_modules: Collection[str] = ()) -> list[PurityBreach]:
-    """Every breach in one module's text, by line. Raises `SyntaxError` for text that is no Python."""
+    """Return every breach in one module's text, by line. Raise `SyntaxError` for invalid Python."""
     tree = ast.parse(source, filename=path)
     nodes = list(ast.walk(tree))
     found = [
@@ -127,7 +127,7 @@ def _last_name(node: ast.AST) -> str:
 
 @define
 class _Sets:
-    """What is known to be a set: plain names of one function and its surroundings, attributes of the module.
+    """Known sets: plain names of one function and its surroundings, attributes of the module.
 
     The `*_of_sets` members are mappings whose values are sets.
     """
@@ -139,7 +139,7 @@ class _Sets:
     returning: set[str] = field(factory=set)  # functions annotated to return a set
 
     def is_set(self, node: ast.AST) -> bool:
-        """Whether an expression is seen to give a set."""
+        """Report whether an expression is known to give a set."""
         match node:
             case ast.Set() | ast.SetComp():
                 return True
@@ -167,7 +167,7 @@ class _Sets:
                 return False
 
     def is_mapping_of_sets(self, node: ast.AST) -> bool:
-        """Whether an expression names a mapping whose values are sets."""
+        """Report whether an expression names a mapping whose values are sets."""
         match node:
             case ast.Name(id=name):
                 return name in self.names_of_sets
@@ -177,7 +177,7 @@ class _Sets:
                 return False
 
     def inside(self, bindings: Mapping[str, str]) -> _Sets:
-        """The same with the bindings of an inner scope, which hide those of the outer one."""
+        """Return a copy with the bindings of an inner scope, which hide those of the outer one."""
         hidden = frozenset(bindings)
         return _Sets(
             names=(self.names - hidden) | {name for name, kind in bindings.items() if kind == "set"},
@@ -195,7 +195,7 @@ def _unordered(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[tuple[int
 
 
 def _learn_attributes(nodes: Iterable[ast.AST], sets: _Sets) -> None:
-    """Class members and `self.x` that are annotated as, or set to, a set; functions that return one."""
+    """Collect attributes that are annotated as, or set to, a set, and functions that return one."""
     for node in nodes:
         match node:
             case ast.FunctionDef(name=name, returns=ast.expr() as returns) if _kind_of_annotation(returns) == "set":
@@ -221,7 +221,7 @@ def _learn_attribute(sets: _Sets, name: str, annotation: ast.expr) -> None:
 
 
 def _kind_of_annotation(annotation: ast.expr) -> str:
-    """`set`, `sets` (a mapping whose values are sets) or `other`."""
+    """Return the kind of an annotation: `set`, `sets` (a mapping whose values are sets) or `other`."""
     match annotation:
         case ast.Constant(value=str(text)):
             return _kind_of_annotation(ast.parse(text, mode="eval").body)
@@ -241,7 +241,7 @@ def _kind_of_annotation(annotation: ast.expr) -> str:
 def _scan_scope(
     owner: ast.Module | ast.ClassDef | Function, body: Iterable[ast.AST], outer: _Sets
 ) -> Iterator[tuple[int, str]]:
-    """Breaches of one function, class body or module, and of those inside it."""
+    """Yield the breaches of one function, class body or module, and of its inner scopes."""
     own: list[ast.AST] = []
     _collect_scope(body, own)
     sets = outer.inside(_bindings(owner, own, outer))
@@ -254,14 +254,14 @@ def _scan_scope(
             case ast.Call(func=ast.Attribute(value=value, attr="pop"), args=[], keywords=[]) if sets.is_set(value):
                 yield node.lineno, f"takes any member of the set `{ast.unparse(value)}`"
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                # Names of a class body are not seen inside its methods.
+                # Names of a class body are not visible inside its methods.
                 yield from _scan_scope(node, node.body, outer if isinstance(owner, ast.ClassDef) else sets)
             case ast.Lambda():
                 yield from _scan_scope(node, [node.body], sets)
 
 
 def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
-    """Every node below, down to inner functions and classes, whose bodies are scopes of their own."""
+    """Collect all nodes below, without the bodies of inner functions and classes, which are scopes of their own."""
     for node in body:
         found.append(node)
         match node:
@@ -281,7 +281,7 @@ def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
 
 
 def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str, str]:
-    """Names bound in a scope and what they hold. A name that holds a set once counts as a set throughout."""
+    """Return the kind of each name bound in a scope. A name that holds a set once counts as a set throughout."""
     kinds: dict[str, str] = {}
 
     def bind(name: str, kind: str) -> None:
@@ -317,7 +317,7 @@ def _bind_parameters(arguments: ast.arguments, bind: Callable[[str, str], None])
 
 
 def _bind_loop(target: ast.expr, iterated: ast.expr, known: _Sets, bind: Callable[[str, str], None]) -> None:
-    """`for v in m.values()` and `for k, v in m.items()` over a mapping of sets bind a set."""
+    """Bind the loop variables over a mapping of sets: `for v in m.values()`, `for k, v in m.items()`."""
     match iterated, target:
         case ast.Call(func=ast.Attribute(value=owner, attr="values")), ast.Name(id=name):
             bind(name, "set" if known.is_mapping_of_sets(owner) else "other")
@@ -326,7 +326,7 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, known: _Sets, bind: Callabl
 
 
 def _is_view(node: ast.expr) -> bool:
-    """Whether it is a view of a mapping's keys or items: algebra on one gives a set."""
+    """Report whether an expression is a view of a mapping's keys or items: algebra on one gives a set."""
     match node:
         case ast.Call(func=ast.Attribute(attr="keys" | "items"), args=[]):
             return True
@@ -335,7 +335,7 @@ def _is_view(node: ast.expr) -> bool:
 
 
 def _order_free(nodes: Iterable[ast.AST]) -> set[ast.AST]:
-    """Comprehensions and starred items whose order gets lost at once."""
+    """Return comprehensions and starred items whose order has no effect."""
     found: set[ast.AST] = set()
     for node in nodes:
         match node:
@@ -347,7 +347,7 @@ def _order_free(nodes: Iterable[ast.AST]) -> set[ast.AST]:
 
 
 def _walked_in_order(node: ast.AST, allowed: Collection[ast.AST]) -> Iterator[ast.expr]:
-    """The expressions that this one node walks in an order that shows."""
+    """Yield the expressions that a node iterates over in a visible order."""
     if node in allowed:
         return
     match node:

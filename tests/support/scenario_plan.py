@@ -3,15 +3,13 @@
 `make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
 `FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
 
-What can differ between loops runs on each of them: sockets that half-close, break, back up or never read; TLS;
-descriptors, children, signals, threads and files. What the core alone decides is the same bytes in and the same bytes
-out wherever it runs, so it runs once, in the simulator. Between the two is what needs a real host, whichever its loop.
-On loops that are named by `--loop` everything runs on each.
+Tests whose result can differ between loops run on each loop: sockets that half-close, break, back up or never read;
+TLS; descriptors, children, signals, threads and files. Tests of decisions of the core run once, in the simulator, since
+the core maps equal bytes to equal bytes on every loop. Other tests need a real host, and run on one loop. With
+`--loop`, all tests run on each named loop.
 
-What the simulator tells of one relay, and of one API server, it tells of three nodes of each, too (`--loop nodes`), but
-for the rows of `NODES`.
-
-`threads` is the host, which all loops have, on a bare selector: it tells what its eight orders alone could make differ.
+Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`), except for the rows
+of `NODES`. `threads` is the host without a loop, on a bare selector, for tests of its eight commands.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from attrs import frozen
 
 HERE = Path(__file__).parent.parent
 PAGE = HERE.parent / "docs/explanation/testing-strategy.md"
-PLAIN = "asyncio"  # where any real loop will do
+PLAIN = "asyncio"  # where any real loop is enough
 FULL_ONLY = frozenset({"bench", "browser", "clients", "conformance", "examples", "fuzz", "servers"})
 LOOP_FIXTURES = ("runtime", "any_loop")
 HowT = TypeVar("HowT", bound=Enum)
 
 
 class ScenarioEnvironments(Enum):
-    """The worlds of a story; a story that only one kind of world can tell keeps to that kind."""
+    """Environments of a test; a test for one kind of environment keeps to that kind."""
 
     ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
@@ -44,7 +42,7 @@ class ScenarioEnvironments(Enum):
 
 
 class AsNodes(Enum):
-    """How a story of the simulator is told of three nodes; without a row, with each connection at another of them."""
+    """Choice for a simulator test with three nodes; without a row, each connection goes to another node."""
 
     KEPT = "always; a client keeps to the node that it found first"
     NAMED = "if `--loop nodes` is given"
@@ -53,14 +51,14 @@ class AsNodes(Enum):
 
 @frozen
 class PlanRow(Generic[HowT]):
-    """Stories by name, `module` or `module::test*`; the first row that fits counts."""
+    """Tests by name, `module` or `module::test*`; the first row that fits counts."""
 
     stories: tuple[str, ...]
     how: HowT
 
 
 def _rows(head: str, kind: type[HowT]) -> list[PlanRow[HowT]]:
-    """The table of the page that has this head. ValueError if a row says what is no `kind`."""
+    """Parse the table of the page with this head. Raise ValueError if a row names no `kind`."""
     _, _, table = PAGE.read_text().partition(f"| Stories | {head} | Why |\n|---|---|---|\n")
     rows: list[PlanRow[HowT]] = []
     for line in table.partition("\n\n")[0].splitlines():
@@ -74,12 +72,12 @@ NODES = _rows("Of three nodes", AsNodes)
 
 
 def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
-    """The row of a story; None for one that is not planned, which runs wherever it can."""
+    """Return the row of a test; None for an unplanned test, which runs in every possible environment."""
     return _first(PLAN, module, test)
 
 
 def nodes_row_of(module: str, test: str) -> PlanRow[AsNodes] | None:
-    """What is said of a story of three nodes, the first that fits."""
+    """Return the row of a test for three nodes."""
     return _first(NODES, module, test)
 
 
@@ -89,15 +87,15 @@ def _first(rows: list[PlanRow[HowT]], module: str, test: str) -> PlanRow[HowT] |
 
 
 def short_loop(folder: str, module: str, test: str) -> str:
-    """The one loop of a test in the short suite: the simulator for what only the core decides, else asyncio."""
+    """Return the loop of a test in the short suite: the simulator for tests of the core alone, else asyncio."""
     row = row_of(module, test) if folder == "tests.loops" else None
     return "sim" if row is not None and row.how is ScenarioEnvironments.SIM else PLAIN
 
 
 def is_in_short_suite(item: pytest.Item, named: Collection[Path] = ()) -> bool:
-    """Whether `make test` runs a test, where the command line names these files and folders of tests/.
+    """Report whether `make test` runs a test; `named` are files and folders of the command line.
 
-    A folder that is named is not left out, nor are the tests of a file that is named.
+    A named folder is not left out, nor are the tests of a named file.
     """
     if item.path not in named and not _is_short(item, named):
         return False
@@ -117,7 +115,7 @@ def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
 
 
 def some(seeds: range) -> list[ParameterSet]:
-    """These parameters, all but the first third of them for the full suite only."""
+    """Return these parameters, all but the first third of them for the full suite only."""
     full = pytest.mark.full
     third = -(-len(seeds) // 3)
     return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]

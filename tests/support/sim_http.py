@@ -1,8 +1,4 @@
-"""The HTTP driver on the simulated network: clients that call back, and scripted servers.
-
-`TcpClient` is a connection, `RawBytesClient` one that sends given bytes. `RequestClient` and `WebSocketClient` are one
-stream of an `HttpClientConnection`: their own over HTTP/1.1, a shared one over HTTP/2.
-"""
+"""HTTP driver on the simulated network: clients with callbacks, and scripted servers."""
 
 from __future__ import annotations
 
@@ -54,7 +50,7 @@ EXPECTED_RESETS = (PEER_RESET, CONNECTION_CUT, UNREAD_REQUEST)  # caused by the 
 
 @frozen
 class ServerAddress:
-    """A server, and the value of `SimHost` for it."""
+    """Address of a server, with the value of `Host` for it."""
 
     address: str
     port: int
@@ -62,7 +58,7 @@ class ServerAddress:
 
 
 class TcpClient:
-    """A connection of the simulated network; the owner of its client's end."""
+    """Client of a simulated connection; it owns the client's end."""
 
     def __init__(self, host: SimHost, target: ServerAddress) -> None:
         self.host = host
@@ -101,7 +97,7 @@ class TcpClient:
 
     @property
     def connection(self) -> SimConnection | None:
-        """The simulated connection, once it is established."""
+        """Return the simulated connection, once it is established."""
         return None if self._end is None else self._end.connection
 
     # --- for subclasses ---
@@ -115,7 +111,7 @@ class TcpClient:
     # --- as the owner of an end ---
 
     def on_sent(self, n: int) -> None:
-        """Ignore what was sent."""
+        """Ignore the number of sent bytes."""
 
     def on_readable(self) -> None:
         """Read all that has arrived."""
@@ -147,7 +143,7 @@ class TcpClient:
 
 
 class RawBytesClient(TcpClient):
-    """A client that sends given bytes and collects all that it receives, until it is `is_closed`."""
+    """Client that sends given bytes and collects all that it receives, until `is_closed`."""
 
     def __init__(
         self, host: SimHost, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None
@@ -159,7 +155,7 @@ class RawBytesClient(TcpClient):
 
     @property
     def status(self) -> int:
-        """The status of an HTTP/1.1 response, or 0."""
+        """Return the status of an HTTP/1.1 response, or 0."""
         _, _, answer = bytes(self.heard).partition(b"HTTP/1.1 ")
         return int(answer[:3] or 0)
 
@@ -173,7 +169,7 @@ class RawBytesClient(TcpClient):
 
 
 class HttpClientConnection(TcpClient):
-    """A client's HTTP connection: HTTP/1.1 for one stream, or HTTP/2 for as many as the server allows."""
+    """HTTP connection of a client: HTTP/1.1 for one stream, or HTTP/2 for as many as the server allows."""
 
     def __init__(
         self, host: SimHost, target: ServerAddress, entropy: Entropy, *, http2: bool = False, deflate: bool = False
@@ -182,23 +178,23 @@ class HttpClientConnection(TcpClient):
         self._codec = self.http2 or Http1Client(entropy, deflate=deflate)
         self._clients: dict[StreamId, StreamClient] = {}
         self._unconsumed: dict[StreamId, int] = {}  # bytes that slow clients have not read
-        self.deaf = False  # nothing that comes is read, the FIN included
+        self.deaf = False  # no received bytes are read, the FIN included
         super().__init__(host, target)
         self.flush()  # the preface of HTTP/2
 
     @property
     def has_free_stream(self) -> bool:
-        """Whether one more stream may be opened."""
+        """Report whether one more stream may be opened."""
         return self.http2 is not None and self.http2.is_ready and not self.is_closed and not self.slow
 
     def open_stream(self, client: StreamClient) -> StreamId:
-        """Give a client the next stream."""
+        """Open the next stream for a client, and return its id."""
         stream = self._codec.open_stream()
         self._clients[stream] = client
         return stream
 
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
-        """End a stream: at once with `reset`, else behind what was sent. Over HTTP/1.1 the connection ends with it."""
+        """End a stream: at once with `reset`, else after its sent bytes. Over HTTP/1.1, end the connection."""
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
         if self.is_closed:
@@ -225,12 +221,12 @@ class HttpClientConnection(TcpClient):
         return True
 
     def flush(self) -> None:
-        """Write what the codec has queued."""
+        """Write the bytes that the codec has queued."""
         if data := self._codec.data_to_send():
             self.write(data)
 
     def read_all(self, stream: StreamId) -> None:
-        """Grant the window that a slow client has kept shut."""
+        """Grant the window that a slow client has withheld."""
         if kept := self._unconsumed.pop(stream, 0):
             self._codec.consume(stream, kept)
             self.flush()
@@ -282,11 +278,11 @@ class HttpClientConnection(TcpClient):
 
 
 class SimResponse(Response):
-    """A response, or `status` 0 for none."""
+    """Response; `status` 0 stands for none."""
 
     @property
     def json(self) -> Any:
-        """The parsed body; an empty object when it is not JSON."""
+        """Return the parsed body; an empty object when it is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
@@ -297,7 +293,7 @@ NO_RESPONSE = SimResponse(0, Headers(), b"")
 
 
 class StreamClient:
-    """The user of one stream. It ends exactly once, whatever happens to the connection."""
+    """User of one stream, which ends exactly once, whatever happens to the connection."""
 
     def __init__(self, carrier: HttpClientConnection, target: ServerAddress) -> None:
         self.carrier = carrier
@@ -311,11 +307,11 @@ class StreamClient:
 
     @property
     def has_connection(self) -> bool:
-        """Whether the connection is established."""
+        """Report whether the connection is established."""
         return self.carrier.has_connection
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """End the stream: at once, or behind what was sent."""
+        """End the stream: at once with `reset`, else after its sent bytes."""
         if not self.is_closed:
             self.is_closed = True
             self.carrier.close_stream(self.stream, reset=reset)
@@ -358,9 +354,9 @@ SimClient: TypeAlias = TcpClient | StreamClient
 
 
 class RequestClient(StreamClient):
-    """One request; a body of bytes is sent unchanged, any other but None as JSON.
+    """Client of one request; a body of bytes is sent unchanged, any other but None as JSON.
 
-    `on_done(self)` is called once; `answer_writer.status` is 0 when there is none. `on_piece` gets pieces of the body.
+    `on_done(self)` is called once; `answer.status` is 0 when there is no response. `on_piece` gets pieces of the body.
     """
 
     def __init__(
@@ -385,12 +381,12 @@ class RequestClient(StreamClient):
 
     @property
     def status(self) -> int:
-        """The status of the response; 0 while or when there is none."""
+        """Return the status of the response; 0 while or when there is none."""
         return self.answer.status
 
     @property
     def head(self) -> ResponseHead | None:
-        """The head of the response, if it has arrived."""
+        """Return the head of the response, if it has arrived."""
         return self._reader.head
 
     def on_event(self, event: Event) -> None:
@@ -407,7 +403,7 @@ class RequestClient(StreamClient):
 
 
 class WebSocketClient(StreamClient):
-    """A WebSocket. `on_message(self, envelope)` is called for each text, `on_end(self)` once."""
+    """WebSocket client. `on_message(self, envelope)` is called for each text, `on_end(self)` once."""
 
     def __init__(
         self,
@@ -421,7 +417,7 @@ class WebSocketClient(StreamClient):
         on_end: Callable[[WebSocketClient], None],
     ) -> None:
         self.accepted = False
-        self.status = 0  # 101, or that of the refusal
+        self.status = 0  # 101, or the status of the refusal
         self.refusal = b""  # its body
         self.close_code: int | None = None
         self.text = ""  # the last message
@@ -445,7 +441,7 @@ class WebSocketClient(StreamClient):
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake; the end comes with its answer."""
+        """Begin the closing handshake; the answer of the server ends the stream."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:
@@ -478,7 +474,7 @@ class WebSocketClient(StreamClient):
 
 
 def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> Callable[[], None]:
-    """Listen at a port of a host; return what closes the listener."""
+    """Listen at a port of a host; return a function that closes the listener."""
     network, listener = host.world.network, _Listener(on_connection)
     network.listen(host, port, listener)
     return lambda: network.unlisten(host, port, listener)
@@ -496,7 +492,7 @@ class _Listener:
 
 
 class ServerSideConnection:
-    """A connection to a scripted server: one request at a time, without deadlines. Subclasses answer by `put`."""
+    """Connection to a scripted server: one request at a time, without deadlines. Subclasses answer by `put`."""
 
     head: RequestHead  # of the last request
 
@@ -511,7 +507,7 @@ class ServerSideConnection:
         raise NotImplementedError
 
     def put(self, *events: Event) -> None:
-        """Send events, unless the client has gone."""
+        """Send events, unless the connection has ended."""
         if self.end.gone:
             return
         for event in events:
@@ -525,11 +521,11 @@ class ServerSideConnection:
 
     @property
     def stream(self) -> StreamId:
-        """The stream of the last request."""
+        """Return the stream of the last request."""
         return self.head.stream
 
     def on_sent(self, n: int) -> None:
-        """Ignore what was sent."""
+        """Ignore the number of sent bytes."""
 
     def on_closed(self, why: str) -> None:
         """Handle the loss of the connection."""
@@ -555,7 +551,7 @@ class ServerSideConnection:
 
 
 class ScriptedHttpServer:
-    """A port whose requests are all answered by one method."""
+    """Port whose requests are all answered by one method."""
 
     def __init__(self, host: SimHost, port: int) -> None:
         self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))

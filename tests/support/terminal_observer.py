@@ -1,7 +1,7 @@
-"""What a shell would see that runs a command: `python -m tests.support.terminal_observer WORDS`.
+"""Shell substitute that observes a command and its terminal: `python -m tests.support.terminal_observer WORDS`.
 
-It tells the command's process id and its status, and whether the terminal is as it was: its modes, and whether its
-descriptors still wait. A module of Python is run in a fork, since what it imports is here already.
+The program prints the command's process id and status, and whether the terminal is unchanged: its modes, and the
+blocking mode of its descriptors. Python modules run in a fork, which has their imports already.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import sys
 
 
 def main() -> None:
-    """See, run, and see again."""
+    """Read the terminal's state, run the command, and compare the state."""
     before = seen()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     words = sys.argv[1:]
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        print_line(f"<pid {os.getpid()}>")  # before whatever the command says
+        print_line(f"<pid {os.getpid()}>")  # before any output of the command
         run(words)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     after = seen()
@@ -29,19 +29,20 @@ def main() -> None:
 
 
 def seen() -> str:
-    """The state of the terminal."""
+    """Return the state of the terminal."""
     modes = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{modes} {os.get_blocking(0)} {os.get_blocking(1)}"
 
 
 def run(words: list[str]) -> None:
-    """Be the command."""
+    """Become the command."""
+    # The same as in tests.support.forkserver, whose import would cost more than the rest.
     start = [
         sys.executable,
         "-W",
         "error",
         "-m",
-    ]  # as tests.support.forkserver has it, whose import would cost more than the rest
+    ]
     if words[: len(start)] != start:
         os.execvp(words[0], words)
     sys.argv = words[len(start) :]

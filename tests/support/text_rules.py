@@ -1,7 +1,7 @@
-"""What is said to people is a sentence, and what is said to programs a word, wherever a test makes somebody say it.
+"""Rules for texts: error texts for users are sentences, codes for programs are known words.
 
-Each refusal of the core is met by some test, and so is what it logs and what it counts, so that no test has to repeat
-its text to see that it has one, and that word and text stand in their places.
+The rules are checked during all tests: for each error, log record and metric that the core makes. So no test repeats a
+text only to see that there is one, and that code and text are not swapped.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ KNOWN = """
     unknown_event unknown_message unreachable unreadable unsupported_content_type unsupported_grant_type
     unsupported_media_type unsupported_response_type unsupported_session_field unsupported_version upgrade_required
     version_not_supported voice_refused voice_unavailable withheld write_failed wrong_ballot wrong_password
-"""  # what refusals say to programs, which compare it: another word changes what goes over the wire
+"""  # error codes are compared by programs: a change would break clients
 CODES = {"", *KNOWN.split()}
 MUST = re.compile(r"\S+ must be (\S+)")
-ENOUGH = ("present", "base64", "code")  # what alone says what a field must be
-EVENTS = ("bug", "paired", "ready", "request", "socket")  # what is logged in one word
+ENOUGH = ("present", "base64", "code")  # single words that are enough after "must be"
+EVENTS = ("bug", "paired", "ready", "request", "socket")  # log events of one word
 FAMILY = re.compile(r"svc_[a-z_]+")
 TEXT = re.compile(r"[A-Z].* .*\.")
 
 
 def mistake_of(error: Exception) -> str:
-    """What is wrong with how an error speaks; empty if nothing is."""
+    """Return what is wrong with an error's texts; empty if nothing is."""
     text = str(error)
     if isinstance(error, Refused) and error.code not in CODES:
         return f"no word that programs know: {error.code!r}"
@@ -60,21 +60,21 @@ def mistake_of(error: Exception) -> str:
 
 
 def mistake_of_event(event: str) -> str:
-    """The same of what is logged."""
+    """Return what is wrong with a log event; empty if nothing is."""
     return "" if " " in event or event in EVENTS else f"this says too little: {event!r}"
 
 
 def mistake_of_family(family: MetricFamily) -> str:
-    """The same of what is counted."""
+    """Return what is wrong with a metric; empty if nothing is."""
     if not FAMILY.fullmatch(family.name):
         return f"no word for programs: {family.name!r}"
     return "" if TEXT.fullmatch(family.help) else f"no sentence for people: {family.help!r}"
 
 
 def hold_sentences() -> None:
-    """A module of the core that makes one of our errors, logs or counts, and speaks otherwise: AssertionError."""
+    """Patch errors, logs and metrics so that a text of the core against the rules raises AssertionError."""
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
-        kind.__init__ = _checked_init(kind.__init__)  # type: ignore[method-assign] # of all errors, whoever imports them
+        kind.__init__ = _checked_init(kind.__init__)  # type: ignore[method-assign] # of all errors
     Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines
     MetricFamily.__new__ = _held_family(MetricFamily.__new__)  # type: ignore[method-assign, assignment] # likewise
 
@@ -111,7 +111,7 @@ def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamil
 
 
 def _maker(by_way_of: str) -> str:
-    """The module that calls; the one before where it is this."""
+    """Return the name of the calling module; with `by_way_of`, of the one before it."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals["__name__"] == by_way_of:
         frame = frame.f_back

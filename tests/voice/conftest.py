@@ -1,4 +1,4 @@
-"""What many tests of voice begin with."""
+"""Fixtures of the voice tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.voice.harness import VoiceHarness
 
 @pytest.fixture
 def rig() -> VoiceHarness:
-    """A voice side and its world, at rest."""
+    """Return an idle voice harness."""
     return VoiceHarness()
 
 
 @pytest.fixture
 def world() -> SimulatedEnvironment:
-    """A simulated world without programs."""
+    """Return a simulated world without programs."""
     return SimulatedEnvironment()

@@ -1,18 +1,19 @@
-"""Voice sessions as dialogues: who says what, and all that everybody is told.
+"""Voice sessions as dialogues: the steps of clients and providers, and all events that follow.
 
     a wrong token
-        spoken                         those of `WAYS`: a session whose puppet speaks to A
+        spoken                         those of `WAYS`: a session whose scripted renderer sends audio to A
         A leaves
         B comes                        -> nothing
         B says session.resume resume_token=guess
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
         there are 1
 
-A line is a deed of `DialogueRun`. Behind the arrow stands all that arrives, in order: types of events without `voice.`,
-with
-`*8` if there are as many in a row, in brackets what is looked at of their members; `closed` is the end of a socket,
-`refused` that of a call. Clients are letters; what others than the one of the line are told has theirs before it:
-`A:closed(code=4000)`. Without an arrow nobody looks. Values are JSON if they can be; `$token` is the resume token.
+Each line is a step of `DialogueRun`. Behind the arrow stand all events that arrive, in order, without the prefix
+`voice.`. `*8` stands for eight in a row, and brackets hold the compared members. `closed` is the end of a socket,
+`refused` that of a call.
+Clients are letters. Events of another client than the one of the line have its letter before them:
+`A:closed(code=4000)`. Without an arrow nothing is compared. Values are JSON if they can be parsed; `$token` is the
+resume token.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ MOVES: dict[str, AudioChunk | None] = {
 
 
 class DialogueRun:
-    """One rig and whoever is there. `family` is that of the last session made."""
+    """Dialogue partner: a harness with its clients. `family` is the manager of the session that was made last."""
 
     def __init__(self, rig: VoiceHarness | None = None) -> None:
         self.rig = rig or VoiceHarness()
         self.family: Any = self.rig.output
         self.answer: dict[str, Any] = {}
         self.clients: dict[str, VoiceTestClient] = {}
-        self.heard: list[dict[str, Any]] = []  # what the last line has brought
+        self.heard: list[dict[str, Any]] = []  # events of the last line
         self._closed: set[str] = set()
 
     def do(self, line: str) -> list[ConversationAction]:
-        """One thing happens; who is told what."""
+        """Perform one line and return the events that follow."""
         words = shlex.split(line)
         if line in WAYS:
             for step in WAYS[line].split("; "):
@@ -81,7 +82,7 @@ class DialogueRun:
         return [_order(event, "" if who == here else f"{who}:") for who, event in told]
 
     def new_events(self) -> list[tuple[str, dict[str, Any]]]:
-        """What has arrived anywhere and was not looked at."""
+        """Return the new events of all clients and of their sockets' ends."""
         found = []
         for name, client in self.clients.items():
             found += [(name, event) for event in client.events()]
@@ -113,14 +114,14 @@ class DialogueRun:
             case _:
                 raise AssertionError(verb)
 
-    # --- deeds ---
+    # --- steps ---
 
     def brand(self) -> None:
-        """Another product's names."""
-        self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # all anew
+        """Use the names of another product."""
+        self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # starts again
 
     def create(self, *words: str) -> None:
-        """A session: of speech output, or with `lab` first of that; `other`, `again`: of somebody else."""
+        """Create a speech session, or one of the `lab`, for the phone, `other`, or `again` (with a new token)."""
         family = words[0] if words[:1] == ("lab",) else "output"
         rest = words[1:] if words[:1] == ("lab",) else words
         who = PEOPLE[rest[0] if rest and rest[0] in PEOPLE else "phone"]
@@ -128,56 +129,56 @@ class DialogueRun:
         self.answer = self.rig.create(self.family, who, **self._fields([word for word in rest if "=" in word]))
 
     def forget(self) -> None:
-        """Nobody knows the session's id."""
+        """Replace the session id by an unknown one."""
         self.answer = {"session_id": "none"}
 
     def speaks(self, *moves: str) -> None:
-        """The puppet makes these moves; any other word is an error's."""
+        """Queue these moves of the scripted renderer; any other word is the code of an error."""
         queue_samples(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
 
     def after(self, seconds: str) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.rig.after(float(seconds))
 
     def disk_full(self) -> None:
-        """From now on."""
+        """Refuse all writes from now on."""
         self.rig.refuse = (AppendFile, SweepFolder)
 
     def stop(self) -> None:
-        """The process ends."""
+        """Stop the session manager, as at the end of the process."""
         self.rig.within(self.family.stop)
 
     def revoke(self, who: str = "phone") -> None:
-        """A token is accepted no more."""
+        """Revoke the bearer token of a principal."""
         self.rig.within(lambda: self.family.revoke_bearer(PEOPLE[who].bearer_hash, "revoked"))
 
     def set(self, section: str, *words: str) -> None:
-        """The relay's own settings of a family."""
+        """Write the relay's own settings of a section."""
         self.rig.write(OWN, {section: self._fields(words)})
 
-    # --- looks ---
+    # --- comparisons ---
 
     def are(self, count: str, *states: str) -> None:
-        """How many sessions there are, and in which states."""
+        """Compare the number of sessions and, if given, their states."""
         found = [session.life.state.value for session in self.family.sessions()]
         assert (len(found), found if states else []) == (int(count), list(states))
 
     def rests(self) -> None:
-        """Nothing is waited for."""
+        """Require that the engine has no deadline."""
         assert self.rig.engine.next_deadline() is None
 
     def puppet(self, *words: str) -> None:
-        """What it is at: `taken=3`, `stopped=true`."""
+        """Compare attributes of the scripted renderer: `taken=3`, `stopped=true`."""
         for name, value in self._fields(words).items():
             assert getattr(self.rig.puppet, name) == value, name
 
     def log(self, *last: str) -> None:
-        """How the event log ends."""
+        """Compare the last events of the event log."""
         found = [line["type"].removeprefix("voice.") for line in self.rig.log(self.answer)]
         assert found[-len(last) :] == list(last)
 
     def reason(self, why: str) -> None:
-        """That of the log's last line."""
+        """Compare the reason in the last event of the log."""
         assert self.rig.log(self.answer)[-1]["reason"] == why
 
     def _fields(self, words: Any) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def _value(word: str) -> object:
 
 
 def _order(event: Mapping[str, Any], whose: str) -> ConversationAction:
-    """An event as `book` shows one."""
+    """Return an event in the form that `book` prints."""
     odd = (bool, float, list, dict)
     fields = {name: json.dumps(value) if isinstance(value, odd) else value for name, value in event.items()}
     return Emit(whose + event["type"].removeprefix("voice."), fields)

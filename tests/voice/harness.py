@@ -1,9 +1,9 @@
-"""A voice side without a relay: a `CoreHarness`, sockets that are lists, providers that a test plays.
+"""Voice services without a relay: a `CoreHarness`, sockets that are lists, and scripted providers.
 
-rig = Rig()                                      # or with other files, and another configuration
+rig = VoiceHarness()                             # or with other files, and another configuration
 answer = rig.create(rig.output, provider="stub")
 client = rig.attach(rig.output, answer)
-client.say("response.create", text="Hello.")
+client.send_event("response.create", text="Hello.")
 assert client.types() == [...]
 """
 
@@ -39,7 +39,7 @@ from tests.machines.fixed_inputs import source
 from tests.support.core_harness import CoreHarness
 from tests.support.playbook import IdleService
 
-OWN = "/home/config.yaml"  # of the relay: its voice settings
+OWN = "/home/config.yaml"  # the relay's own voice settings
 CONFIG = VoiceConfig(home="/home", service_home="/h", config_path="/h/config.yaml", api_key="from the environment")
 STUB = {OWN: {"voice_output": {"provider": "stub"}, "realtime_voice": {"provider": "stub"}}}
 PHONE = Principal(kind="session", device_id="phone", bearer_hash="a" * 64)
@@ -48,23 +48,23 @@ OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
 
 
 class ScriptedRenderer:
-    """A renderer whose every move is made by a test."""
+    """Renderer whose moves a test queues."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._bell = Condition(engine)
         self._next: list[AudioChunk | ProviderError | Exception | None] = []
         self.request: SpeechRequest | None = None
-        self.taken = 0  # chunks that the sink has taken
-        self.stopped = False  # the flow is over, whatever way
+        self.taken = 0  # the flow has ended, for any reason
+        self.stopped = False
 
     def queue_samples(self, *moves: AudioChunk | Exception | None) -> None:
-        """Some sound, an error, or None for the end."""
+        """Queue audio, an error, or None for the end."""
         self._next += moves
         self._bell.notify_all()
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """See `Renderer`."""
+        """Implement `Renderer.render`."""
         self.request = request
         try:
             while True:
@@ -86,15 +86,15 @@ class ScriptedRenderer:
 
 
 class VoiceTestClient:
-    """One WebSocket: both its client and the `WebSocketConnection` that the relay sees."""
+    """Client of one WebSocket, and the `WebSocketConnection` that the relay sends to."""
 
     def __init__(self, book: CoreHarness, handler: WebSocketHandler) -> None:
         self._book = book
         self._handler = handler
-        self.number: int = book.engine.new_op()  # no other has it
+        self.number: int = book.engine.new_op()  # unique
         self.writable = True
-        self.texts: list[str] = []  # that arrived
-        self.closed: int | None = None  # with which code the relay closed it
+        self.texts: list[str] = []  # received texts
+        self.closed: int | None = None  # the code with which the relay closed it
         self.reason = ""
         self.pings_every: float | None = None
         book.within(lambda: handler.on_open(cast("WebSocketConnection", self)))
@@ -110,48 +110,48 @@ class VoiceTestClient:
         self._book.within(lambda: self._handler.on_text(text))
 
     def send_binary(self, data: bytes) -> None:
-        """Send what is no text."""
+        """Send a binary message."""
         self._book.within(lambda: self._handler.on_binary(data))
 
     def disconnect(self, code: int = 1006) -> None:
-        """The socket closes."""
+        """Close the socket."""
         self._book.within(lambda: self._handler.on_closed(code, ""))
 
     def read(self) -> None:
-        """After `writable` was False: read everything."""
+        """Read everything that was held back while `writable` was False."""
         self.writable = True
         self._book.within(self._handler.on_writable)
 
     def events(self) -> list[dict[str, Any]]:
-        """What arrived, and was not asked for before."""
+        """Return the events that have arrived since the last call."""
         arrived, self.texts = self.texts, []
         return [json.loads(text) for text in arrived]
 
     def types(self) -> list[str]:
-        """The types of that."""
+        """Return the types of the new events."""
         return [event["type"] for event in self.events()]
 
     # --- the socket ---
 
     def send_text(self, text: str) -> bool:
-        """See `WebSocketConnection`."""
+        """Implement `WebSocketConnection.send_text`."""
         if self.closed is not None:
             return False
         self.texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """See `WebSocketConnection`."""
+        """Implement `WebSocketConnection.close`."""
         if self.closed is None:
             self.closed, self.reason = code, reason
 
     def set_ping_interval(self, seconds: float) -> None:
-        """See `WebSocketConnection`."""
+        """Implement `WebSocketConnection.set_ping_interval`."""
         self.pings_every = seconds
 
 
 class VoiceHarness(CoreHarness):
-    """See the module."""
+    """Core harness with the voice services, their files and a scripted renderer."""
 
     def __init__(self, files: Mapping[str, object] = STUB, *, config: VoiceConfig = CONFIG) -> None:
         super().__init__(IdleService(), entropy=source())
@@ -159,7 +159,7 @@ class VoiceHarness(CoreHarness):
             self.write(path, value)
         self.feed(Started())
         self.voice = VoiceServices(self.engine, config)
-        self.puppet = ScriptedRenderer(self.engine)  # that of every provider but `stub`
+        self.puppet = ScriptedRenderer(self.engine)  # the renderer of every provider but `stub`
         self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `VoiceServices`
         self.output = OutputSessionManager(self.voice)
         self.lab = LabSessionManager(self.voice)
@@ -170,18 +170,18 @@ class VoiceHarness(CoreHarness):
     # --- sessions and sockets ---
 
     def create(self, family: VoiceSessionManager, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
-        """A session; what its caller is told."""
+        """Create a session and return the answer to its caller."""
         (answer,) = self.spawn(family.create(body, principal))
         return answer
 
     def attach(
         self, family: VoiceSessionManager, answer: Mapping[str, Any], principal: Principal = PHONE
     ) -> VoiceTestClient:
-        """Open a socket."""
+        """Open a socket of the session."""
         return VoiceTestClient(self, self.within(lambda: family.open(principal, answer["session_id"])))
 
     def log(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The event log of a session, as far as it is on the disk after two seconds."""
+        """Return the event log of a session as it is on disk after two seconds."""
         self.after(2.0)
         path = answer["event_log_path"]
         return [json.loads(line) for line in self.disk.get(path).splitlines()] if self.disk.exists(path) else []
@@ -189,13 +189,13 @@ class VoiceHarness(CoreHarness):
     # --- the disk ---
 
     def write(self, path: str, value: object) -> None:
-        """A file; what is no text is written as YAML."""
+        """Write a file; a value that is not text is written as YAML."""
         text = value if isinstance(value, str) else yaml.safe_dump(value)
         self.disk.put(path, text.encode())
 
     @property
     def writes(self) -> int:
-        """How many were ordered."""
+        """Return the number of ordered writes."""
         return sum(isinstance(command, AppendFile) for command in self.commands)
 
     @property
@@ -204,7 +204,7 @@ class VoiceHarness(CoreHarness):
 
 
 def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTestClient]:
-    """A session of the puppet that has begun to speak."""
+    """Create a session whose scripted renderer has started, and its client."""
     answer = rig.create(rig.output, provider="openai_tts", **body)
     client = rig.attach(rig.output, answer)
     client.send_event("response.create", text="Hello there.")
@@ -212,5 +212,5 @@ def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTest
 
 
 def queue_samples(rig: VoiceHarness, *moves: AudioChunk | Exception | None) -> None:
-    """Have the puppet do that."""
+    """Queue moves of the scripted renderer."""
     rig.within(lambda: rig.puppet.queue_samples(*moves))

@@ -1,4 +1,4 @@
-"""Recordings for tests, made here: speech by the host's engine, and any sound in the formats that people upload."""
+"""Recordings for tests, made here: speech by the host's engine, and audio in the formats of uploads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from runtimes.speech import speak_program
 from svc_proto.basics.pcm import wav_head
 
-CLEAR_VOICE = "en-us+robosoft2"  # the one that pocketsphinx understands best
+CLEAR_VOICE = "en-us+robosoft2"  # the voice that pocketsphinx recognizes best
 SENTENCE = "Turn off the lights in the living room."
 FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}
 CONTAINERS = {".m4a": "mp4", ".aac": "adts"}
@@ -30,7 +30,7 @@ needs_decoder = pytest.mark.needs("PyAV", find_spec("av") is None)
 
 @cache
 def spoken(text: str = SENTENCE, voice: str = CLEAR_VOICE) -> bytes:
-    """A WAV file of somebody saying so."""
+    """Return a WAV file with this text as speech."""
     program = shutil.which("espeak-ng")
     argv = [program, "--stdin", "--stdout"] if program else [sys.executable, "-I", speak_program.__file__]
     done = subprocess.run([*argv, "-v", voice, "-s", "140"], input=text.encode(), capture_output=True, check=True)
@@ -39,7 +39,7 @@ def spoken(text: str = SENTENCE, voice: str = CLEAR_VOICE) -> bytes:
 
 
 def container(suffix: str, wav: bytes) -> bytes:
-    """A WAV file in another format."""
+    """Return a WAV file converted to another format."""
     import av
 
     out = BytesIO()
@@ -55,6 +55,6 @@ def container(suffix: str, wav: bytes) -> bytes:
 
 
 def understood(heard: str, text: str = SENTENCE) -> bool:
-    """Whether three words of five were heard."""
+    """Report whether at least three words of five were recognized."""
     said, there = ({word.strip(".,?!").lower() for word in each.split()} for each in (text, heard))
     return len(said & there) >= 0.6 * len(said)

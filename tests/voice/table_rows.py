@@ -1,8 +1,8 @@
-"""Tables of values, a row a line:
+"""Tables of test values, one row per line.
 
     {provider: grok, voice: rex} -> {provider: xai_tts, voice: rex}
 
-Cells are YAML, parted by arrows; what is indented goes on with the row before it.
+Cells are YAML, separated by arrows; an indented line continues the row before it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,6 @@ import yaml
 
 
 def rows(table: str) -> list[list[Any]]:
-    """All of them, for `parametrize`."""
+    """Return all rows, for `parametrize`."""
     lines = table.strip().replace("\n ", " ").splitlines()
     return [[yaml.safe_load(cell) for cell in line.split(" -> ")] for line in lines]

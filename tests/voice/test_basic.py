@@ -1,4 +1,4 @@
-"""Which engine speaks and listens. The routes: tests/relay/routes/test_voice_basic.py."""
+"""Engines for speech and transcription; the routes are in tests/relay/routes/test_voice_basic.py."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_a_text_to_be_spoken(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, [], "", " ", "x" * 5001, "🔧", "```x```"])
-def test_what_cannot_be_spoken(value: object) -> None:
+def test_invalid_texts_are_refused(value: object) -> None:
     with pytest.raises(Refused) as caught:
         spoken_text(value)
     assert caught.value.status == 400
 
 
 def told(root: object, *calls: Callable[[BasicVoice], Flow[Any]], work: object = None) -> list[Any]:
-    """What each of these comes to: its answer, or why there is none."""
+    """Return the result of each call, or the text of its refusal."""
 
     rig = VoiceHarness({"/h/config.yaml": root, "/h/profiles/work/config.yaml": work or {}})
     found = []
@@ -50,19 +50,19 @@ def listen(profile: str | None = None) -> Callable[[BasicVoice], Flow[Any]]:
     return lambda basic: basic.transcribe(profile, recording)
 
 
-def test_what_cannot_be_used_is_named() -> None:
+def test_unusable_providers_are_named() -> None:
     gemini, missing = told({"tts": {"provider": "gemini"}}, speak(), speak("work"), work={"tts": {"provider": "xai"}})
     assert "'gemini' is not built in" in gemini
     assert missing == "TTS configuration error (xai): XAI_API_KEY not set"
 
 
-def test_what_a_request_may_choose() -> None:
+def test_limits_of_the_requested_voice() -> None:
     most, more = told({"tts": {"provider": "xai"}}, speak(voice="v" * 160), speak(voice="v" * 161))
     assert most.endswith("KEY not set")
     assert "at most 160" in more
 
 
-def test_a_command_of_the_operators_own_takes_a_name_that_is_not_built_in() -> None:
+def test_command_provider_uses_a_name_that_is_not_built_in() -> None:
     row = {"type": "command", "command": "listen", "voice": "Ann", "model": "big"}
     own = {"MINE": row, "openai": row}
     both = {kind: {"provider": "Mine", "providers": own} for kind in ("tts", "stt")}

@@ -1,4 +1,4 @@
-"""One WebSocket of a voice session: what it may say, and how long it may be silent."""
+"""WebSocket of a voice session: accepted messages and timeouts."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient, spoken
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])
-def test_a_message_that_is_too_large(rig: VoiceHarness, letter: str) -> None:
+def test_too_large_message(rig: VoiceHarness, letter: str) -> None:
     answer, client = spoken(rig)
     fitting = (MAX_MESSAGE - len('""')) // len(letter.encode())
     client.send(f'"{letter * fitting}"')
     assert (client.types()[-1], client.closed) == ("voice.error", None)
     client.send(f'"{letter * (fitting + 1)}"')
     assert client.closed == 1009
-    client.send_event("session.close")  # is not heard any more
+    client.send_event("session.close")  # ignored from here on
     client.send_binary(b"")
     client.disconnect(1009)
     rig.attach(rig.output, answer).send_event("session.resume", resume_token=answer["resume_token"])
     assert rig.output.sessions()[0].attached
 
 
-def test_a_message_that_would_take_too_long_to_read(rig: VoiceHarness) -> None:
+def test_message_too_slow_to_parse(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
     with pytest.raises(RemoteProtocolError, match="too big") as caught:
         client.send("[" + "{}," * 100_000 + "0]")
@@ -43,7 +43,7 @@ def test_candidates_are_few_and_have_little_time() -> None:
 
 
 def granted(rig: VoiceHarness, ends: list[float | None]) -> VoiceTestClient:
-    """A client whose grant ends at the last of these times."""
+    """Attach a client whose grant ends at the last of these times."""
     answer = rig.create(rig.lab, provider="stub")
     return rig.attach(rig.lab, answer, evolve(PHONE, until=lambda: ends[-1]))
 
@@ -54,12 +54,12 @@ def test_a_socket_ends_with_its_grant(rig: VoiceHarness) -> None:
     assert [client.closed] == [None]
     rig.after(0.2)
     assert (client.closed, client.reason) == (1008, "the grant has run out")
-    assert [session.life.state for session in rig.lab.sessions()] == [VoiceState.FRESH]  # somebody else may come
-    client.send_event("response.create", text="Hello.")  # is not heard any more
+    assert [session.life.state for session in rig.lab.sessions()] == [VoiceState.FRESH]  # open to another client
+    client.send_event("response.create", text="Hello.")  # ignored from here on
     assert client.types() == ["voice.session.ready"]
 
 
-def test_a_grant_that_is_changed(rig: VoiceHarness) -> None:
+def test_changed_grant(rig: VoiceHarness) -> None:
     ends: list[float | None] = [None, START.wall + 50.0]
     client = granted(rig, ends)
     ends.append(None)
@@ -70,11 +70,11 @@ def test_a_grant_that_is_changed(rig: VoiceHarness) -> None:
     rig.within(lambda: rig.lab.recheck("another token"))
     assert client.closed is None
     rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))
-    rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))  # there is nobody any more
+    rig.within(lambda: rig.lab.recheck(PHONE.bearer_hash))  # the client has left
     assert client.closed == 1008
 
 
-def test_a_clock_that_was_set_forward(rig: VoiceHarness) -> None:
+def test_clock_set_forward(rig: VoiceHarness) -> None:
     ends: list[float | None] = [START.wall + 3_600.0]
     spoken_to, silent = granted(rig, ends), granted(rig, ends)
     ends.append(START.wall)  # for the socket the same as a clock that jumped

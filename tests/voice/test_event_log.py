@@ -1,4 +1,4 @@
-"""Files that grow beside a conversation, and that it never waits for."""
+"""Event log files, written without delaying the conversation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_names() -> None:
     assert log_name("realtime", 0.0, "__") == "realtime-19700101-000000-"
 
 
-def test_what_is_said_at_once_is_written_at_once(rig: VoiceHarness) -> None:
+def test_simultaneous_events_are_written_together(rig: VoiceHarness) -> None:
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(100):
         grow(rig, file, b"x")
@@ -54,12 +54,12 @@ def test_one_write_at_a_time(rig: VoiceHarness) -> None:
     rig.after(59.0)
     assert rig.writes == 1
     rig.within(file.close)
-    rig.after(2.0)  # the first write was given up, and the file with it
+    rig.after(2.0)  # the first write was cancelled, and the file with it
     assert file.given_up
     assert not rig.disk.exists("/runs/a")
 
 
-def test_a_disk_that_is_too_slow(rig: VoiceHarness) -> None:
+def test_too_slow_disk(rig: VoiceHarness) -> None:
     rig.hold = (AppendFile,)
     file = GrowingFile(rig.engine, "/runs/a")
     for _ in range(MAX_WAITING // WRITE_AT + 1):
@@ -83,7 +83,7 @@ def test_lines(rig: VoiceHarness) -> None:
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
-def test_a_log_has_an_end(rig: VoiceHarness, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
+def test_log_size_is_limited(rig: VoiceHarness, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
     event = {"type": "event"}
     limit = 2 * len(f'{{"type":"event","unix_ms":{int(rig.now.wall * 1000)}}}\n') + beyond
     monkeypatch.setattr(event_log, "MAX_LOG", limit)

@@ -23,10 +23,10 @@ def api(token: str) -> Principal:
         (session(None, "a"), session("phone", "a"), False),
         (api("a"), api("a"), True),
         (api("a"), api("b"), False),
-        (api("a"), session(None, "a"), False),  # kinds never mix
+        (api("a"), session(None, "a"), False),  # different kinds never match
     ],
 )
-def test_who_is_the_same(one: Principal, other: Principal, same: bool) -> None:
+def test_matching_principals(one: Principal, other: Principal, same: bool) -> None:
     assert one.matches(other) is same
     assert other.matches(one) is same
 

@@ -5,7 +5,7 @@ import pytest
 from svc_proto.basics.errors import Refused
 from svc_proto.voice.profiles import profile_of, profile_path
 
-# How a file is found is in tests/relay/routes/test_voice_basic.py: the table needs files.
+# The lookup of a file is in tests/relay/routes/test_voice_basic.py, since the table needs files.
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from svc_proto.voice.profiles import profile_of, profile_path
         ("x" * 100, f"/a/profiles/{'x' * 100}/config.yaml"),
         ("x" * 101, None),
         ("😀" * 63, f"/a/profiles/{'😀' * 63}/config.yaml"),
-        ("😀" * 64, None),  # 256 bytes: no folder can have the name
+        ("😀" * 64, None),  # 256 bytes: longer than any folder name
     ],
 )
 def test_the_file_of_a_profile(name: str, path: str | None) -> None:
@@ -47,6 +47,6 @@ def test_the_profile_that_a_request_names(
     assert profile_of(query, body) == name
 
 
-def test_a_profile_that_is_no_text() -> None:
+def test_non_text_profile_is_refused() -> None:
     with pytest.raises(Refused, match="profile"):
         profile_of({}, {"profile": 5})

@@ -24,7 +24,7 @@ def test_the_environment_comes_first() -> None:
     assert keys.present_variables("OPENAI_API_KEY", "GROK_API_KEY", "XAI_API_KEY") == ["OPENAI_API_KEY", "XAI_API_KEY"]
 
 
-def test_only_what_concerns_voice_is_kept() -> None:
+def test_only_voice_keys_are_kept() -> None:
     keys = refreshed({}, "API_SERVER_KEY=secret\nXAI_API_KEY=very secret\n")
     assert keys.get("API_SERVER_KEY") is None
     assert "secret" not in repr(keys)
@@ -39,11 +39,11 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
     assert first != refreshed({"GROK_API_KEY": "a"}, None).fingerprint()
 
 
-# --- the access to a vendor ---
+# --- credentials of a vendor ---
 
 
 @pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
-def test_a_key_is_looked_for_under_all_its_names(vendor: ProviderEndpoint) -> None:
+def test_key_is_found_under_all_its_names(vendor: ProviderEndpoint) -> None:
     for place in range(len(vendor.keys)):
         access = ProviderKeys({name: f"of-{name}" for name in vendor.keys[place:]}).credentials_for(vendor)
         assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")

@@ -1,4 +1,4 @@
-"""The option object. What vendors offer, and how long it is kept: tests/relay/routes/test_voice_settings.py."""
+"""The option object; discovery and its cache are in tests/relay/routes/test_voice_settings.py."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     assert all(value is not None for value in whole.values())
 
 
-def test_the_agents_own_member() -> None:
+def test_tool_use_member_of_the_agent() -> None:
     info = PROVIDERS["openai_realtime"]
     assert provider_object(info, native=True)["supports_tool_use"] is True
     assert provider_object(info, native=False)["supports_tool_use"] is False
 
 
-def test_what_is_found_of_a_vendor_without_tables() -> None:
+def test_discovered_voices() -> None:
     info = PROVIDERS["elevenlabs_tts"]
     found = DiscoveryResult(source="elevenlabs_api", voices=(ProviderVoice("a", "Ann"), ProviderVoice("b", "Bob")))
     answer = provider_object(info, ProviderCatalog(info, found))
@@ -60,7 +60,7 @@ stub stub-tone -> null
 
 
 @pytest.mark.parametrize(("of", "voices"), rows(VOICES))
-def test_which_voices_go_with_a_model(of: str, voices: int | None) -> None:
+def test_compatible_voices_of_a_model(of: str, voices: int | None) -> None:
     provider, model = of.split()
     found = compatible_voices(ProviderCatalog(PROVIDERS[provider]), model)
     assert (None if found is None else len(found)) == voices
@@ -79,8 +79,8 @@ def answer_discovery(rig: VoiceHarness) -> list[str]:
     return asked
 
 
-def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
-    """Wire terminal-voice 4.4: what it said is kept for 600 s, and each of the keys has its own."""
+def test_discovery_is_cached_for_ten_minutes(rig: VoiceHarness) -> None:
+    """Check that a catalogue is cached for 600 s, separately for each key (wire terminal-voice 4.4)."""
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options, told = ProviderCatalogs(rig.voice), list[object]()
     for pause in (0.0, 0.0, 599.0, 1.0):
@@ -90,7 +90,7 @@ def test_a_vendor_is_asked_once_in_ten_minutes(rig: VoiceHarness) -> None:
     assert asked == ["elevenlabs_tts"] * 2
 
 
-def test_changed_key_makes_the_vendor_be_asked_again(rig: VoiceHarness) -> None:
+def test_changed_key_repeats_the_discovery(rig: VoiceHarness) -> None:
     info, asked = PROVIDERS["elevenlabs_tts"], answer_discovery(rig)
     options = ProviderCatalogs(rig.voice)
     for key, count in (("one", 1), ("one", 1), ("two", 2), ("one", 2)):
@@ -100,7 +100,7 @@ def test_changed_key_makes_the_vendor_be_asked_again(rig: VoiceHarness) -> None:
         assert len(asked) == count
 
 
-# --- whether a choice would work ---
+# --- checks of a choice ---
 
 CHECKS = """
 {} -> {}
@@ -115,7 +115,7 @@ CHECKS = """
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
-    """The checks of the first of everything, but for these."""
+    """Return the checks for a choice of all first values, except for these changes."""
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
     choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row
@@ -129,7 +129,7 @@ def test_each_check(changes: dict[str, object], expected: object) -> None:
     assert {name: status for name, status in checks.items() if status != "ok"} == expected
 
 
-def test_what_nobody_lists_is_not_checked() -> None:
+def test_unlisted_choices_are_not_checked() -> None:
     for info in PROVIDERS.values():
         assert set(found(info).values()) == {"ok"}, info.id
     bare = ProviderInfo(id="bare", name="", description="")

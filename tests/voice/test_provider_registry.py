@@ -1,4 +1,4 @@
-"""The table of wire terminal-voice 4.2, and the names that people use for its rows."""
+"""The provider table of wire terminal-voice 4.2, and the aliases of its rows."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_the_table() -> None:
         assert info.description
 
 
-def test_what_they_are_for() -> None:
-    """Who talks with the agent by itself, whose voice it may borrow, and who turns text into speech."""
+def test_kinds_of_providers() -> None:
+    """Check which providers converse themselves, which are rendered, and which turn text into speech."""
     for id_, info in PROVIDERS.items():
         native, rendered = id_ in ("openai_realtime", "xai_realtime"), id_ in ("local", "stub")
         assert (info.native, info.rendered, is_renderer(info)) == (native, rendered, not native), id_
 
 
-def test_what_is_said_of_voices_is_said_of_its_own() -> None:
+def test_voice_tables_are_consistent() -> None:
     for info in PROVIDERS.values():
         assert set(info.recommended) <= set(info.voices), info.id
         assert bool(info.source) is (info.id.startswith(("openai", "xai"))), info.id

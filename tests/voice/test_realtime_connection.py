@@ -1,4 +1,4 @@
-"""The socket to a realtime provider: said, heard, waited for, and given up."""
+"""The socket to a realtime provider: send, receive, wait and close."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 
 
 class Provider:
-    """Takes the place of `fetch` for a WebSocket, and of the `WebSocketConnection` that it gives."""
+    """Replacement for `fetch` of a WebSocket, and for the `WebSocketConnection` that it returns."""
 
     def __init__(self) -> None:
         self.deliver_texts: list[str] = []
@@ -53,7 +53,7 @@ class Provider:
         headers: tuple[tuple[bytes, bytes], ...],
         within: float,
     ) -> Flow[WebSocketConnection | HttpResult | Failure]:
-        """See `svc_proto.engine.http_client`."""
+        """Replace `svc_proto.engine.http_client.fetch`."""
         yield from ()
         if self.refusal is not None:
             return self.refusal
@@ -63,16 +63,16 @@ class Provider:
         return socket
 
     def send_text(self, text: str) -> bool:
-        """Hear something."""
+        """Implement `WebSocketConnection.send_text`."""
         self.deliver_texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Be let go of."""
+        """Implement `WebSocketConnection.close`."""
         self.closed.append(code)
 
     def set_ping_interval(self, seconds: float) -> None:
-        """Be pinged."""
+        """Implement `WebSocketConnection.set_ping_interval`."""
         self.pings_every = seconds
 
 
@@ -84,7 +84,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 
 
 class Taker:
-    """A flow that takes an event."""
+    """Flow that waits for one event of a connection."""
 
     def __init__(self, rig: VoiceHarness, link: RealtimeConnection) -> None:
         self.events: list[ProviderEvent] = []
@@ -137,7 +137,7 @@ def test_a_conversation(rig: VoiceHarness, provider: Provider) -> None:
     assert Taker(rig, link).problems == ["closed"]
 
 
-def test_what_was_said_before_the_end_is_still_heard(rig: VoiceHarness, provider: Provider) -> None:
+def test_events_before_the_close_are_delivered(rig: VoiceHarness, provider: Provider) -> None:
     link = opened(rig)
     hear(rig, provider, DONE)
     rig.within(lambda: provider.handler.on_closed(1006, "secret reason"))
@@ -147,7 +147,7 @@ def test_what_was_said_before_the_end_is_still_heard(rig: VoiceHarness, provider
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [([2] * 3, False), ([2] * 4, True), ([4, 4], False), ([4, 6], True)])
-def test_a_provider_far_ahead_of_its_listener(
+def test_provider_too_far_ahead_is_disconnected(
     rig: VoiceHarness, provider: Provider, sizes: list[int], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_EVENTS", 3)
@@ -158,7 +158,9 @@ def test_a_provider_far_ahead_of_its_listener(
     assert Taker(rig, link).problems == (["the provider is too far ahead of the listener"] if refused else [])
 
 
-def test_what_was_taken_counts_no_more(rig: VoiceHarness, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delivered_events_free_the_buffer(
+    rig: VoiceHarness, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(realtime_connection, "MAX_BYTES", 8)
     link = opened(rig)
     for _ in range(3):

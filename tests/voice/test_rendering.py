@@ -1,4 +1,4 @@
-"""A text on its way through a renderer: what is told, and what stops it."""
+"""Rendering of a text: the events, and what stops it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def begin(rig: VoiceHarness) -> tuple[Rendering, Listener]:
     return made[0], listener
 
 
-def test_it_is_rendered(rig: VoiceHarness) -> None:
+def test_text_is_rendered(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
     rig.within(lambda: rig.puppet.queue_samples(CHUNK, None))
     (first, (response_id, fields)) = listener.told
@@ -49,13 +49,13 @@ def test_it_is_rendered(rig: VoiceHarness) -> None:
     assert "hidden" not in str(fields["metadata"])
 
 
-def test_it_fails(rig: VoiceHarness) -> None:
+def test_rendering_fails(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
     rig.within(lambda: rig.puppet.queue_samples(ProviderError("no voice")))
     assert listener.told == [("r1", "no voice")]
 
 
-def test_it_is_stopped(rig: VoiceHarness) -> None:
+def test_rendering_is_stopped(rig: VoiceHarness) -> None:
     rendering, listener = begin(rig)
     rig.within(rendering.task.cancel)
     rig.within(rendering.task.cancel)

@@ -40,7 +40,7 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
     ],
 )
 def test_settings(family: SettingsSection[Any], profile: str | None, voice: str, scope: SettingsScope) -> None:
-    """A profile's lie over the relay's own; the keys are read anew, too."""
+    """Check that a profile's settings override the relay's own, and that the keys are read again."""
     rig = VoiceHarness(FILES, config=evolve(CONFIG, realtime_path="/elsewhere.yaml", variables=SAID))
     (settings,) = rig.spawn(rig.voice.settings(family, profile))
     assert (settings.voice, settings.scope) == (voice, scope)
@@ -58,6 +58,6 @@ def test_settings(family: SettingsSection[Any], profile: str | None, voice: str,
         (PHONE, "", "", None),
     ],
 )
-def test_who_pays_at_the_api_server(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
+def test_api_credential_of_a_principal(principal: Principal, dotenv: str, key: str, credential: str | None) -> None:
     rig = VoiceHarness({"/h/.env": dotenv}, config=evolve(CONFIG, api_key=key))
     assert rig.spawn(rig.voice.api_credential(principal)) == [credential]

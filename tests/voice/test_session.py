@@ -1,4 +1,4 @@
-"""What every family of voice sessions has in common, by a family that takes its time to begin."""
+"""Behaviour of every voice session, shown with a mode that is slow to start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient
 
 
 class SlowMode(VoiceMode):
-    """It is ready when a test says so, and keeps whatever happens to its socket."""
+    """Mode that becomes ready when a test does so, and records the events of its socket."""
 
     def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)
@@ -52,7 +52,7 @@ class SlowMode(VoiceMode):
 
 
 class Slow(DialogueRun):
-    """One session, of this mode or another."""
+    """Dialogue run with one session of this mode or another."""
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Slow(DialogueRun):
         self.rig.within(self.session.begin)
 
     def fails(self) -> None:
-        """It cannot be had."""
+        """Let the provider fail."""
 
         def fail() -> None:
             self.session.error("nobody there", provider="x")
@@ -82,12 +82,12 @@ class Slow(DialogueRun):
         self.rig.within(lambda: self.session.emit_audio(kind, b"", 24_000))
 
     def early(self, count: str) -> None:
-        """So many messages of A."""
+        """Send this number of messages of A."""
         for _ in range(int(count)):
             self.clients["A"].send_event("one")
 
     def happened(self, *words: str) -> None:
-        """All that the mode was told."""
+        """Compare the events of the mode."""
         assert cast("SlowMode", self.session.mode).happened == list(words)
 
     def state(self, word: str) -> None:
@@ -171,7 +171,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Slow())
 
 
-def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
+def test_socket_opened_after_the_end_of_the_session() -> None:
     slow = Slow()
     handler = VoiceConnection(slow.session)
     slow.ends("over")
@@ -179,7 +179,7 @@ def test_a_socket_that_opens_when_the_session_has_just_ended() -> None:
     assert (client.events()[0]["reason"], client.closed) == ("session_closed", 4008)
 
 
-def test_a_mode_that_adds_nothing() -> None:
+def test_base_mode_behaviour() -> None:
     slow = play(["A comes", "A says client.ack -> nothing", "A says anything -> error"], Slow(VoiceMode))
     play(
         ["A says session.resume resume_token=$token -> session.resumed replay.started session.ready error replay.done"],

@@ -1,4 +1,4 @@
-"""What the families of voice sessions share: who gets a session of which voice, who may open it, and who has to go."""
+"""Session manager: which voice a session gets, which caller may open it, and which session is evicted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXPRESSION = {"emotion": "calm", "intensity": 0.5, "unknown": 1, "provider_overr
 OPTIONS = {"url": "http://evil", "extra_headers": {}, "speed": 1.5, "instructions": "slowly"}
 
 
-def test_what_a_caller_picks(rig: VoiceHarness) -> None:
+def test_choices_of_a_caller(rig: VoiceHarness) -> None:
     path = "/h/profiles/work/config.yaml"
     rig.write(path, {"voice_output": {"provider": "stub"}})
     picked = {"provider": "openai_tts", "model": "tts-1", "voice": "nova", "profile": "work"}
@@ -96,13 +96,13 @@ another token of the device that is accepted no more
 
 class Stage(DialogueRun):
     def attended(self, count: str) -> None:
-        """So many sessions to which somebody listens."""
+        """Create this number of sessions, each with a client."""
         for _ in range(int(count)):
             self.create("provider=openai_tts")
             self.rig.attach(self.family, self.answer)
 
     def known(self, state: str) -> None:
-        """The newest session is there, the one that had to go is known, and another is not."""
+        """Check the state of the newest session; the evicted id is known, another one is not."""
         table = self.family
         newest = table.sessions()[-1]
         assert (newest.life.state.value, newest.id) == (state, self.answer["session_id"])
@@ -114,7 +114,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
     play(lines, Stage())
 
 
-def test_all_callers_together(rig: VoiceHarness) -> None:
+def test_limit_of_all_callers(rig: VoiceHarness) -> None:
     for number in range(MAX_SESSIONS):
         rig.create(rig.output, evolve(PHONE, device_id=f"phone {number % 4}"))
     with pytest.raises(Refused) as full:

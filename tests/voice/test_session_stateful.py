@@ -1,7 +1,7 @@
-"""Any history of speaking, reading, losing sockets and coming back: nothing is lost, nothing comes twice, order holds.
+"""Voice sessions under random speech, reads, lost sockets and resumes: no event is lost, doubled or out of order.
 
-The model is the client's own memory, and the list of what was emitted. What is on its way when a socket is lost may or
-may not arrive; whoever comes back says truthfully how far it is, and must then know everything.
+The model is the client's own record and the list of emitted events. Events on their way may be lost with a socket. A
+client that resumes reports its true cursor and must then have everything.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ here = precondition(lambda self: not self.lost)
 
 
 class Resuming(RuleBasedStateMachine):
-    """One session, a phone that comes and goes."""
+    """Session with a phone that disconnects and resumes."""
 
     @initialize()
     def begin(self) -> None:
         self.rig = VoiceHarness()
         self.answer, self.client = spoken(self.rig)
-        self.lost = False  # the phone knows that its socket is
-        self.known: dict[int, dict[str, Any]] = {}  # events that the phone has, by id
+        self.lost = False  # events that the phone has, by id
+        self.known: dict[int, dict[str, Any]] = {}
         self.last_live = 0
-        self.sounds = 0  # pieces that the provider has made
+        self.sounds = 0  # audio chunks that the provider has made
 
-    # --- what happens ---
+    # --- rules ---
 
     @rule(pieces=st.integers(1, 5))
     def the_provider_makes_some_sound(self, pieces: int) -> None:
@@ -67,13 +67,13 @@ class Resuming(RuleBasedStateMachine):
     @here
     @rule()
     def the_socket_breaks(self) -> None:
-        """What was on its way is gone."""
+        """Disconnect; the events on their way are lost."""
         self.client.disconnect(1006)
         self.lost = True
 
     @rule(seconds=st.sampled_from([0.01, 1.0, 5.0]), told=st.booleans())
     def come_back(self, seconds: float, told: bool) -> None:
-        """The phone opens another socket and resumes, whether or not the relay knows that the old one is dead."""
+        """Resume on another socket, whether or not the relay has noticed the end of the old one."""
         if not self.lost and not told:
             self.client.disconnect(1006)
         self.rig.after(seconds)
@@ -89,12 +89,12 @@ class Resuming(RuleBasedStateMachine):
 
     @rule()
     def somebody_else_tries(self) -> None:
-        """A wrong token changes nothing."""
+        """Try to resume with a wrong token, which changes nothing."""
         other = self.rig.attach(self.rig.output, self.answer)
         other.send_event("session.resume", resume_token="guess")
         assert other.closed == 4003
 
-    # --- what holds ---
+    # --- invariants ---
 
     @invariant()
     def the_session_lives(self) -> None:
@@ -102,7 +102,7 @@ class Resuming(RuleBasedStateMachine):
         assert session.life.state is (VoiceState.DETACHED if self.lost else VoiceState.ATTACHED)
 
     def take(self, events: list[dict[str, Any]]) -> None:
-        """The phone takes what arrives: replays in order, live events with rising ids, nothing that it counts twice."""
+        """Record events: replays in order, live events with rising ids, no counted event twice."""
         replayed = 0
         for event in events:
             number = event["event_id"]
@@ -116,13 +116,13 @@ class Resuming(RuleBasedStateMachine):
             self.known[number] = event
 
     def cursor(self) -> tuple[int, int]:
-        """How far the phone is: what it got in order, session events and replay marks not counted."""
+        """Return the phone's cursor; session events and replay marks do not count."""
         plain = [number for number, event in self.known.items() if counts(event)]
         audio = [event["audio_event_id"] for event in self.known.values() if "audio_event_id" in event]
         return max(plain, default=0), max(audio, default=0)
 
     def everything_arrived(self) -> None:
-        """Right after a replay the phone has all the sound that was made and let through, whole and in order."""
+        """Require that after a replay the phone has all audio, complete and in order."""
         heard = sorted(
             (event["audio_event_id"], event["audio_base64"])
             for event in self.known.values()
@@ -132,7 +132,7 @@ class Resuming(RuleBasedStateMachine):
         assert all(base64.b64decode(sound) == PIECE.data for _, sound in heard)
 
     def teardown(self) -> None:
-        """In the end the phone leaves, and nothing is left."""
+        """Disconnect the phone and require that nothing is left."""
         if hasattr(self, "rig"):
             if not self.lost:
                 self.client.disconnect(1000)
@@ -142,7 +142,7 @@ class Resuming(RuleBasedStateMachine):
 
 
 def counts(event: dict[str, Any]) -> bool:
-    """Whether a phone counts an event in its cursor; those that it does not may well come again (wire 4.8)."""
+    """Report whether an event counts in a phone's cursor; other events may be repeated (wire terminal-voice 4.8)."""
     return not event["type"].startswith(("voice.session.", "voice.replay."))
 
 

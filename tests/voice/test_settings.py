@@ -19,7 +19,7 @@ FILE_ONLY = rules_of(RealtimeSettings, file_only=True)
 ALL = {**REALTIME, **OUTPUT, **PROMOTION, **FILE_ONLY}
 
 
-def test_the_defaults_that_no_route_tells() -> None:
+def test_hidden_defaults() -> None:
     realtime = RealtimeSettings()
     assert (realtime.run_retention_days, realtime.debug_audio_tap) == (14, False)
 
@@ -42,7 +42,7 @@ TEXTS = {"provider": 80, "model": 160, "voice": 160, "language": 24}
 
 
 @pytest.mark.parametrize(("names", "taken", "refused"), rows(RULES))
-def test_what_each_takes(names: str, taken: dict[object, object], refused: list[object]) -> None:
+def test_accepted_values_of_each_setting(names: str, taken: dict[object, object], refused: list[object]) -> None:
     for name in names.split():
         assert {given: ALL[name](given, name) for given in taken} == taken
         assert usable_values(ALL, {name: next(iter(taken))}).keys() == {name}
@@ -67,12 +67,12 @@ def test_how_long_a_text_may_be(name: str, longest: int) -> None:
             OUTPUT[name](wrong, name)
 
 
-def test_what_of_a_file_can_be_used() -> None:
+def test_usable_values_of_a_file() -> None:
     found = {"enabled": "no", "voice": "", "sample_rate": "16000", "codec": "ogg", "language": None, "other": 1}
     assert usable_values(OUTPUT, found) == {"enabled": False, "sample_rate": 16_000}
 
 
-# --- what a session picks ---
+# --- choices of a session ---
 
 CHOICES = """
 {} -> [xai_tts, xai-tts, eve, 24000, en]
@@ -103,7 +103,7 @@ VOICES = """
 
 @pytest.mark.parametrize(("body", "voice"), rows(VOICES))
 def test_a_voice_of_this_host_is_a_language(body: dict[str, object], voice: str) -> None:
-    """Unless it speaks that one already."""
+    """Check that a voice of this host selects its language unless the settings name it already."""
     settings = OutputSettings(provider="local", model="espeak-ng", voice="en-gb")
     assert apply_choice(settings, body).voice == voice
 
@@ -113,7 +113,7 @@ def test_realtime() -> None:
     assert (found.provider, found.model, found.voice) == ("openai_realtime", "gpt-realtime-2.1", "alloy")
 
 
-def test_a_rate_that_the_other_provider_does_not_have() -> None:
+def test_unsupported_rate_is_replaced() -> None:
     settings = OutputSettings(sample_rate=22_050)
     assert apply_choice(settings, {"provider": "stub"}).sample_rate == 16_000
     assert apply_choice(settings, {"provider": "stub", "sample_rate": 48_000}).sample_rate == 48_000
@@ -121,7 +121,7 @@ def test_a_rate_that_the_other_provider_does_not_have() -> None:
 
 
 @pytest.mark.parametrize("name", ["provider", "model", "voice", "language", "sample_rate"])
-def test_what_nobody_can_choose(name: str) -> None:
+def test_invalid_choices_are_refused(name: str) -> None:
     longest = TEXTS.get(name, 5)
     wrong: tuple[object, ...] = ("x" * (longest + 1), "a\x07", [], 96_001 if name == "sample_rate" else 5)
     for value in wrong:
@@ -132,6 +132,6 @@ def test_what_nobody_can_choose(name: str) -> None:
         assert getattr(apply_choice(OutputSettings(), {name: "x" * longest}), name) == "x" * longest
 
 
-def test_a_provider_that_there_is_not() -> None:
+def test_unknown_provider_is_refused() -> None:
     with pytest.raises(Refused, match="unknown voice provider: nobody"):
         apply_choice(OutputSettings(), {"provider": "nobody"})

@@ -1,4 +1,4 @@
-"""The settings as they are stored, and what follows from what is not said (wire terminal-voice 3.2).
+"""The stored settings and their defaults (wire terminal-voice 3.2).
 
 How routes show and change them is in tests/relay/routes/test_voice_settings.py.
 """
@@ -80,8 +80,8 @@ PROFILES = """
 
 
 @pytest.mark.parametrize(("said", "of_output", "of_realtime"), rows(PROFILES))
-def test_what_a_profile_says(said: Any, of_output: object, of_realtime: object) -> None:
-    """A provider of `tts:` counts if it is a renderer of ours."""
+def test_settings_of_a_profile(said: Any, of_output: object, of_realtime: object) -> None:
+    """Check that a provider of `tts:` counts if it is a renderer of this project."""
     profile = ConfigProfile(scope=SCOPE, path="/p", data=JsonObject(said))
     assert [profile_values(family, profile) for family in FAMILIES] == [of_output, of_realtime]
 
@@ -103,7 +103,7 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """A model, a voice and a rate belong to their provider; a voice of this host, which may speak, is a language."""
+    """Check that model, voice and rate belong to their provider; a voice of this host is a language."""
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 
@@ -162,7 +162,7 @@ CHANGES = """
 
 
 @pytest.mark.parametrize(("said", "change", "whole"), rows(CHANGES))
-def test_what_a_change_of_the_provider_takes_along(said: Any, change: dict[str, object], whole: object) -> None:
+def test_provider_change_splits_shared_values(said: Any, change: dict[str, object], whole: object) -> None:
     assert split_shared_values(OUTPUT_SECTION, {"voice_output": said}, change) == whole
 
 
@@ -175,7 +175,7 @@ def test_a_change_is_checked() -> None:
     ("body", "word"),
     [({"profile": "work"}, "nothing"), ({"x" * 100: 1}, "x" * 40 + ";"), ({"provider": "local"}, "one of")],
 )
-def test_what_is_no_change(body: dict[str, object], word: str) -> None:
+def test_invalid_changes_are_refused(body: dict[str, object], word: str) -> None:
     with pytest.raises(Refused, match=word) as caught:
         checked_change(OUTPUT, body, KNOWN)
     assert caught.value.status == 400
@@ -190,19 +190,19 @@ def test_what_is_no_change(body: dict[str, object], word: str) -> None:
         (None, "could not be read"),
     ],
 )
-def test_a_file_that_cannot_be_changed(found: bytes | None, words: str) -> None:
+def test_unwritable_file_is_refused(found: bytes | None, words: str) -> None:
     problem = refused(found)
     assert (problem.status, problem.code) == (404, "not_writable")
     assert words in problem.message
 
 
-def test_a_profile_that_is_not_there() -> None:
+def test_unknown_profile_is_refused() -> None:
     problem = refused(b"", "work")
     assert (problem.status, problem.code, problem.message) == (404, "not_found", "there is no such profile")
 
 
 def refused(found: bytes | None, profile: str | None = None) -> Refused:
-    """Why a change is, of the relay's own file, which may be denied, or a profile's."""
+    """Return the refusal of a change to the relay's own file, which may be unreadable, or to a profile's."""
 
     def speaks() -> Flow[bool]:
         raise AssertionError("nobody wants to know")

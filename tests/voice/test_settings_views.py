@@ -1,4 +1,4 @@
-"""Which providers each family can be set to, and shows. The answers: tests/relay/routes/test_voice_settings.py."""
+"""Providers that each settings section accepts and shows; the routes: tests/relay/routes/test_voice_settings.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_providers(view: VoiceModeView, allowed: list[str], described: list[str]
     assert [info.id for info in view.described()] == described
 
 
-def test_only_the_agent_says_who_is_native() -> None:
+def test_only_the_agent_view_has_the_native_member() -> None:
     info = PROVIDERS["stub"]
     assert AGENT_VIEW.object(info)["supports_realtime_agent_native"] is False
     assert "supports_realtime_agent_native" not in LAB_VIEW.object(info)

@@ -1,4 +1,4 @@
-"""What clients ask for, what is let through to a provider, and what is measured."""
+"""Speech requests: validation, what reaches the provider, and measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_text() -> None:
             parse_text(wrong)
 
 
-def test_what_of_an_expression_is_passed_on() -> None:
+def test_passed_on_members_of_an_expression() -> None:
     good = {"emotion": "calm", "intensity": 0.5, "pronunciation_hints": ["a", "b"]}
     bad = {"pace": None, "style": {"a": 1}, "persona_instructions": ["a", 1], "other": "x"}
     assert parse_expression({"expression": good | bad}) == good
@@ -34,12 +34,12 @@ def test_what_of_an_expression_is_passed_on() -> None:
 @pytest.mark.parametrize(
     ("largest", "one_more"), [("x" * 2000, "x" * 2001), (["a"] * 32, ["a"] * 33), (["x" * 2000], ["x" * 2001])]
 )
-def test_how_much_may_be_said_of_one_thing(largest: object, one_more: object) -> None:
+def test_length_limit_of_an_expression_member(largest: object, one_more: object) -> None:
     assert parse_expression({"expression": {"emotion": largest}}) == {"emotion": largest}
     assert parse_expression({"expression": {"emotion": one_more}}) == {}
 
 
-def test_a_caller_never_says_where_or_with_which_key() -> None:
+def test_caller_cannot_choose_url_or_key() -> None:
     evil = dict.fromkeys(("url", "base_url", "extra_headers", "ssl_verify", "api_key", "model", "headers"), "x")
     harmless = {"instructions": "slowly", "speed": 1.2, "use_speaker_boost": True, "seed": 7}
     assert parse_options({"provider_options": evil | harmless}) == harmless
@@ -52,17 +52,17 @@ def test_a_caller_never_says_where_or_with_which_key() -> None:
             parse_options(wrong)
 
 
-def test_how_fast_sound_came() -> None:
+def test_audio_timing_metrics() -> None:
     metrics = SpeechMetrics(10.0)
     silent = metrics.report(DONE, now=10.5)
     assert (silent["first_audio_ms"], silent["audio_chunk_gap_ms"], silent["response_done_ms"]) == (None, 0, 500)
-    for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each piece lasts a second; the third comes just in time
+    for now in (11.0, 11.25, 13.0, 15.0, 15.5):  # each chunk lasts a second; the third arrives just in time
         metrics.piece(48_000, 24_000, now)
     told = metrics.report(DONE, now=16.0)
     names = ("first_audio_ms", "audio_chunk_gap_ms", "audio_underruns", "response_done_ms")
     assert [told[name] for name in names] == [1000, 2000, 1, 6000]
     with pytest.raises(TypeError):
-        SpeechMetrics(10.0, 11.0)  # type: ignore[call-arg] # what is measured is not given
+        SpeechMetrics(10.0, 11.0)  # type: ignore[call-arg] # the measured values are omitted
 
 
 def test_metadata() -> None:

@@ -1,4 +1,4 @@
-"""Speech output and the lab, as a client and the event log see them, and who may come back to a lost socket."""
+"""Speech output and the lab as a client and the event log see them, and the resume after a lost socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svc_proto.voice.speech_sessions import SENTENCE
 from tests.voice.dialogue import DialogueRun, dialogues, play
 from tests.voice.harness import SOUND, VoiceHarness, queue_samples, spoken
 
-# --- the golden session: all members of what is told ----------------------------------------------------------------
+# --- the golden session: all members of all events
+# -------------------------------------------------------------------
 
 VOICE = "provider: stub, model: stub-tone, voice: sine"
 SESSION = f"{VOICE}, session_id: $id, sample_rate: 24000, event_log_path: $log, profile: null, config_scope: relay"
@@ -41,7 +42,7 @@ OUTPUT = f"""
 """
 
 
-def test_a_stub_session_from_the_first_to_the_last_word(rig: VoiceHarness) -> None:
+def test_whole_stub_session(rig: VoiceHarness) -> None:
     answer = rig.create(rig.output)
     assert (len(answer["session_id"]), len(answer["resume_token"])) == (24, 43)
     stem = "".join(letter for letter in answer["session_id"] if letter.isalnum())[:12]
@@ -277,10 +278,10 @@ a provider of the settings that there is not
 
 
 class Stage(DialogueRun):
-    """With what only speech leaves behind."""
+    """Dialogue run with comparisons for speech sessions."""
 
     def answered(self, *words: str) -> None:
-        """What whoever made the session was told."""
+        """Compare members of the answer to the creation of the session."""
         for name, value in self._fields(words).items():
             assert self.answer.get(name) == value, name
 
@@ -294,11 +295,11 @@ class Stage(DialogueRun):
         assert warnings == [("old voice runs not deleted", "no_space"), *[("voice file given up", "no_space")] * 2]
 
     def first_sound(self, at: str) -> None:
-        """When that was heard, as the last event tells it."""
+        """Compare the time of the first audio, as the last event reports it."""
         assert self.heard[-1]["metrics"]["first_audio_ms"] == json.loads(at)
 
     def copied(self, frames: str, number: str = "") -> None:
-        """How much sound is in the file of a response."""
+        """Compare the number of frames in the file of a response."""
         path = self.answer["event_log_path"].replace(".jsonl", f"{number}.wav")
         with wave.open(BytesIO(self.rig.disk.get(path))) as copy:
             assert copy.getnframes() == int(frames)
@@ -341,7 +342,7 @@ OF_LAB = """
 
 
 @pytest.mark.parametrize(("way", "texts"), [("create", ANY + OF_OUTPUT), ("create lab", ANY + OF_LAB)])
-def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> None:
+def test_bad_messages_are_reported_and_the_socket_stays_open(way: str, texts: str) -> None:
     stage = play([way, "A comes"], DialogueRun())
     client = stage.clients["A"]
     client.events()
@@ -358,7 +359,7 @@ def test_bad_messages_are_told_and_the_socket_stays(way: str, texts: str) -> Non
         play([f"A says session.start -> session.ready(event_id={number + 1}, last_event_id={number})"], stage)
 
 
-def test_nobody_listens_for_long() -> None:
+def test_detached_session_pauses_the_provider() -> None:
     stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], DialogueRun())
     kept = stage.rig.puppet.taken
     assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
@@ -383,7 +384,7 @@ def test_metrics_of_a_slow_provider(rig: VoiceHarness) -> None:
     assert rig.log(answer)[-1]["type"] == "voice.response.done"
 
 
-def test_a_bug_in_a_provider_is_told_with_a_reference(rig: VoiceHarness) -> None:
+def test_provider_bug_is_reported_with_a_reference(rig: VoiceHarness) -> None:
     _, client = spoken(rig)
     queue_samples(rig, SOUND, ZeroDivisionError("oops"))
     assert "bug" in rig.events()

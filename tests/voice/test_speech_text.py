@@ -36,12 +36,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_what_is_said(text: str) -> None:
+def test_text_for_speech(text: str) -> None:
     assert clean_for_speech(text) == CASES[text]
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_taken_and_gets_no_longer(text: str) -> None:
+def test_any_text_is_accepted_and_gets_no_longer(text: str) -> None:
     said = clean_for_speech(text)
     assert len(said) <= len(text)
     assert said == said.strip()
@@ -51,7 +51,7 @@ def test_any_text_is_taken_and_gets_no_longer(text: str) -> None:
     "piece", ["[", "![", "](", "[a](", "**a", "*a ", "_a ", "`", "`🔧", "- ", "-", "# ", "http://", "~~~", "\n", " "]
 )
 def test_no_text_takes_long(piece: str) -> None:
-    """It is done between two turns of the loop. Four times the longest text, so that what is quadratic shows."""
+    """Limit the processor time for four times the longest text, so that quadratic behaviour shows."""
     began = time.process_time()
     clean_for_speech(piece * (4 * MAX_TEXT // len(piece)))
     assert time.process_time() - began < 1.0

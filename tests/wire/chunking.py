@@ -1,4 +1,4 @@
-"""One rule for every decoder: where the bytes are cut must not matter."""
+"""Cuts of byte streams: no decoder's result may depend on them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Cuts = list[int]
 
 
 def cuts() -> st.SearchStrategy[Cuts]:
-    """Piece sizes, used in turn: one byte at a time, all at once, and anything between."""
+    """Return piece sizes, used in turn: one byte at a time, all at once, and anything between."""
     return st.just([1]) | st.just([1_000_000]) | st.lists(st.integers(1, 40), min_size=1, max_size=8)
 
 
 def cut(data: bytes, sizes: Cuts) -> Iterator[bytes]:
-    """The data in pieces of these sizes, over and over."""
+    """Yield the data in pieces of these sizes, which are repeated."""
     at = turn = 0
     while at < len(data):
         size = sizes[turn % len(sizes)]

@@ -1,4 +1,4 @@
-"""Connections in the hands of a test: what comes of bytes, and a client and a server face to face in memory."""
+"""Helpers for connections: the events of bytes, and a client and a server in memory."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ C = TypeVar("C", Http1Connection, Http2Connection)
 
 
 def seeded(seed: int = 0) -> Entropy:
-    """Entropy that is the same on every run."""
+    """Return entropy that is the same on every run."""
     generator = random.Random(seed)
     return generator.randbytes
 
 
 def merged(events: list[Event]) -> list[Event]:
-    """The pieces of each stream's body that nothing of that stream parts, as one: where it is cut says nothing."""
+    """Join consecutive body pieces of each stream, since their cuts carry no meaning."""
     out: list[Event] = []
     last: dict[StreamId, int] = {}
     for event in events:
@@ -55,18 +55,18 @@ def merged(events: list[Event]) -> list[Event]:
 
 
 def send_events(connection: Connection, *events: Event) -> None:
-    """Say events, one after another."""
+    """Send events, one after another."""
     for event in events:
         connection.send(event)
 
 
 def drain(connection: Connection) -> list[Event]:
-    """Every event there is now."""
+    """Return all available events."""
     return list(iter(connection.next_event, None))
 
 
 def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
-    """What a connection makes of bytes."""
+    """Pass bytes to a connection and return its events."""
     events: list[Event] = []
     for piece in cut(data, sizes):
         connection.receive_data(piece)
@@ -75,14 +75,14 @@ def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event
 
 
 def signs(connection: Connection) -> list[str]:
-    """The properties that are True."""
+    """Return the names of the properties that are True."""
     more = ("ready", "has_unsent") if isinstance(connection, Http2Connection) else ()
     return [name for name in ("must_close", "paused", "idle", "has_partial_head", *more) if getattr(connection, name)]
 
 
 @frozen
 class ConnectionOutcome:
-    """All that bytes led to: what was heard, and the refusal with its status and text."""
+    """The outcome of input: all events, and the refusal with its status and text."""
 
     heard: tuple[Event, ...]
     status: int | None = None
@@ -90,20 +90,20 @@ class ConnectionOutcome:
 
 
 def _nothing(event: Event) -> None:
-    """What most events ask for."""
+    """Ignore an event."""
 
 
 def outcome(
     connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
 ) -> ConnectionOutcome:
-    """What a connection makes of all that its peer says, each event attended to when it comes."""
+    """Pass all input to a connection and return the outcome; `attend` gets each event."""
     events: list[Event] = []
 
     def listen() -> None:
         while (event := connection.next_event()) is not None:
             events.append(event)
             attend(event)
-            connection.data_to_send()  # after events alone, or the pieces would decide what is out already
+            connection.data_to_send()  # after events alone; else the pieces would decide what is sent already
 
     try:
         for piece in pieces:
@@ -127,7 +127,7 @@ class Pair(Generic[C]):
         self.sizes = sizes
 
     def exchange(self) -> tuple[list[Event], list[Event]]:
-        """Deliver everything that is queued, in both directions; what the client and the server heard."""
+        """Deliver all output in both directions; return the events of the client and of the server."""
         to_client: list[Event] = []
         to_server: list[Event] = []
         while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):
@@ -137,7 +137,7 @@ class Pair(Generic[C]):
 
 
 def open_pair(version: type[C], *, deflate: bool = True) -> Pair[C]:
-    """A pair with a WebSocket open on stream 1."""
+    """Return a pair with a WebSocket open on stream 1."""
     pair = Pair(version, deflate=deflate)
     send_events(pair.client, RequestHead(ONE, "GET", "/ws", HOST, websocket=True), RequestEnd(ONE))
     _, to_server = pair.exchange()

@@ -1,4 +1,4 @@
-"""A server's end of HTTP/1.1 in the hands of a test: samples, and what to feed and answer with."""
+"""Helpers for HTTP/1.1 servers: samples of requests and responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", h
 
 
 def fails(connection: Http1Connection, data: bytes, sizes: Cuts = WHOLE) -> RemoteProtocolError:
-    """The error that these bytes cause; afterwards nothing more comes, whatever is sent."""
+    """Return the error that these bytes cause, and check that no event follows it, whatever is sent."""
     with pytest.raises(RemoteProtocolError) as caught:
         feed(connection, data, sizes)
     connection.receive_data(GET)

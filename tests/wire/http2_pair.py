@@ -1,4 +1,4 @@
-"""HTTP/2 in the hands of a test: each of our ends against bare h2."""
+"""Helpers for HTTP/2: each of our ends against bare h2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svc_proto.wire.http2 import Http2Connection
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 from tests.wire.connection_pair import drain, feed, merged, seeded
 
-SETTINGS = 4  # the kind of a frame
+SETTINGS = 4  # the type of a frame
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/health?x=1"), (b":authority", b"a")]
 POST = [(b":method", b"POST"), *GET[1:]]
 CONNECT = [
@@ -27,12 +27,12 @@ CONNECT = [
 
 
 def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
-    """A frame of HTTP/2, whether it makes sense or not."""
+    """Return a frame of HTTP/2, valid or not."""
     return len(payload).to_bytes(3, "big") + struct.pack(">BBL", kind, flags, stream) + payload
 
 
 class Bare:
-    """h2 alone on the other side, without any check of what it sends."""
+    """h2 alone on the other side, without any check of its output."""
 
     def __init__(self, us: Http2Connection, *, client: bool) -> None:
         self.us = us
@@ -52,7 +52,7 @@ class Bare:
         self.h2.initiate_connection()
 
     def talk(self, more: bytes = b"") -> list[Event]:
-        """Deliver both ways until both are silent; what we heard."""
+        """Exchange bytes until both sides are idle; return our events."""
         events: list[Event] = []
         while (data := self.h2.data_to_send() + more) + (ours := self.us.data_to_send()):
             more = b""
@@ -62,7 +62,7 @@ class Bare:
         return merged(events)
 
     def last(self, kind: type[h2.events.Event]) -> list[h2.events.Event]:
-        """What it has heard of one kind."""
+        """Return the peer's events of one type."""
         return [event for event in self.heard if isinstance(event, kind)]
 
 
@@ -83,5 +83,5 @@ class BareServer(Bare):
 
 
 def resets(events: list[Event]) -> list[StreamId]:
-    """The streams that were reset."""
+    """Return the streams that were reset."""
     return [event.stream for event in events if isinstance(event, StreamReset)]

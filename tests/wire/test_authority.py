@@ -1,4 +1,4 @@
-"""Which authorities are good enough to be believed."""
+"""Validation of authorities."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ BAD = [
     b"a%",
     b"a%2",
     b"a%zz",
-    # RFC 9110 section 4.2.1: it is a port of TCP
+    # RFC 9110 section 4.2.1: a TCP port
     b"a:65536",
     b"a:99999",
     b"a:100000",
     b"[::1]:65536",
-    # RFC 3986 section 3.2.2: what is in brackets is an IPv6 address
+    # RFC 3986 section 3.2.2: brackets enclose an IPv6 address
     b"::1",
     b"[]",
     b"[::1",
@@ -68,16 +68,16 @@ def believed(value: bytes) -> bool:
 
 
 @pytest.mark.parametrize("value", GOOD)
-def test_good(value: bytes) -> None:
+def test_valid_authorities(value: bytes) -> None:
     assert believed(value)
 
 
 @pytest.mark.parametrize("value", BAD)
-def test_bad(value: bytes) -> None:
+def test_invalid_authorities(value: bytes) -> None:
     assert not believed(value)
 
 
-def test_a_long_one_takes_no_longer() -> None:
-    """An expression that went back for every escape would never come back."""
+def test_long_authorities_are_checked_in_linear_time() -> None:
+    """An expression that backtracked at every escape would not return."""
     assert not believed(b"a%41" * 8000 + b"%")
     assert believed(b"a%41" * 8000)

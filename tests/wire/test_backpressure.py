@@ -1,4 +1,4 @@
-"""The two water marks."""
+"""The high-water and the low-water mark."""
 
 from __future__ import annotations
 

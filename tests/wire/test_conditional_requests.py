@@ -94,7 +94,7 @@ def test_dates(date: bytes, seconds: int) -> None:
         "Sun, \u06606 Nov 1994 08:49:37 GMT".encode(),
     ],
 )
-def test_what_is_no_date(date: bytes) -> None:
+def test_invalid_dates(date: bytes) -> None:
     assert parse_http_date(date, NOW) is None
 
 

@@ -1,4 +1,4 @@
-"""The interface of connections, which HTTP/1.1 is the first to have."""
+"""The interface of connections, checked with HTTP/1.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""h2 relieved of work: it says and refuses what bare h2 does."""
+"""Optimized h2: it sends and refuses the same as bare h2."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS = st.one_of(
     st.tuples(st.just(0), st.sampled_from([0, 1, 8]), st.integers(0, 9), st.sampled_from([b"", b"\x01ab"])),
     st.tuples(st.just(3), st.just(0), st.integers(1, 9), st.just(bytes(4))),
     st.tuples(st.just(9), st.sampled_from([0, 4]), st.integers(1, 9), st.sampled_from(HEADS)),
-    st.tuples(st.just(-1), st.integers(0, 9), st.integers(1, 9), st.just(b"")),  # we say something of `SAID`, or reset
+    st.tuples(st.just(-1), st.integers(0, 9), st.integers(1, 9), st.just(b"")),  # we send something of `SAID`, or reset
     st.tuples(st.just(8), st.just(0), st.integers(0, 3), st.just(b"\0\0\x30\0")),  # windows grow
     st.tuples(st.just(4), st.just(0), st.just(0), st.sampled_from([b"\0\1\0\0\0\x40", b"\0\4\0\0\0\3"])),
 )
@@ -86,7 +86,7 @@ def say(h2: H2Connection, stream: int, what: Fields | bytes, end: bool) -> None:
 
 
 @given(st.lists(STEPS, max_size=12))
-def test_it_is_bare_h2_frame_by_frame(steps: list[Step]) -> None:
+def test_output_equals_bare_h2_for_random_frames(steps: list[Step]) -> None:
     lean, bare = served(OptimizedH2Connection), served(H2Connection)
     for step in steps:
         assert act(lean, step) == act(bare, step)
@@ -106,14 +106,14 @@ FIELDS = st.lists(st.sampled_from([*GET, *POST, *CONNECT, (b"a", b"b" * 5000), (
 
 
 @given(st.lists(st.tuples(FIELDS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
-def test_blocks_that_are_looked_up_are_what_was_meant(
+def test_cached_header_blocks_decode_like_hpack(
     blocks: list[tuple[Fields, int | None]],
 ) -> None:
     encoder, ours, theirs = Encoder(), HeaderBlockDecoder(), Decoder()
     for fields, size in blocks:
         if size is not None:
             encoder.header_table_size = size
-        for data in [encoder.encode(fields)] * 2:  # said again, whatever it does to the table
+        for data in [encoder.encode(fields)] * 2:  # sent again, after it has changed the table
             told: list[object] = []
             for decoder in (ours, theirs):
                 with suppress(Exception):
@@ -122,7 +122,7 @@ def test_blocks_that_are_looked_up_are_what_was_meant(
             assert ours.header_table.dynamic_entries == theirs.header_table.dynamic_entries
 
 
-def test_whatever_is_said_is_what_bare_h2_says() -> None:
+def test_output_equals_bare_h2_for_every_order_of_events() -> None:
     asked = (1, 4, 1, HEADS[0])
     for order in product(range(len(SAID) + 1), repeat=3):
         lean, bare = served(OptimizedH2Connection), served(H2Connection)
@@ -146,17 +146,17 @@ ANSWERS = st.lists(st.sampled_from([OK, (b"date", b"1"), (b"date", b"2"), (b"a",
 
 
 @given(st.lists(st.tuples(ANSWERS, st.sampled_from([None, 0, 60, 4096])), max_size=8))
-def test_blocks_that_were_said_are_what_hpack_says(blocks: list[tuple[Fields, int | None]]) -> None:
+def test_cached_header_blocks_encode_like_hpack(blocks: list[tuple[Fields, int | None]]) -> None:
     ours, theirs = HeaderBlockEncoder(), Encoder()
     for fields, size in blocks:
         if size is not None:
             ours.header_table_size = theirs.header_table_size = size
-        for _ in range(3):  # with the table that it has made, and that it has left
+        for _ in range(3):  # with the old and the new table
             assert ours.block(fields) == theirs.encode(fields)
             assert ours.header_table.dynamic_entries == theirs.header_table.dynamic_entries
 
 
-def test_few_and_small_blocks_that_were_said_are_remembered() -> None:
+def test_the_encoder_cache_is_limited() -> None:
     encoder = HeaderBlockEncoder()
     lists = [[OK] * (number + 1) for number in range(MAX_BLOCKS + 1)]
     first = [encoder.block(fields) for fields in lists]
@@ -165,11 +165,11 @@ def test_few_and_small_blocks_that_were_said_are_remembered() -> None:
         fresh = HeaderBlockEncoder()
         assert (fresh.block([OK] * many) is fresh.block([OK] * many)) is (many == MAX_BLOCK)
     encoder.header_table_size = 100
-    assert encoder.block([OK]) != first[0]  # it says so
+    assert encoder.block([OK]) != first[0]  # the table size update comes first
     assert encoder.block([OK]) == first[0]
 
 
-def test_a_client_says_its_heads_by_h2() -> None:
+def test_a_client_sends_heads_through_h2() -> None:
     h2 = OptimizedH2Connection(H2Configuration(client_side=True, header_encoding=None))
     h2.initiate_connection()
     h2.clear_outbound_data_buffer()
@@ -177,7 +177,7 @@ def test_a_client_says_its_heads_by_h2() -> None:
     assert h2.data_to_send()[3:5] == b"\x01\x05"
 
 
-def test_few_and_small_blocks_are_remembered() -> None:
+def test_the_decoder_cache_is_limited() -> None:
     decoder = HeaderBlockDecoder()
     whole = [bytes([0x82] * (number + 1)) for number in range(MAX_BLOCKS + 1)]
     first = [decoder.decode(data) for data in whole]
@@ -189,7 +189,7 @@ def test_few_and_small_blocks_are_remembered() -> None:
         assert fresh.decode(data) is not fresh.decode(data)
 
 
-def test_a_picture_of_a_frame_is_a_word() -> None:
+def test_logged_frames_are_short() -> None:
     seen: list[str] = []
 
     class Logger(DummyLogger):

@@ -1,4 +1,4 @@
-"""What our encoder says of its table when the peer changes its mind, and that it is within what the peer allows."""
+"""HPACK table size updates of our encoder: announced when the peer's setting changes, and within the peer's limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 
 
 def settings(*sizes: int) -> bytes:
-    """A frame with that many entries for the header table."""
+    """Return a SETTINGS frame with these header table sizes."""
     payload = b"".join(struct.pack(">HL", 1, size) for size in sizes)
     return len(payload).to_bytes(3, "big") + struct.pack(">BBL", FrameType.SETTINGS, 0, 0) + payload
 
@@ -27,7 +27,7 @@ def asked(stream: int) -> bytes:
 
 
 def block(us: Http2Connection) -> bytes:
-    """The header block that goes out."""
+    """Return the sent header block."""
     cutter = Http2FrameSplitter(server=False, max_block=10_000)
     cutter.receive(settings() + us.data_to_send())
     found = b""
@@ -38,7 +38,7 @@ def block(us: Http2Connection) -> bytes:
 
 
 def updates(data: bytes) -> list[int]:
-    """The table sizes with which a block begins (RFC 7541 section 6.3)."""
+    """Return the table sizes with which a block begins (RFC 7541 section 6.3)."""
     sizes: list[int] = []
     at = 0
     while data[at] & 0xE0 == 0x20:
@@ -70,7 +70,7 @@ def updates(data: bytes) -> list[int]:
         ([(100, 2**20)], [100, 2**20, 4096]),
     ],
 )
-def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], said: list[int]) -> None:
+def test_the_smallest_and_the_last_size_are_announced(frames: list[tuple[int, ...]], said: list[int]) -> None:
     # RFC 7541 section 4.2: "the smallest maximum table size that occurs in that interval MUST be signaled"
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, PREFACE + settings() + b"".join(settings(*sizes) for sizes in frames) + asked(1))
@@ -78,7 +78,7 @@ def test_the_smallest_size_is_said_and_the_last(frames: list[tuple[int, ...]], s
     assert updates(block(us)) == said
 
 
-def test_what_was_in_the_table_is_forgotten_with_it() -> None:
+def test_entries_are_evicted_with_the_table() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     answer = Headers(((b"x-name", b"a value that is worth a place in the table"),))
     decoder = Decoder()

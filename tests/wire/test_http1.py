@@ -1,4 +1,4 @@
-"""Both ends of HTTP/1.1 face to face; each end alone is in `test_http1_server` and `test_http1_client`."""
+"""Both ends of HTTP/1.1 together; each end alone is in `test_http1_server` and `test_http1_client`."""
 
 from __future__ import annotations
 

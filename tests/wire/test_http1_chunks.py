@@ -1,4 +1,4 @@
-"""The reader of bodies in chunks by itself; what it refuses is in `test_http1_strict`."""
+"""The reader of chunked bodies alone; its refusals are in `test_http1_strict`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_state_but_the_last_is_left() -> None:
 
 
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=40), EXTENSIONS), max_size=6), TRAILERS, st.binary(), cuts())
-def test_what_was_cut_into_chunks_comes_back(
+def test_chunked_bodies_round_trip(
     pieces: list[tuple[bytes, bytes]], trailers: bytes, behind: bytes, sizes: Cuts
 ) -> None:
     coded = b"".join(chunk(piece, extension) for piece, extension in pieces) + b"0\r\n" + trailers + b"\r\n"
@@ -53,8 +53,8 @@ def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
     st.lists(st.sampled_from([b"2\r\nok\r\n", b"0\r\n", b"\r\n", b"\n", b"\r", b"1", b";a", b" ", b"T: v\r\n", b"x"])),
     cuts(),
 )
-def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cuts) -> None:
-    """This reader is the stricter one: it never sees another body than h11, nor another end."""
+def test_accepted_bodies_are_those_of_h11(parts: list[bytes], sizes: Cuts) -> None:
+    """The reader is stricter than h11: it never reads another body than h11, nor another end."""
     data = b"".join(parts)
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     body = b""
@@ -62,7 +62,7 @@ def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cut
         for part in cut(data, sizes):
             chunks.receive_data(part)
             body += chunks.read()
-        body += chunks.read()  # an error behind data is told by the next call
+        body += chunks.read()  # an error after data is raised by the next call
     except RemoteProtocolError:
         return
     try:
@@ -75,7 +75,7 @@ def test_whatever_is_taken_here_h11_takes_as_well(parts: list[bytes], sizes: Cut
 
 
 def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
-    """The body, and what is behind it once it is complete."""
+    """Return the body, and the bytes after its end once it is complete."""
     peer = h11.Connection(h11.SERVER)
     peer.receive_data(HEAD + data)
     peer.next_event()
@@ -90,7 +90,7 @@ def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
 
 
 @pytest.mark.parametrize(("size", "joined"), [(LARGE - 1, LARGE), (LARGE, LARGE)])
-def test_from_which_size_on_a_chunk_is_large(size: int, joined: int) -> None:
+def test_the_size_of_a_large_chunk(size: int, joined: int) -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(chunk(bytes(size), b"") + chunk(b"x", b""))
     assert len(chunks.read()) == joined
@@ -105,14 +105,14 @@ def test_many_small_chunks_are_one_piece() -> None:
 
 
 @pytest.mark.parametrize(("data", "begun"), [(b"", False), (b"2;a\r", False), (b"2;a\r\n", True), (b"0\r\n", True)])
-def test_a_body_has_begun_with_its_first_line(data: bytes, begun: bool) -> None:
+def test_a_body_begins_with_its_first_line(data: bytes, begun: bool) -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(data)
     assert chunks.read() == b""
     assert chunks.begun is begun
 
 
-def test_what_comes_before_an_error_is_given_first() -> None:
+def test_data_before_an_error_is_returned_first() -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"2\r\nok\r\nx")
     assert chunks.read() == b"ok"
@@ -121,7 +121,7 @@ def test_what_comes_before_an_error_is_given_first() -> None:
             chunks.read()
 
 
-def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
+def test_the_limit_of_extensions_covers_all_of_them() -> None:
     limits = Limits(max_head=100)
     line = b"1;" + b"x" * 49 + b"\r\na\r\n"
     chunks = ChunkedBodyReader(limits)
@@ -134,7 +134,7 @@ def test_an_extension_may_have_as_many_bytes_as_all_of_them() -> None:
 
 
 def test_a_long_line_is_searched_once() -> None:
-    """Byte by byte it must not cost the square of its length: only what is new is looked at."""
+    """The cost must not be quadratic in the length: each read searches only the new bytes."""
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"1;")
     for _ in range(DEFAULT_LIMITS.max_head - 3):
@@ -158,7 +158,7 @@ def test_a_long_line_is_searched_once() -> None:
         (b"2\r\nok\r\n2\r", b"ok", b"2\r"),
     ],
 )
-def test_whole_chunks_are_taken_at_once_as_others_are_bit_by_bit(data: bytes, body: bytes, left: bytes) -> None:
+def test_whole_chunks_are_read_at_once(data: bytes, body: bytes, left: bytes) -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(data)
     assert chunks.read() == body
@@ -167,7 +167,7 @@ def test_whole_chunks_are_taken_at_once_as_others_are_bit_by_bit(data: bytes, bo
 
 
 @pytest.mark.parametrize("bad", [b"+2", b"0x2", b"2 ", b"1_0", b"", b" 2", b"-2"])
-def test_what_python_takes_for_a_size_is_none(bad: bytes) -> None:
+def test_sizes_that_only_python_accepts_are_refused(bad: bytes) -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"2\r\nok\r\n" + bad + b"\r\nok\r\n")
     assert chunks.read() == b"ok"
@@ -175,7 +175,7 @@ def test_what_python_takes_for_a_size_is_none(bad: bytes) -> None:
         chunks.read()
 
 
-def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
+def test_a_split_line_does_not_affect_the_next_search() -> None:
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     for part in (b"2\r\nok\r\n000", b"2\r\nok\r\n0000000", b"2\r\nok\r\n0\r\n\r\n"):
         chunks.receive_data(part)
@@ -203,15 +203,15 @@ def test_a_line_that_came_in_halves_is_looked_for_anew_in_the_next() -> None:
         (b"", None),
     ],
 )
-def test_a_read_that_is_one_chunk(data: bytes, piece: bytes | None) -> None:
-    """It is looked at, and not taken."""
+def test_whole_recognizes_a_single_chunk(data: bytes, piece: bytes | None) -> None:
+    """The chunk is returned without consuming it."""
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     assert body.whole(data) == piece
     assert (body.trailing_data, body.read(), body.begun) == (b"", b"", False)
 
 
 @pytest.mark.parametrize("before", [b"5", b"5\r\nhe", b"5\r\nhello", b"0\r\n", b"0\r\n\r\n"])
-def test_a_chunk_behind_half_of_another_is_not_whole(before: bytes) -> None:
+def test_a_chunk_after_half_of_another_is_not_whole(before: bytes) -> None:
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     body.receive_data(before)
     body.read()
@@ -219,7 +219,7 @@ def test_a_chunk_behind_half_of_another_is_not_whole(before: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=40) | st.builds(chunk, st.binary(max_size=30), st.just(b"")), max_size=5))
-def test_what_is_whole_is_what_is_read(reads: list[bytes]) -> None:
+def test_whole_equals_read(reads: list[bytes]) -> None:
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     for data in reads:
         piece = body.whole(data)

@@ -194,7 +194,7 @@ def test_a_response_to_nothing() -> None:
         ResponseHead(ONE, 200),
     ],
 )
-def test_what_cannot_be_sent_first(event: Event) -> None:
+def test_events_that_cannot_be_sent_first(event: Event) -> None:
     connection = client()
     with pytest.raises(LocalProtocolError) as caught:
         connection.send(event)
@@ -205,7 +205,7 @@ def test_what_cannot_be_sent_first(event: Event) -> None:
 @pytest.mark.parametrize(
     "event", [RequestHead(ONE, "GET", "/", HOST), RequestData(ONE, b"x"), ResponseEnd(ONE), RequestEnd(TWO)]
 )
-def test_what_cannot_be_sent_during_a_request(event: Event) -> None:
+def test_events_that_cannot_be_sent_during_a_request(event: Event) -> None:
     connection = client()
     connection.send(RequestHead(ONE, "GET", "/", HOST))
     with pytest.raises(LocalProtocolError):
@@ -216,7 +216,7 @@ def test_what_cannot_be_sent_during_a_request(event: Event) -> None:
 
 
 def switching(request: bytes, extra: bytes = b"") -> bytes:
-    """The answer of a server that accepts, made by our own."""
+    """Return the accepting answer of our own server."""
     server = Http1Connection(Role.SERVER, entropy=seeded())
     server.receive_data(request)
     drain(server)
@@ -258,7 +258,7 @@ def test_a_declined_upgrade() -> None:
         (b"\r\n\r\n", b"\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n"),
     ],
 )
-def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
+def test_an_invalid_101_is_refused(old: bytes, new: bytes) -> None:
     connection = client()
     answer = switching(ask(connection, websocket=True)).replace(old, new)
     with pytest.raises(RemoteProtocolError):
@@ -266,7 +266,7 @@ def test_a_101_that_is_not_for_us(old: bytes, new: bytes) -> None:
     assert connection.must_close
 
 
-def test_a_101_for_an_upgrade_that_the_caller_asked_for_is_refused() -> None:
+def test_a_101_for_another_upgrade_is_refused() -> None:
     connection = client()
     send_events(connection, RequestHead(ONE, "GET", "/", Headers((*HOST, (b"upgrade", b"h2c")))), RequestEnd(ONE))
     with pytest.raises(RemoteProtocolError, match="101"):
@@ -291,7 +291,7 @@ def test_a_compression_that_was_not_offered(extension: bytes) -> None:
         feed(connection, switching(request, b"sec-websocket-extensions: " + extension + b"\r\n"))
 
 
-# --- anything at all --------------------------------------------------------------------------------------------
+# --- arbitrary input --------------------------------------------------------------------------------------------
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=30).map(OK.__add__), st.booleans(), cuts())
@@ -302,5 +302,5 @@ def test_nothing_but_remote_protocol_errors_escape(data: bytes, websocket: bool,
         ask(connection, websocket=websocket)
         outcomes.append(outcome(connection, list(cut(data, way)), eof=True))
         assert connection.must_close
-    # Whether bytes behind a complete response arrive with it or later decides if they are an error.
+    # Whether bytes after a complete response arrive with it or later decides if they are an error.
     assert outcomes[0].heard == outcomes[1].heard

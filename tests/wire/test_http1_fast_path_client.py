@@ -1,4 +1,4 @@
-"""The plain lane of calls: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+"""Fast path of HTTP/1.1 clients: its range, its fallbacks, and its equality with the reference implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
 def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
-    """Both have said a request."""
+    """Return both connections after a request."""
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
     both.flush()
@@ -44,16 +44,16 @@ def rest(both: ClientPair) -> list[Event]:
 
 
 @given(st.integers(0, 2**40))
-def test_calls_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
+def test_nearly_simple_calls_are_equal_in_both(seed: int) -> None:
     compare_client(seed)
 
 
 @given(st.binary(max_size=80))
-def test_any_answer_is_the_same_to_both(data: bytes) -> None:
+def test_any_response_is_equal_in_both(data: bytes) -> None:
     http1_client_fast_path(data)
 
 
-def test_chunks_as_they_come() -> None:
+def test_chunks_are_read_as_they_arrive() -> None:
     both = asked()
     both.feed(HEAD + b"2\r\nok\r\n")
     assert both.lane.has_partial_head
@@ -83,7 +83,7 @@ def test_an_answer_in_one_piece() -> None:
     assert empty.lane._law is None
 
 
-def test_a_body_is_said_in_pieces() -> None:
+def test_a_request_body_is_sent_in_pieces() -> None:
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"Content-Length", b"4")))))
     both.send_events(RequestData(ONE, b"abc"), RequestData(ONE, b""))
@@ -95,7 +95,7 @@ def test_a_body_is_said_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
-def test_what_comes_behind_an_answer_in_one_piece_is_the_law(taken: int) -> None:
+def test_bytes_after_a_whole_response_need_the_reference(taken: int) -> None:
     both = asked()
     both.feed(WHOLE)
     both.next_events(taken)
@@ -112,7 +112,7 @@ def test_what_comes_behind_an_answer_in_one_piece_is_the_law(taken: int) -> None
         (b"", StreamReset(ONE, "the connection ended within a message")),
     ],
 )
-def test_the_law_goes_on_with_a_body_in_chunks(more: bytes, last: Event) -> None:
+def test_the_reference_continues_a_chunked_body(more: bytes, last: Event) -> None:
     both = asked()
     both.feed(HEAD + b"3\r\nabc\r\n")
     assert len(rest(both)) == 2
@@ -145,7 +145,7 @@ def test_a_malformed_body_is_the_same_error() -> None:
         b"HTTP/1.1 200 x\r\nf: " + b"f" * DEFAULT_LIMITS.max_head + b"\r\ncontent-length: 0\r\n\r\n",
     ],
 )
-def test_an_answer_that_is_not_plain_is_the_law(answer: bytes) -> None:
+def test_complex_responses_need_the_reference(answer: bytes) -> None:
     both = asked()
     both.feed(answer)
     rest(both)
@@ -169,7 +169,7 @@ def test_an_answer_that_is_not_plain_is_the_law(answer: bytes) -> None:
         (FIELDS[0], (b"connection", b"keep-alive")),
     ],
 )
-def test_a_request_that_is_not_plain_is_the_law(fields: tuple[tuple[bytes, bytes], ...]) -> None:
+def test_complex_requests_need_the_reference(fields: tuple[tuple[bytes, bytes], ...]) -> None:
     both = ClientPair(DEFAULT_LIMITS)
     with suppress(LocalMisuseError):
         both.send_events(RequestHead(ONE, "GET", "/", Headers(fields)))
@@ -177,7 +177,7 @@ def test_a_request_that_is_not_plain_is_the_law(fields: tuple[tuple[bytes, bytes
     assert both.lane._law is not None
 
 
-def test_a_head_alone_is_asked_by_the_law() -> None:
+def test_head_requests_need_the_reference() -> None:
     both = asked(method="HEAD")
     both.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseEnd]
@@ -194,7 +194,7 @@ def test_a_head_alone_is_asked_by_the_law() -> None:
         RequestHead(ONE, "GET", "/", Headers(FIELDS), websocket=True),
     ],
 )
-def test_what_may_not_be_said_is_the_law(event: Event) -> None:
+def test_invalid_events_need_the_reference(event: Event) -> None:
     both = ClientPair(DEFAULT_LIMITS)
     with suppress(LocalMisuseError):
         both.send_events(event)
@@ -209,7 +209,7 @@ def test_what_may_not_be_said_is_the_law(event: Event) -> None:
         early.send_events(event)
 
 
-def test_trailers_and_an_early_answer_are_the_law() -> None:
+def test_trailers_and_early_responses_need_the_reference() -> None:
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(
         RequestHead(ONE, "POST", "/v1", Headers((*FIELDS, (b"content-length", b"4")))), RequestData(ONE, b"ab")
@@ -219,7 +219,7 @@ def test_trailers_and_an_early_answer_are_the_law() -> None:
     assert both.lane._law is not None
 
 
-def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
+def test_release_and_lift_limits_without_the_reference() -> None:
     both = ClientPair(DEFAULT_LIMITS)
     assert both.lane.idle
     assert not both.lane.paused
@@ -230,8 +230,8 @@ def test_without_the_law_there_is_nothing_to_trust_or_release() -> None:
     assert both.lane._law is None
 
 
-def test_a_read_that_is_one_piece_of_the_body() -> None:
-    """It is looked at, by the law too, and nothing is taken."""
+def test_try_whole_body_recognizes_a_single_chunk() -> None:
+    """The chunk is returned without consuming it, by both implementations."""
     chunk = b"2\r\nok\r\n"
     both = asked()
     assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk)) == (None, None)  # there is no head

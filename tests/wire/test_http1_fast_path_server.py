@@ -1,4 +1,4 @@
-"""The plain lane: what it takes, what it leaves to the law, and that nobody can tell the two apart."""
+"""Fast path of HTTP/1.1 servers: its range, its fallbacks, and its equality with the reference implementation."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ def plain_server(limits: Limits = DEFAULT_LIMITS) -> FastPathServerConnection:
     return FastPathServerConnection(limits=limits, entropy=seeded())
 
 
-# --- the two are the same ---
+# --- both implementations are equal ---
 
 
 @given(st.integers(0, 2**40))
-def test_traffic_that_is_nearly_plain_is_the_same_to_both(seed: int) -> None:
+def test_nearly_simple_traffic_is_equal_in_both(seed: int) -> None:
     compare_server(seed)
 
 
 @given(st.binary(max_size=200) | st.lists(st.sampled_from([GET, POST, CHUNKED, UPGRADE, EXPECTING])).map(b"".join))
-def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
+def test_any_bytes_are_equal_in_both(data: bytes) -> None:
     http1_server_fast_path(data)
 
 
-def test_the_scripts_have_messages_of_the_lane_alone() -> None:
+def test_scripts_use_the_fast_path() -> None:
     assert sum(compare_server(seed) for seed in range(40)) > 5
 
 
-# --- a whole turn ---
+# --- a whole exchange ---
 
 
-def test_a_whole_turn() -> None:
+def test_whole_exchanges() -> None:
     connection: ServerConnection = plain_server()
     for stream in (ONE, TWO):
         head = RequestHead(stream, GET_HEAD.method, GET_HEAD.target, GET_HEAD.headers)
@@ -87,7 +87,7 @@ def test_a_whole_turn() -> None:
 
 
 def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
-    """The fields of a plain request, which is answered; None if it is not plain."""
+    """Return the fields of a simple request, which is answered; None if the request is not simple."""
     taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
         return None
@@ -96,7 +96,7 @@ def said(connection: FastPathServerConnection, target: bytes, fields: bytes, bod
     return taken[0].headers
 
 
-def test_fields_that_are_said_again_are_read_once() -> None:
+def test_repeated_fields_are_parsed_once() -> None:
     connection = plain_server(evolve(DEFAULT_LIMITS, max_head=100))
     fields = b"Host: a\r\nContent-Length: 5\r\n"
     first = said(connection, b"/a", fields, b"hello")
@@ -122,7 +122,7 @@ def test_fields_that_are_said_again_are_read_once() -> None:
         (b"f: %b\r\n" % (b"x" * (1025 - len(b"Host: a\r\nf: \r\n\r\n"))), False),
     ],
 )
-def test_many_fields_are_not_kept(fields: bytes, kept: bool) -> None:
+def test_many_fields_are_not_cached(fields: bytes, kept: bool) -> None:
     connection = plain_server()
     first = said(connection, b"/", b"Host: a\r\n" + fields)
     assert first is not None
@@ -147,7 +147,7 @@ def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> No
 
 
 @pytest.mark.parametrize("data", [GET, POST])
-def test_a_request_can_be_told_again(data: bytes) -> None:
+def test_a_request_can_be_replayed_as_events(data: bytes) -> None:
     connection = plain_server()
     taken = connection.receive_simple_request(data)
     assert taken is not None
@@ -161,7 +161,7 @@ def test_a_request_can_be_told_again(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [GET, POST])
-def test_events_are_told_as_by_any_connection(data: bytes) -> None:
+def test_events_equal_those_of_the_reference(data: bytes) -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.feed(data)
     assert both.lane.buffered_bytes == len(data)
@@ -171,7 +171,7 @@ def test_events_are_told_as_by_any_connection(data: bytes) -> None:
     assert both.answer(ONE, 200, (), b"ok")
 
 
-# --- what is plain ---
+# --- simple requests ---
 
 PLAIN = [
     b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -228,14 +228,14 @@ NOT_PLAIN = [
 
 
 @pytest.mark.parametrize("data", PLAIN)
-def test_plain(data: bytes) -> None:
+def test_simple_requests(data: bytes) -> None:
     both = ServerPair(DEFAULT_LIMITS)
     assert both.hear_request(data)
     assert both.answer(ONE, 200, (), b"")
 
 
 @pytest.mark.parametrize("data", NOT_PLAIN)
-def test_not_plain(data: bytes) -> None:
+def test_complex_requests(data: bytes) -> None:
     both = ServerPair(DEFAULT_LIMITS)
     assert not both.hear_request(data)
     both.next_events(5)
@@ -244,7 +244,7 @@ def test_not_plain(data: bytes) -> None:
     both.next_events(5)
 
 
-def test_the_limits_of_a_head_are_the_law() -> None:
+def test_heads_over_the_limits_need_the_reference() -> None:
     for limits in (Limits(max_head=len(GET)), Limits(max_fields=2)):
         assert plain_server(limits).receive_simple_request(GET) is not None
     for limits in (Limits(max_head=len(GET) - 1), Limits(max_fields=1)):
@@ -256,10 +256,10 @@ def test_the_limits_of_a_head_are_the_law() -> None:
         assert caught.value.status == 431
 
 
-# --- the law comes, and goes ---
+# --- fallback and return ---
 
 
-def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
+def test_the_reference_handles_complex_requests_only() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     for data in (GET, CHUNKED, POST, GET + POST, GET):
         assert both.hear_request(data) is (data in (GET, POST))
@@ -273,7 +273,7 @@ def test_the_law_comes_for_what_is_not_plain_and_goes() -> None:
     assert both.stream == 6
 
 
-def test_bytes_behind_a_message_wait_for_its_answer() -> None:
+def test_bytes_after_a_request_wait_for_its_response() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     assert both.lane.receive_simple_request(POST) is None
@@ -285,7 +285,7 @@ def test_bytes_behind_a_message_wait_for_its_answer() -> None:
     assert both.hear_request(GET)
 
 
-def test_a_blank_line_is_remembered_between_two_messages() -> None:
+def test_one_blank_line_between_requests_is_counted() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.feed(CHUNKED)
     both.next_events(5)
@@ -298,7 +298,7 @@ def test_a_blank_line_is_remembered_between_two_messages() -> None:
     assert both.lane.next_event() is None
 
 
-def test_an_answer_in_pieces_is_the_law() -> None:
+def test_responses_in_pieces_need_the_reference() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(POST)
     both.send_events(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
@@ -309,14 +309,14 @@ def test_an_answer_in_pieces_is_the_law() -> None:
     assert both.hear_request(POST)
 
 
-def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
+def test_early_responses_need_the_reference() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(POST, begin_only=True)
     assert not both.answer(ONE, 401, (), b"no")
     both.next_events(2)
     assert both.lane.idle
     assert both.hear_request(GET)
-    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that one is over
+    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that exchange is over
     assert both.answer(TWO, 200, (), b"")
 
 
@@ -338,7 +338,7 @@ def test_an_answer_before_the_end_of_the_request_is_the_law() -> None:
         (200, ((b"x", b"a" * MAX_BLOCK),)),
     ],
 )
-def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+def test_complex_responses_need_the_reference(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> None:
     connection = plain_server()
     assert connection.receive_simple_request(GET) is not None
     assert not connection.send_simple_response(ONE, status, DATE, fields, b"ok")
@@ -347,11 +347,11 @@ def test_answers_that_are_not_plain_are_the_law(status: int, fields: tuple[tuple
     if 200 <= status <= 999:
         both = ServerPair(DEFAULT_LIMITS)
         both.hear_request(GET)
-        with suppress(LocalMisuseError):  # both say no, in the same words
+        with suppress(LocalMisuseError):  # both refuse with the same text
             both.answer(ONE, status, fields, b"ok")
 
 
-def test_a_name_with_capitals_is_plain_and_goes_out_as_it_is() -> None:
+def test_field_names_keep_their_capitals() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     named = (b"X-Svc-Run-Id", b"1")
     both.hear_request(GET)
@@ -369,7 +369,7 @@ def test_no_answer_without_a_request() -> None:
         connection.send(ResponseHead(ONE, 200))
 
 
-def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
+def test_errors_on_a_kept_connection_equal_the_reference() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
@@ -381,7 +381,7 @@ def test_an_error_on_a_kept_connection_is_answered_as_by_the_law() -> None:
     assert both.lane.must_close
 
 
-def test_a_websocket_is_the_law() -> None:
+def test_websockets_need_the_reference() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
     both.answer(ONE, 200, (), b"")
@@ -395,7 +395,7 @@ def test_a_websocket_is_the_law() -> None:
     assert both.lane.next_event() is None
 
 
-def test_a_connection_can_be_let_go_of_at_any_time() -> None:
+def test_a_connection_can_be_released_at_any_time() -> None:
     for data in (b"", GET, GET[:-1]):
         connection = plain_server()
         connection.receive_data(data)
@@ -403,13 +403,13 @@ def test_a_connection_can_be_let_go_of_at_any_time() -> None:
         connection.lift_limits(ONE)
 
 
-def test_the_law_is_made_for_the_next_request_of_a_kept_connection() -> None:
+def test_the_reference_starts_at_a_later_stream() -> None:
     connection = Http1Connection(Role.SERVER, entropy=seeded(), after=TWO)
     connection.receive_data(GET)
     assert drain(connection)[0].stream == THREE
 
 
-# --- answers in chunks ---
+# --- chunked responses ---
 
 DATED = Headers(((b"date", DATE), JSON))
 
@@ -423,11 +423,11 @@ def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) ->
 
 
 def obeyed(both: ServerPair) -> bool:
-    """Whether the law is in charge."""
+    """Report whether the reference implementation is in charge."""
     return both.lane._law is not None
 
 
-def test_an_answer_in_chunks_is_the_lanes() -> None:
+def test_chunked_responses_use_the_fast_path() -> None:
     both = streaming(POST)
     assert both.flush() == HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
     both.send_events(ResponseData(ONE, b"0123456789abcdef"), ResponseData(ONE, b""), ResponseData(ONE, b"x"))
@@ -453,7 +453,7 @@ def test_an_answer_in_chunks_is_the_lanes() -> None:
         (POST.replace(b"5", b"20000") + b"x" * 19_995, DATED, 200),
     ],
 )
-def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Headers, status: int) -> None:
+def test_chunked_responses_with_complex_heads_need_the_reference(data: bytes, headers: Headers, status: int) -> None:
     with suppress(LocalMisuseError):
         both = streaming(data, headers, status)
         assert obeyed(both)
@@ -472,7 +472,7 @@ def test_an_answer_whose_head_is_not_plain_is_the_laws(data: bytes, headers: Hea
         lambda both: both.send_events(AcceptWebSocket(ONE)),
     ],
 )
-def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[ServerPair], object], said: int) -> None:
+def test_the_reference_takes_over_between_chunks(what: Callable[[ServerPair], object], said: int) -> None:
     both = streaming()
     for _ in range(said):
         both.send_events(ResponseData(ONE, b"ok"))
@@ -486,7 +486,7 @@ def test_the_law_takes_over_in_the_midst_of_chunks(what: Callable[[ServerPair], 
     both.flush()
 
 
-def test_a_second_head_within_chunks_is_a_mistake_of_ours() -> None:
+def test_a_second_head_within_chunks_is_refused() -> None:
     both = streaming()
     assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
     with pytest.raises(LocalMisuseError):

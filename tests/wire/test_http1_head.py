@@ -1,4 +1,4 @@
-"""The checks on a raw head, one by one; what they mean for a connection is in `test_http1_server`."""
+"""The checks of a raw head, one by one; their effect on a connection is in `test_http1_server`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMITS = Limits(max_head=100, max_fields=3)
         (b"X-Content-Length: 5\r\n", Framing.NONE),
         (b"Content-Length-X: 5\r\n", Framing.NONE),
         (b"X: Content-Length: 5\r\n", Framing.NONE),
-        (b"a:\r\nb:\r\n", Framing.NONE),  # as many fields as may be
+        (b"a:\r\nb:\r\n", Framing.NONE),  # the greatest number of fields
     ],
 )
 def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
@@ -40,7 +40,7 @@ def test_whether_a_body_follows(fields: bytes, framing: Framing) -> None:
         (b"x\r\n" + b"y" * 97, "head has more than 100"),
     ],
 )
-def test_a_beginning_that_no_end_makes_a_head(begun: bytes, word: str) -> None:
+def test_partial_heads_that_are_already_invalid(begun: bytes, word: str) -> None:
     with pytest.raises(RemoteProtocolError, match=word):
         check_partial_head(bytearray(begun), 0, LIMITS)
     check_partial_head(bytearray(b"!" + begun[:98].lstrip()), 0, LIMITS)
@@ -52,7 +52,7 @@ def test_responses(line: bytes) -> None:
 
 
 @given(st.integers(0, 40))
-def test_a_bad_beginning_is_seen_wherever_an_earlier_look_ended(searched: int) -> None:
+def test_a_bad_partial_head_is_found_after_an_earlier_check(searched: int) -> None:
     good = bytearray(b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r")
     check_partial_head(good, min(searched, len(good)), LIMITS)
     bare = bytearray(good[: min(searched, len(good))])

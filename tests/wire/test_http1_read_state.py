@@ -1,4 +1,4 @@
-"""The table of what is read of HTTP/1.1."""
+"""The transition table of reading HTTP/1.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server of HTTP/1.1 must refuse, and that nothing else ever escapes from it."""
+"""Refusals of an HTTP/1.1 server; no other exception escapes from it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from tests.wire.http1_server import (
     server,
 )
 
-# --- what must be refused ---------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------
 
 SMALL = Limits(max_head=200, max_fields=5)
-BAD_HEADS = [  # one for each status; what else is refused is in `test_http1_strict`
+BAD_HEADS = [  # one for each status; the other refusals are in `test_http1_strict`
     (b"GET / HTTP/1.1\r\n\r\n", 400),
     (b"x" * 300, 414),
     (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: 1\r\n" * 5 + b"\r\n", 431),
@@ -76,7 +76,7 @@ def test_good_hosts(host: bytes) -> None:
     assert len(feed(server(), b"GET / HTTP/1.1\r\nHOST:" + host + b"\r\n\r\n")) == 2
 
 
-def test_a_second_bad_request_is_told_after_the_first_was_answered() -> None:
+def test_a_second_bad_request_is_reported_after_the_first_response() -> None:
     connection = server()
     feed(connection, GET + b"BAD\r\n\r\n")
     answer(connection, ONE)
@@ -143,7 +143,7 @@ def test_a_slow_head_can_be_answered() -> None:
     assert feed(connection, GET) == []
 
 
-# --- anything at all --------------------------------------------------------------------------------------------
+# --- arbitrary input --------------------------------------------------------------------------------------------
 
 FRAGMENTS = st.sampled_from(
     [

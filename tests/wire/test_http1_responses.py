@@ -1,4 +1,4 @@
-"""Responses in the words of h11."""
+"""Responses as h11 events."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def test_the_reason_phrase_is_never_empty(status: int, phrase: bytes) -> None:
     assert build_response(status, [], closing=False).reason == phrase
 
 
-def test_interim_responses_have_one_too() -> None:
+def test_interim_responses_have_a_reason_phrase() -> None:
     assert build_informational(100, []).reason == b"Continue"
     assert build_informational(199, []).reason == b"Unknown"
 
 
-def test_closing_is_said_once() -> None:
+def test_connection_close_is_added_once() -> None:
     assert list(build_response(200, [], closing=True).headers) == [CLOSE]
     assert list(build_response(200, [CLOSE], closing=True).headers) == [CLOSE]
 
@@ -32,7 +32,7 @@ def test_a_204_has_no_length() -> None:
     assert list(build_response(204, [(b"Content-Length", b"0"), (b"x", b"1")], closing=False).headers) == [(b"x", b"1")]
 
 
-def test_what_is_malformed_is_our_own_fault_and_not_quoted() -> None:
+def test_malformed_fields_are_local_errors_without_quotes() -> None:
     with pytest.raises(LocalProtocolError) as caught:
         build_response(200, [(b"set-cookie", b"s3cret\n")], closing=False)
     assert "s3cret" not in str(caught.value)
@@ -40,5 +40,5 @@ def test_what_is_malformed_is_our_own_fault_and_not_quoted() -> None:
         build_informational(200, [])
 
 
-def test_a_stretch_is_as_long_as_it_says() -> None:
+def test_delegated_bytes_have_a_length() -> None:
     assert len(DelegatedBytes(7)) == 7

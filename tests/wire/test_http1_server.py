@@ -141,7 +141,7 @@ def test_http_1_0_ends_with_the_connection() -> None:
     head = feed(connection, b"GET / HTTP/1.0\r\n\r\n")[0]
     assert isinstance(head, RequestHead)
     assert head.http_version == "1.0"
-    connection.send(Informational(ONE, 103))  # dropped: HTTP/1.0 does not know them
+    connection.send(Informational(ONE, 103))  # dropped: HTTP/1.0 does not have them
     assert answer(connection, ONE, headers=Headers()) == b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"
     assert connection.must_close
 
@@ -277,7 +277,7 @@ def test_a_half_closed_peer_still_gets_its_answers() -> None:
         TextMessage(ONE, "x"),
     ],
 )
-def test_what_cannot_be_sent(event: Event) -> None:
+def test_events_that_cannot_be_sent(event: Event) -> None:
     connection = server()
     feed(connection, GET)
     with pytest.raises(LocalProtocolError) as caught:
@@ -288,10 +288,10 @@ def test_what_cannot_be_sent(event: Event) -> None:
 def test_nothing_can_be_accepted_without_a_request() -> None:
     with pytest.raises(LocalProtocolError, match="AcceptSocket"):
         server().send(AcceptWebSocket(StreamId(0)))
-    server().send(Informational(StreamId(0), 100))  # there is nobody to tell
+    server().send(Informational(StreamId(0), 100))  # there is no request
 
 
-def test_a_malformed_response_head_leaves_room_for_a_good_one() -> None:
+def test_a_valid_head_may_follow_a_malformed_one() -> None:
     connection = server()
     feed(connection, GET)
     with pytest.raises(LocalProtocolError):
@@ -330,7 +330,7 @@ def test_upgrade() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_frames_right_behind_the_request_are_kept(early: bool) -> None:
+def test_frames_right_after_the_handshake_are_kept(early: bool) -> None:
     connection = server()
     connection.receive_data(UPGRADE + TEXT_HI[:4])
     if early:
@@ -344,7 +344,7 @@ def test_frames_right_behind_the_request_are_kept(early: bool) -> None:
     assert drain(connection) == [TextMessage(ONE, "hi")]
 
 
-def test_the_end_right_behind_the_request_is_kept() -> None:
+def test_eof_right_after_the_handshake_is_kept() -> None:
     connection = server()
     feed(connection, UPGRADE + TEXT_HI)
     connection.receive_eof()
@@ -395,7 +395,7 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
     assert connection.idle
 
 
-def test_a_handshake_may_say_that_it_has_no_body() -> None:
+def test_a_handshake_may_have_content_length_0() -> None:
     """RFC 9110 section 8.6: a length of 0 is no content, which is what RFC 6455 section 4.1 wants of a handshake."""
     connection = server()
     head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
@@ -414,10 +414,10 @@ def test_a_subprotocol_must_have_been_offered() -> None:
     assert b"sec-websocket-protocol: One\r\n" in connection.data_to_send()
 
 
-# --- a body that somebody else writes ---
+# --- a body that is written elsewhere ---
 
 
-def test_a_body_from_elsewhere_is_counted_and_not_written() -> None:
+def test_delegated_bodies_are_counted_and_not_written() -> None:
     connection = server()
     feed(connection, GET + GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"7"),))))
@@ -432,7 +432,7 @@ def test_a_body_from_elsewhere_is_counted_and_not_written() -> None:
     assert drain(connection)[0] == RequestHead(TWO, "GET", "/health?x=1", GET_HEAD.headers)
 
 
-def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
+def test_delegated_bodies_may_exceed_memory() -> None:
     connection = server()
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, Headers(((b"content-length", b"9000000000000000000"),))))
@@ -441,7 +441,7 @@ def test_a_body_from_elsewhere_of_a_length_beyond_memory() -> None:
     assert not connection.must_close
 
 
-def test_head_has_no_body_from_elsewhere_either() -> None:
+def test_head_requests_have_no_delegated_body() -> None:
     connection = server()
     feed(connection, GET.replace(b"GET", b"HEAD"))
     send_events(connection, ResponseHead(ONE, 200, LENGTH_2), ResponseBodyDelegated(ONE, 2), ResponseEnd(ONE))
@@ -450,7 +450,7 @@ def test_head_has_no_body_from_elsewhere_either() -> None:
 
 
 @pytest.mark.parametrize("headers", [LENGTH_2, Headers()], ids=["too long", "no length"])
-def test_a_body_from_elsewhere_that_does_not_fit(headers: Headers) -> None:
+def test_delegated_bodies_must_fit_the_head(headers: Headers) -> None:
     connection = server()
     feed(connection, GET)
     connection.send(ResponseHead(ONE, 200, headers))
@@ -458,7 +458,7 @@ def test_a_body_from_elsewhere_that_does_not_fit(headers: Headers) -> None:
         connection.send(ResponseBodyDelegated(ONE, 3))
 
 
-def test_a_client_sends_no_body_from_elsewhere() -> None:
+def test_a_client_sends_no_delegated_body() -> None:
     connection = Http1Connection(Role.CLIENT, entropy=seeded())
     connection.send(RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))))
     with pytest.raises(LocalProtocolError):

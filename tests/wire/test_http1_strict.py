@@ -1,4 +1,4 @@
-"""What HTTP/1.1 forbids, rule by rule and however the bytes are cut; and what only looks forbidden."""
+"""Prohibitions of HTTP/1.1, rule by rule and with every cut of the bytes; and similar input that is permitted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAD = b"x" * 300
 
 
 def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> ConnectionOutcome:
-    """Feed pieces; requests are answered when they end, but not what is refused."""
+    """Feed pieces and answer requests when they end, except refused ones."""
 
     def attend(event: Event) -> None:
         if isinstance(event, RequestEnd):
@@ -39,7 +39,7 @@ def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = Fa
 
 
 def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) -> ConnectionOutcome:
-    """What comes of it: whole, byte by byte and at every split the same."""
+    """Return the outcome, which must be the same whole, byte by byte and at every split."""
     whole = run([data])
     assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
     for at in range(1, len(data)):
@@ -48,14 +48,14 @@ def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) ->
 
 
 def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> ConnectionOutcome:
-    """What a server makes of it, however it is cut."""
+    """Return the outcome of a server, which must be the same with every cut."""
     return however_cut(lambda pieces: converse(server(limits), pieces, eof=eof), data)
 
 
 def as_client(
     data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False
 ) -> ConnectionOutcome:
-    """What a client makes of it as the answer to a request, however it is cut."""
+    """Return the outcome of a client that gets the data as a response; it must be the same with every cut."""
 
     def run(pieces: list[bytes]) -> ConnectionOutcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
@@ -66,7 +66,7 @@ def as_client(
 
 
 def body(heard: tuple[Event, ...]) -> bytes:
-    """The bodies in what was heard, joined."""
+    """Return the bodies of all events, joined."""
     return b"".join(event.data for event in heard if isinstance(event, RequestData | ResponseData))
 
 
@@ -213,7 +213,7 @@ REFUSED_HEADS = [
     (TOP + b"X: a\x7fb\r\n\r\n", 400, "control character"),
     (b"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "control character"),
     (b"GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n", 400, "control character"),
-    # RFC 6585 section 5: too much of it
+    # RFC 6585 section 5: too much data
     (TOP + b"X: 1\r\n" * 5 + b"\r\n", 431, "5 fields"),
     (TOP + b"X: " + PAD + b"\r\n\r\n", 431, "200 bytes"),
     (TOP + PAD, 431, "200 bytes"),
@@ -231,7 +231,7 @@ def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
     assert text in refused.text
 
 
-def test_both_lengths_close_the_connection_and_what_is_embedded_never_runs() -> None:
+def test_both_lengths_close_the_connection() -> None:
     """RFC 9112 section 6.1: "the server MUST close the connection after responding"."""
     connection = server()
     attack = (
@@ -277,15 +277,15 @@ def test_an_absolute_target_without_a_host() -> None:
     assert head.headers == Headers(((b"host", b"b"),))
 
 
-def test_a_method_may_hold_what_begins_a_fragment() -> None:
+def test_a_method_may_contain_a_number_sign() -> None:
     """RFC 9110 section 5.6.2: "#" is a tchar."""
     head = as_server(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.method == "G#T"
 
 
-def test_a_fragment_is_told() -> None:
-    """RFC 9112 section 3.2: no target has one, but clients in use send it. The engine answers 400."""
+def test_a_fragment_is_part_of_the_target() -> None:
+    """RFC 9112 section 3.2: a target has no fragment, but some clients send it. The engine answers 400."""
     head = as_server(b"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.target == "/a?b#c"
@@ -314,7 +314,7 @@ def test_upgrade_is_ignored_with_http_1_0() -> None:
 
 
 def test_every_response_has_a_reason_phrase() -> None:
-    """RFC 9112 section 4: the phrase may be empty, but readers in use cannot do without it."""
+    """RFC 9112 section 4: the phrase may be empty, but some readers require one."""
     for status in range(200, 600):
         connection = server()
         connection.send(ResponseHead(StreamId(0), status))
@@ -412,7 +412,7 @@ def test_a_body_is_refused(chunks: bytes, status: int, text: str) -> None:
     assert refused.status == status
     assert text in refused.text
     assert isinstance(refused.heard[0], RequestHead)
-    assert body(refused.heard).startswith(b"abc")  # what came before is still told
+    assert body(refused.heard).startswith(b"abc")  # earlier data is still reported
     assert not any(isinstance(event, RequestEnd) for event in refused.heard)
 
 
@@ -462,8 +462,8 @@ def test_a_body_that_breaks_off(cut: bytes) -> None:
     )
 
 
-def test_an_answer_before_the_body_that_was_not_waited_for() -> None:
-    """RFC 9110 section 10.1.1: who sends its body at once does not wait for 100; then the connection can be kept."""
+def test_an_early_response_to_a_client_that_does_not_wait_for_100() -> None:
+    """RFC 9110 section 10.1.1: a client that does not wait for 100 gets the answer, and the connection is kept."""
     connection = server()
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
     converse(connection, [head])
@@ -511,7 +511,7 @@ def test_a_response_is_refused(data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
-def test_a_response_without_a_body_whatever_its_head_says(method: str, status: bytes) -> None:
+def test_responses_that_never_have_a_body(method: str, status: bytes) -> None:
     """RFC 9112 section 6.3."""
     head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]

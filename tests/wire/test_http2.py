@@ -119,11 +119,11 @@ def test_a_large_answer_waits_for_its_reader() -> None:
     pair.client.acknowledge_data(ONE, window + 1)  # more than there was
     assert pair.exchange()[0][-1] == ResponseEnd(ONE)
     assert pair.server.unsent(ONE) == 0
-    pair.client.acknowledge_data(ONE, 1)  # of a stream that is over
+    pair.client.acknowledge_data(ONE, 1)  # of an ended stream
     assert "idle" in signs(pair.client)
 
 
-def test_streams_take_turns_and_the_owner_says_how_much() -> None:
+def test_streams_take_turns_within_the_given_size() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "GET", "/", HOST), RequestEnd(stream))
@@ -149,7 +149,7 @@ def test_a_websocket(sizes: Cuts) -> None:
     pair.client.send(RequestHead(ONE, "GET", "/ws", Headers((*HOST, (b"sec-websocket-protocol", b"a, B"))), True))
     pair.client.send(RequestEnd(ONE))
     assert pair.client.next_stream == THREE
-    pair.client.send(RequestHead(THREE, "GET", "/", HOST))  # behind it
+    pair.client.send(RequestHead(THREE, "GET", "/", HOST))  # after it
     _, (head, end, *_rest) = pair.exchange()
     assert isinstance(head, RequestHead)
     assert (head.method, head.target, head.websocket, head.http_version) == ("GET", "/ws", True, "2")
@@ -203,7 +203,7 @@ def test_the_end_of_the_stream_is_the_end_of_a_websocket() -> None:
     assert "must_close" in signs(pair.server)
 
 
-def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
+def test_a_stream_reset_after_its_close_frame() -> None:
     pair = open_pair(Http2Connection)
     pair.client.send(CloseWebSocket(ONE))
     pair.server.receive_data(pair.client.data_to_send())
@@ -221,7 +221,7 @@ def test_a_socket_whose_stream_is_given_up_behind_its_close_frame() -> None:
 # --- the end ----------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_goes_away_finishes_what_it_has() -> None:
+def test_goaway_lets_open_streams_finish() -> None:
     pair = Pair(Http2Connection)
     send_events(pair.client, RequestHead(ONE, "GET", "/", HOST), RequestEnd(ONE))
     pair.exchange()
@@ -255,7 +255,7 @@ def test_an_end_of_input_within_a_message() -> None:
     assert isinstance(event, StreamReset)
     assert event.stream == ONE
     assert pair.server.next_event() is None
-    assert "must_close" not in signs(pair.server)  # the other is still answered
+    assert "must_close" not in signs(pair.server)  # the other stream is still answered
     send_events(pair.server, ResponseHead(THREE, 200), ResponseEnd(THREE))
     assert pair.server.data_to_send()
     assert "must_close" in signs(pair.server)
@@ -264,13 +264,13 @@ def test_an_end_of_input_within_a_message() -> None:
     assert "must_close" in signs(pair.client)
 
 
-def test_a_stream_that_is_given_up() -> None:
+def test_resetting_a_stream() -> None:
     pair = Pair(Http2Connection)
     for stream in (ONE, THREE):
         send_events(pair.client, RequestHead(stream, "POST", "/", HOST), RequestData(stream, b"part"))
     pair.exchange()
     send_events(pair.server, ResponseHead(ONE, 413, LENGTH_2), ResponseData(ONE, b"no"), ResponseEnd(ONE))
-    pair.server.send(StreamReset(ONE))  # behind the answer
+    pair.server.send(StreamReset(ONE))  # after the answer
     pair.server.send(StreamReset(THREE))
     heard, _ = pair.exchange()
     resets = [event.stream for event in heard if isinstance(event, StreamReset)]
@@ -285,7 +285,7 @@ def test_a_stream_that_is_given_up() -> None:
     assert isinstance(reset, StreamReset)
 
 
-def test_an_answer_that_is_written_and_a_request_that_is_not_wanted() -> None:
+def test_a_reset_after_the_response() -> None:
     pair = Pair(Http2Connection)
     pair.client.send(RequestHead(ONE, "POST", "/", HOST))
     pair.exchange()

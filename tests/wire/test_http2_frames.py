@@ -1,4 +1,4 @@
-"""Frames, however the bytes arrive."""
+"""The frame splitter, with every cut of the bytes."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def test_a_client_gets_no_preface() -> None:
     assert len(frames(Http2FrameSplitter(server=False, max_block=9), SETTINGS, [1])) == 1
 
 
-def test_a_head_has_begun_with_its_kind_of_frame() -> None:
+def test_a_partial_head_starts_with_its_frame_type() -> None:
     cutter = Http2FrameSplitter(server=True, max_block=9)
     assert frames(cutter, PREFACE, [1000]) == []
-    assert cutter.buffered_bytes == 0  # the preface is read as soon as it is whole
+    assert cutter.buffered_bytes == 0  # the preface is read as soon as it is complete
     frames(cutter, SETTINGS + OPENED[:3], [1000])
     assert not cutter.has_partial_head
     frames(cutter, OPENED[3:4], [1000])
     assert cutter.has_partial_head
 
 
-def test_what_is_forgotten_is_gone() -> None:
+def test_clear_drops_buffered_bytes() -> None:
     cutter = Http2FrameSplitter(server=True, max_block=9)
     cutter.receive(PREFACE)
     cutter.clear()

@@ -1,4 +1,4 @@
-"""Heads of HTTP/2 as functions; what a peer may get wrong is in `test_http2_hostile`."""
+"""Functions for HTTP/2 heads; errors of a peer are in `test_http2_hostile`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_secrets_stay_out_of_compression_tables() -> None:
     assert fields[0] == (b"authorization", b"Bearer x")
 
 
-def test_what_only_http1_knows_is_left_out() -> None:
+def test_http1_fields_are_omitted() -> None:
     headers = Headers(((b"connection", b"close"), (b"transfer-encoding", b"chunked"), (b"a", b"")))
     assert response_fields(ResponseHead(ONE, 200, headers)) == [(b":status", b"200"), (b"a", b"")]
 
@@ -96,7 +96,7 @@ def test_a_long_run_of_white_space_is_judged_quickly() -> None:
         parse_trailers([(b"a", b"x" + b" " * 30_000)], LIMITS)
 
 
-def test_a_list_of_as_many_bytes_as_may_be_and_of_one_more() -> None:
+def test_the_limit_of_a_header_list() -> None:
     """RFC 9113 section 6.5.2: "the sum of the length of a field name [and value] plus an overhead of 32 octets"."""
     size = 2 * (32 + 3)
     assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2

@@ -1,4 +1,4 @@
-"""HTTP/2 peers that break rules: what ends their stream, what ends their connection, and what it costs."""
+"""HTTP/2 peers that break rules: stream errors, connection errors, and their cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HELLO = PREFACE + frame(SETTINGS)
 
 
 def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = WHOLE) -> str:
-    """The text of the error that these bytes cause; GOAWAY has this code, and nothing more is read or said."""
+    """Return the text of the error that these bytes cause; GOAWAY has this code, and reading and sending end."""
     us = Http2Connection(Role.SERVER, entropy=seeded())
     with pytest.raises(RemoteProtocolError) as caught:
         feed(us, hello + data, sizes)
@@ -65,7 +65,7 @@ def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = W
 
 
 @pytest.mark.parametrize("sizes", [[1], [1000]])
-def test_what_is_no_http2(sizes: list[int]) -> None:
+def test_invalid_prefaces_and_first_frames(sizes: list[int]) -> None:
     assert "preface" in ends(b"PRI * HTTP/2.0\r\n\r\nXX", ErrorCodes.PROTOCOL_ERROR, hello=b"", sizes=sizes)
     assert "SETTINGS" in ends(frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR, hello=PREFACE, sizes=sizes)
     assert "SETTINGS" in ends(frame(SETTINGS, flags=1), ErrorCodes.PROTOCOL_ERROR, hello=PREFACE, sizes=sizes)
@@ -80,7 +80,7 @@ def test_what_is_no_http2(sizes: list[int]) -> None:
     assert "protocol error" in ends(frame(1, b"\x05\x82", flags=13, stream=1), ErrorCodes.PROTOCOL_ERROR, sizes=sizes)
 
 
-def test_a_header_block_is_whole() -> None:
+def test_header_blocks_must_not_be_interrupted() -> None:
     opened = frame(1, b"\x82", stream=1)
     assert "block" in ends(frame(9, b"", stream=1), ErrorCodes.PROTOCOL_ERROR)
     assert "block" in ends(opened + frame(PING, bytes(8)), ErrorCodes.PROTOCOL_ERROR)
@@ -90,7 +90,7 @@ def test_a_header_block_is_whole() -> None:
     assert "frames" in ends(opened + frame(9, stream=1) * 70, ErrorCodes.ENHANCE_YOUR_CALM)
 
 
-def test_a_head_that_comes_in_pieces_is_pending() -> None:
+def test_a_head_in_pieces_is_pending() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     assert "has_partial_head" not in signs(us)
     us.receive_data(PREFACE[:1])
@@ -109,7 +109,7 @@ def test_a_head_that_comes_in_pieces_is_pending() -> None:
     assert "has_partial_head" not in signs(us)
 
 
-def test_a_bomb_of_headers() -> None:
+def test_a_header_compression_bomb() -> None:
     bare = BareClient()
     big = b"x" * 4000
     bare.h2.send_headers(1, [*GET, (b"a", big)] + [(b"a", big)] * 20)
@@ -161,7 +161,7 @@ MALFORMED: list[tuple[Fields, int]] = [
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
 def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
-    """What is malformed ends in a reset, which stands where END_STREAM would; what is not, in its answer."""
+    """A malformed request is reset, in place of END_STREAM; another one gets its response."""
     bare = BareClient()
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()
@@ -211,7 +211,7 @@ def test_the_answer_to_a_malformed_request_may_have_no_body(status: int) -> None
     assert "idle" in signs(bare.us)
 
 
-def test_a_head_that_is_too_large_is_refused_and_read_for_what_it_does_to_the_header_table() -> None:
+def test_a_refused_head_still_updates_the_header_table() -> None:
     bare = BareClient()
     bare.h2.send_headers(1, [*GET, (b"kept", b"in the table"), (b"a", b"x" * 33_000)])
     assert bare.talk() == [BadRequest(ONE, 431, None, "the head has more than 32768 bytes", "GET")]
@@ -221,7 +221,7 @@ def test_a_head_that_is_too_large_is_refused_and_read_for_what_it_does_to_the_he
     assert head.headers.get(b"kept") == b"in the table"
 
 
-def test_a_request_as_http1_would_have_it() -> None:
+def test_request_fields_have_the_form_of_http1() -> None:
     bare = BareClient()
     crumbs = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
     bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *crumbs])
@@ -254,7 +254,7 @@ def test_trailers_that_are_malformed(trailers: Fields, why: str) -> None:
     ("pieces", "trailers"),
     [([b"hell"], False), ([b"hell"], True), ([], False), ([b"hello", b"!"], False), ([b"hello!"], True)],
 )
-def test_a_body_that_is_not_as_long_as_was_said(pieces: list[bytes], trailers: bool) -> None:
+def test_a_body_of_another_length_than_announced(pieces: list[bytes], trailers: bool) -> None:
     """RFC 9113 section 8.1.1: a malformed message, which is an error of its stream."""
     bare = BareClient()
     bare.h2.send_headers(1, [*POST, (b"content-length", b"5")])
@@ -300,8 +300,8 @@ def test_data_before_the_websocket_is_open() -> None:
     assert "idle" in signs(bare.us)
 
 
-def test_a_websocket_that_says_it_has_no_body() -> None:
-    """As over HTTP/1.1: what comes behind the handshake is not its body."""
+def test_a_websocket_with_content_length_0() -> None:
+    """As over HTTP/1.1: bytes after the handshake are not its body."""
     bare = BareClient()
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
@@ -311,7 +311,7 @@ def test_a_websocket_that_says_it_has_no_body() -> None:
     assert bare.talk() == [TextMessage(ONE, "hi")]
 
 
-def test_half_a_message_counts_while_nobody_knows_who_says_it() -> None:
+def test_half_a_message_counts_until_authentication() -> None:
     bare = BareClient()
     half = b"\x01\xfe" + (9_000).to_bytes(2, "big") + bytes(4) + bytes(5_000)
     for stream, most in ((ONE, None), (THREE, 64 * 1024)):
@@ -343,7 +343,7 @@ def test_half_a_message_counts_while_nobody_knows_who_says_it() -> None:
         frame(0, b"", stream=1),
     ],
 )
-def test_frames_that_ask_for_nothing(piece: bytes) -> None:
+def test_floods_of_useless_frames(piece: bytes) -> None:
     request = frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1)
     assert "too m" in ends(request + piece * 1003, ErrorCodes.ENHANCE_YOUR_CALM)
 
@@ -370,7 +370,7 @@ def test_requests_that_are_reset_at_once() -> None:
         bare.talk()
 
 
-def test_requests_that_are_reset_behind_their_answer_are_no_attack() -> None:
+def test_requests_reset_after_their_response_are_no_attack() -> None:
     bare = BareClient()
     for stream in range(1, 601, 2):
         bare.h2.send_headers(stream, GET, end_stream=True)
@@ -382,7 +382,7 @@ def test_requests_that_are_reset_behind_their_answer_are_no_attack() -> None:
     assert "idle" in signs(bare.us)
 
 
-def test_resets_that_the_peer_makes_us_send() -> None:
+def test_too_many_provoked_resets() -> None:
     bare = BareClient()
     for stream in range(1, 203, 2):
         bare.h2.send_headers(stream, GET[:2])
@@ -432,7 +432,7 @@ def test_a_window_that_is_too_large() -> None:
     assert resets(bare.talk(frame(WINDOW, b"\x7f\xff\xff\xff", stream=1))) == [ONE]
 
 
-def test_more_than_the_window_that_we_gave() -> None:
+def test_data_over_the_window() -> None:
     us = Http2Connection(Role.SERVER, entropy=seeded())
     feed(us, HELLO + frame(1, b"\x83\x86\x84\x41\x01a", flags=4, stream=1))
     with pytest.raises(RemoteProtocolError, match="flow control"):
@@ -451,7 +451,7 @@ def test_a_huge_header_table_is_not_filled() -> None:
     assert answer.headers == [(b":status", b"200"), (b"a", b"b")]
 
 
-def test_a_client_that_goes_away_hears_the_rest() -> None:
+def test_a_client_gets_pending_responses_after_its_goaway() -> None:
     bare = BareClient()
     bare.h2.send_headers(1, GET, end_stream=True)
     bare.talk()
@@ -463,7 +463,7 @@ def test_a_client_that_goes_away_hears_the_rest() -> None:
     assert "must_close" in signs(bare.us)
 
 
-# --- anything at all ------------------------------------------------------------------------------------------------
+# --- arbitrary input ------------------------------------------------------------------------------------------------
 
 KINDS = st.sampled_from([*range(12), 0xFA])
 FRAMES = st.builds(
@@ -477,8 +477,8 @@ FRAMES = st.builds(
 
 @given(st.data(), st.sampled_from(list(Role)))
 @settings(max_examples=50)
-def test_only_the_declared_error_leaves(data: DataObject, role: Role) -> None:
-    """And events are the same, whole or byte by byte."""
+def test_only_remote_protocol_errors_escape(data: DataObject, role: Role) -> None:
+    """Events are the same for whole input and byte by byte."""
     pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]
     hello = HELLO if role is Role.SERVER else frame(SETTINGS, b"\x00\x08\x00\x00\x00\x01")
     stream = hello + b"".join(pieces)

@@ -1,4 +1,4 @@
-"""HTTP/2 servers that break rules, as a client of ours meets them."""
+"""HTTP/2 servers that break rules, with our client."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_malformed_answer(fields: Fields) -> None:
 
 
 @pytest.mark.parametrize(("body", "end"), [(b"ab", True), (b"abcd", False)])
-def test_an_answer_that_is_not_as_long_as_was_said(body: bytes, end: bool) -> None:
+def test_a_response_of_another_length_than_announced(body: bytes, end: bool) -> None:
     bare = asked()
     bare.h2.send_headers(1, [(b":status", b"200"), (b"content-length", b"3")])
     bare.talk()
@@ -51,7 +51,7 @@ def test_an_answer_that_is_not_as_long_as_was_said(body: bytes, end: bool) -> No
 
 
 @pytest.mark.parametrize("status", [b"204", b"304"])
-def test_an_answer_that_has_no_body_may_say_how_long_it_would_be(status: bytes) -> None:
+def test_a_response_without_body_may_have_a_content_length(status: bytes) -> None:
     """RFC 9110 section 8.6, for a 304."""
     bare = asked()
     bare.h2.send_headers(1, [(b":status", status), (b"content-length", b"3")])
@@ -71,7 +71,7 @@ def test_an_answer_that_has_no_body_may_say_how_long_it_would_be(status: bytes) 
         (b"sec-websocket-extensions", b"other"),
     ],
 )
-def test_a_websocket_with_what_was_not_offered(field: tuple[bytes, bytes]) -> None:
+def test_a_websocket_with_an_unoffered_field(field: tuple[bytes, bytes]) -> None:
     bare = asked(websocket=True)
     bare.h2.send_headers(1, [(b":status", b"200"), field])
     assert resets(bare.talk()) == [ONE]

@@ -1,4 +1,4 @@
-"""Streams that take turns at writing."""
+"""Round robin of streams with output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ONE, THREE = StreamId(1), StreamId(3)
 POST = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/"), (b":authority", b"a")]
 
 
-def test_frames_in_turn_and_ends_behind_them() -> None:
+def test_frames_in_turn_before_the_ends() -> None:
     client, server = new_h2(client=True, limits=Limits()), new_h2(client=False, limits=Limits())
     outgoing = SendScheduler(client)
     streams = [Http2Stream(stream, RequestHead(stream, "POST", "/")) for stream in (ONE, THREE)]
@@ -51,7 +51,7 @@ def test_an_end_needs_no_window() -> None:
     assert outgoing.write(10) == (0, [known])
 
 
-def test_one_that_is_removed_says_nothing() -> None:
+def test_a_removed_stream_sends_nothing() -> None:
     client = new_h2(client=True, limits=Limits())
     outgoing = SendScheduler(client)
     known = Http2Stream(ONE, RequestHead(ONE, "POST", "/"))

@@ -1,4 +1,4 @@
-"""What must not be said over HTTP/2, and where."""
+"""Output that HTTP/2 forbids, in each role."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.wire.connection_pair import HOST, ONE, THREE, open_pair, seeded, send
 from tests.wire.http2_pair import POST, BareClient, BareServer
 
 
-def test_what_a_server_must_not_say() -> None:
+def test_events_that_a_server_must_not_send() -> None:
     bare = BareClient()
     bare.h2.send_headers(1, POST)
     bare.talk()
@@ -59,7 +59,7 @@ def test_what_a_server_must_not_say() -> None:
     assert answer.headers == [(b":status", b"200"), (b"content-length", b"2")]
 
 
-def test_a_client_asks_for_as_much_at_a_time_as_the_server_allows() -> None:
+def test_a_client_respects_max_concurrent_streams() -> None:
     bare = BareServer()
     bare.h2.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 2})
     bare.talk()
@@ -68,7 +68,7 @@ def test_a_client_asks_for_as_much_at_a_time_as_the_server_allows() -> None:
         assert bare.us.ready is ready
 
 
-def test_what_a_client_must_not_say() -> None:
+def test_events_that_a_client_must_not_send() -> None:
     bare = BareServer()
     us = bare.us
     early: tuple[Event, ...] = (
@@ -93,23 +93,23 @@ def test_what_a_client_must_not_say() -> None:
             us.send(event)
 
 
-def test_what_its_sockets_hold_goes_with_the_connection() -> None:
+def test_a_closed_connection_frees_its_websockets() -> None:
     us = open_pair(Http2Connection).server
     socket = us._streams[ONE].socket
     assert socket is not None
-    socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message: wsproto's
+    socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message, which wsproto reads
     assert socket.next_event() is None
     assert socket._reader is not None
     reader = weakref.ref(socket._reader._law)
     gc.disable()
     try:
         us.release()
-        assert reader() is None  # at once, not when cycles are next collected
+        assert reader() is None  # at once, not with the next collection of cycles
     finally:
         gc.enable()
 
 
-def test_what_is_no_websocket_does_not_wait_for_the_settings() -> None:
+def test_plain_requests_do_not_wait_for_the_settings() -> None:
     us = Http2Connection(Role.CLIENT, entropy=seeded())
     us.data_to_send()
     for event in (RequestHead(ONE, "POST", "/", HOST), RequestData(ONE, b"abc"), RequestEnd(ONE)):

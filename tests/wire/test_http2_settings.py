@@ -1,4 +1,4 @@
-"""What a fresh h2 announces."""
+"""Settings that a new h2 announces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc_proto.wire.limits import Limits
 
 
 @pytest.mark.parametrize("client", [True, False])
-def test_what_is_announced(client: bool) -> None:
+def test_announced_settings(client: bool) -> None:
     ours = new_h2(client=client, limits=Limits(max_head=5000))
     theirs = new_h2(client=not client, limits=Limits())
     said = ours.data_to_send()
@@ -29,7 +29,7 @@ def test_what_is_announced(client: bool) -> None:
     assert ours.decoder.max_header_list_size == 10_000
 
 
-def test_a_length_is_hidden_from_h2_and_nothing_can_pass_for_it() -> None:
+def test_content_length_is_hidden_from_h2() -> None:
     h2 = new_h2(client=False, limits=Limits())
     fields = [(b"a", b"b"), (b"content-length", b"5"), (HIDDEN_LENGTH, b"6")]
     seen = list(h2.decoder.decode(Encoder().encode(fields), raw=True))

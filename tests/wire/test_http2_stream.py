@@ -1,4 +1,4 @@
-"""What waits on one stream."""
+"""Pending output of one stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def stream(length: int | None = None) -> Http2Stream:
     return Http2Stream(one, RequestHead(one, "GET", "/"), length=length)
 
 
-def test_what_waits_is_cut_as_wanted() -> None:
+def test_queued_data_is_cut_to_size() -> None:
     known = stream()
     for piece in (b"abc", b"de", b"f"):
         known.queue_data(piece)
@@ -27,7 +27,7 @@ def test_what_waits_is_cut_as_wanted() -> None:
     assert (known.cut(1), known.queued) == (b"", 0)
 
 
-def test_the_announced_length_is_kept() -> None:
+def test_the_announced_length_is_enforced() -> None:
     known = stream(3)
     known.count(b"ab")
     with pytest.raises(LocalProtocolError, match="shorter"):

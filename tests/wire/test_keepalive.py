@@ -47,7 +47,7 @@ def test_a_lost_peer_stays_lost() -> None:
     assert keepalive.advance(keepalive.due) is KeepaliveAction.DROP
 
 
-def test_who_does_not_read_is_heard_and_gives_nobody_up() -> None:
+def test_a_paused_reader_pings_and_drops_no_peer() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
     keepalive.set_paused(True, 5.0)
     keepalive.set_paused(True, 7.0)
@@ -55,14 +55,14 @@ def test_who_does_not_read_is_heard_and_gives_nobody_up() -> None:
         assert keepalive.due <= now
         assert keepalive.advance(now) is KeepaliveAction.PING
         assert keepalive.due == now + 10.0
-    keepalive.mark_received(3620.0)  # what was on its way
+    keepalive.mark_received(3620.0)  # it was in flight
     assert keepalive.due == 3630.0
     keepalive.set_paused(False, 3625.0)
     keepalive.set_paused(False, 3626.0)
     assert (keepalive.state, keepalive.due) == (KeepaliveState.LIVE, 3655.0)
 
 
-def test_who_has_asked_for_a_sign_of_life_and_stops_reading_waits_for_none() -> None:
+def test_pausing_after_a_ping_cancels_its_deadline() -> None:
     keepalive = Keepalive(30.0, 20.0, 0.0)
     keepalive.advance(30.0)
     keepalive.set_paused(False, 31.0)

@@ -1,4 +1,4 @@
-"""The limits fit each other."""
+"""Consistency of the limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_limit_is_positive() -> None:
         (1, 8, 1, 6, 6),
     ],
 )
-def test_servers_share_what_a_process_has(
+def test_servers_share_the_limits_of_a_process(
     descriptors: int, servers: int, connections: int, budget: float, share: int
 ) -> None:
     limits = DEFAULT_LIMITS.shared(descriptors=descriptors, servers=servers)

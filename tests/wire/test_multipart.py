@@ -1,4 +1,4 @@
-"""multipart/form-data: what browsers and phones send, every cut, every limit, and what is refused."""
+"""multipart/form-data: input of browsers and phones, every cut, every limit, and refusals."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_a_body_without_its_end(body: bytes) -> None:
             decode(body, sizes)
 
 
-def test_after_an_error_nothing_comes() -> None:
+def test_no_event_after_an_error() -> None:
     decoder = MultipartDecoder(TYPE)
     decoder.receive_data(part(b"nonsense", b"x"))
     with pytest.raises(RemoteProtocolError):
@@ -270,7 +270,7 @@ def test_cuts_do_not_matter_and_nothing_escapes(body: bytes, sizes: Cuts) -> Non
         (Part(name="a", data=b"", content_type="a\r\nb: c"), "xyz"),
     ],
 )
-def test_what_cannot_be_written(part: Part, boundary: str) -> None:
+def test_parts_that_cannot_be_encoded(part: Part, boundary: str) -> None:
     with pytest.raises(LocalProtocolError):
         encode_multipart((part,), boundary)
 

@@ -50,7 +50,7 @@ def test_ranges(value: bytes, part: object) -> None:
     assert asked(value) == part
 
 
-def test_of_an_empty_file_there_is_no_part() -> None:
+def test_an_empty_file_has_no_range() -> None:
     assert asked(b"bytes=0-", 0) == Unsatisfiable()
     assert asked(b"bytes=-5", 0) == Unsatisfiable()
 
@@ -99,7 +99,7 @@ def test_a_part_lies_within_the_file(value: bytes, size: int) -> None:
 
 
 @given(st.text(max_size=30))
-def test_a_disposition_is_one_clean_line(name: str) -> None:
+def test_content_disposition_is_one_ascii_line(name: str) -> None:
     field = content_disposition(name.encode("utf-8", "replace").decode())
     assert field.isascii()
     assert not {b"\r", b"\n"} & {field[i : i + 1] for i in range(len(field))}

@@ -1,7 +1,7 @@
-"""Expressions of the core: none has a group that is repeated possessively.
+"""Regular expressions of the core: none has a group that is repeated possessively.
 
-Python before 3.11.5 has such a group match less than it does, and leaves what comes behind it unread (CPython issue
-106052): a field of a head behind one that is plain, say. A single character or class may be repeated so.
+Python before 3.11.5 lets such a group match too little, and leaves the rest unread (CPython issue 106052): for example
+a header field after a simple one. A single character or class may be repeated possessively.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POSSESSIVE = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
 
 
 def possessive_groups(source: str) -> list[str]:
-    """The string literals that have one."""
+    """Return the string literals that have a possessive group."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     strings = [token.string for token in tokens if token.type == tokenize.STRING]
     return [string for string in strings if POSSESSIVE.search(CLASS.sub("", string))]

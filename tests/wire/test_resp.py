@@ -1,4 +1,4 @@
-"""RESP3: every type whole, byte by byte and with more behind it; what is refused; what is written is read again."""
+"""RESP3: every type whole, byte by byte and with trailing data; refusals; and written values that are read again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES: list[tuple[bytes, object]] = [
 
 
 @pytest.mark.parametrize(("data", "value"), VALUES, ids=[repr(data)[:40] for data, _ in VALUES])
-def test_a_value_whole_byte_by_byte_and_with_more_behind_it(data: bytes, value: object) -> None:
+def test_values_whole_byte_by_byte_and_with_trailing_data(data: bytes, value: object) -> None:
     reader = RespReader()
     assert reader.feed(data) == [value]
     assert reader.is_idle
@@ -65,7 +65,7 @@ def test_a_value_whole_byte_by_byte_and_with_more_behind_it(data: bytes, value: 
     assert type(only) is type(value)
 
 
-def test_not_a_number_is_one() -> None:
+def test_nan_is_read() -> None:
     (value,) = RespReader().feed(b",nan\r\n")
     assert isinstance(value, float)
     assert isnan(value)
@@ -107,7 +107,7 @@ def test_not_a_number_is_one() -> None:
         b"|1\r\n" * (MAX_DEPTH + 1),
     ],
 )
-def test_what_is_no_resp_is_the_peers_fault(data: bytes) -> None:
+def test_invalid_resp_is_a_remote_error(data: bytes) -> None:
     for step in (len(data), 1):
         with pytest.raises(RemoteProtocolError):
             fed(RespReader(), data, step)
@@ -117,7 +117,7 @@ def fed(reader: RespReader, data: bytes, step: int) -> list[object]:
     return [value for at in range(0, len(data), step) for value in reader.feed(data[at : at + step])]
 
 
-def test_collections_may_be_nested_so_deep() -> None:
+def test_the_depth_of_collections_is_limited() -> None:
     reader = RespReader()
     (value,) = reader.feed(b"*1\r\n" * MAX_DEPTH + b":1\r\n")
     for _ in range(MAX_DEPTH):
@@ -126,7 +126,7 @@ def test_collections_may_be_nested_so_deep() -> None:
     assert value == 1
 
 
-def test_a_value_has_a_size_that_it_may_have() -> None:
+def test_the_size_of_a_value_is_limited() -> None:
     assert RespReader(max_value=100).feed(b"$80\r\n" + b"x" * 80 + b"\r\n") == [b"x" * 80]
     for data in (
         b"$101\r\n",
@@ -138,17 +138,17 @@ def test_a_value_has_a_size_that_it_may_have() -> None:
         with pytest.raises(RemoteProtocolError, match="too long"):
             RespReader(max_value=100).feed(data)
     reader = RespReader(max_value=100)
-    for _ in range(50):  # one after the other may be more
+    for _ in range(50):  # consecutive values may exceed it
         assert reader.feed(b"+" + b"y" * 60 + b"\r\n") == [b"y" * 60]
 
 
-def test_what_is_announced_costs_nothing() -> None:
+def test_announced_sizes_allocate_nothing() -> None:
     reader = RespReader()
     assert reader.feed(b"*4294967295\r\n:1\r\n") == []
     assert not reader.is_idle
 
 
-def test_a_line_has_a_length_that_it_may_have() -> None:
+def test_the_length_of_a_line_is_limited() -> None:
     assert RespReader().feed(b"+" + b"x" * (MAX_LINE - 1) + b"\r\n") == [b"x" * (MAX_LINE - 1)]
     for data in (b"+" + b"x" * MAX_LINE + b"\r\n", b"+" + b"x" * MAX_LINE):
         with pytest.raises(RemoteProtocolError, match="line"):
@@ -162,13 +162,13 @@ def test_a_command_is_an_array_of_strings() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), "a\nb", "a\rb", RespError("ERR", "a\r\nb"), {1, 2}])
-def test_what_resp_has_nothing_for_is_our_fault(value: object) -> None:
+def test_unsupported_values_are_local_errors(value: object) -> None:
     with pytest.raises(LocalProtocolError):
         encode_reply(value)
 
 
 def as_read(value: object) -> object:
-    """What a reader makes of a value that was written: strings are bytes, tuples lists."""
+    """Return the read form of a written value: strings are bytes, tuples lists."""
     match value:
         case str():
             return value.encode()
@@ -200,7 +200,7 @@ WRITTEN = NESTED | st.lists(NESTED, max_size=3).map(Push)
 
 
 @given(st.lists(WRITTEN, max_size=4), st.data())
-def test_what_is_written_is_read_again_however_it_is_cut(values: list[object], data: st.DataObject) -> None:
+def test_encoded_values_round_trip(values: list[object], data: st.DataObject) -> None:
     text = b"".join(map(encode_reply, values))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     reader = RespReader()
@@ -215,12 +215,12 @@ def test_what_is_written_is_read_again_however_it_is_cut(values: list[object], d
     st.binary(max_size=200)
     | st.lists(st.sampled_from([b"*2\r\n", b":1\r\n", b"$3\r\n", b"abc", b"\r\n", b"%1\r\n"])).map(b"".join)
 )
-def test_whatever_comes_is_the_same_whole_and_byte_by_byte(text: bytes) -> None:
+def test_any_input_is_equal_whole_and_byte_by_byte(text: bytes) -> None:
     assert heard(text, len(text) or 1) == heard(text, 1)
 
 
 def heard(text: bytes, step: int) -> tuple[list[object], bool]:
-    """The values, and whether it was refused then."""
+    """Return the values, and whether the input was refused at the end."""
     reader, found = RespReader(), list[object]()
     try:
         for at in range(0, len(text), step):
@@ -231,7 +231,7 @@ def heard(text: bytes, step: int) -> tuple[list[object], bool]:
 
 
 def heard_before(text: bytes) -> list[object]:
-    """What is whole before the error: a reader that fails gives nothing of what came with it."""
+    """Return the complete values before the error: a failing reader drops the values of the same input."""
     reader, found = RespReader(), list[object]()
     for at in range(len(text)):
         try:

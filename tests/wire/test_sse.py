@@ -46,7 +46,7 @@ def decode(data: bytes, sizes: Cuts | None = None, **limits: int) -> list[Server
         (b"retry: " + b"9" * 16 + b"\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"unknown: x\n:comment\nDATA: x\ndata: a\n\n", [ServerSentEvent("a")]),
         (b"data: a:b: c\n\n", [ServerSentEvent("a:b: c")]),
-        # what is not UTF-8 is replaced
+        # invalid UTF-8 is replaced
         (b"data: \xffa\xe2\x82\n\n", [ServerSentEvent("\ufffda\ufffd")]),
         # cut off: never dispatched
         (b"data: a\n", []),
@@ -58,7 +58,7 @@ def test_reading(stream: bytes, events: list[ServerSentEvent]) -> None:
     assert decode(stream, [1]) == events
 
 
-def test_the_last_event_id_counts_from_the_end_of_its_event() -> None:
+def test_last_event_id_is_set_at_the_end_of_its_event() -> None:
     decoder = EventStreamDecoder()
     assert decoder.receive_data(b"id: 5\nretry: 10\n") == []
     assert decoder.last_event_id == ""
@@ -106,7 +106,7 @@ def test_an_event_has_a_limit(sizes: Cuts) -> None:
 
 
 @pytest.mark.parametrize("bad", ["a\nb", "a\rb", "a\x00b"])
-def test_names_that_would_be_read_as_something_else(bad: str) -> None:
+def test_ambiguous_event_names_are_refused(bad: str) -> None:
     with pytest.raises(LocalProtocolError, match="event"):
         encode_event("x", event=bad)
     with pytest.raises(LocalProtocolError, match="id"):
@@ -138,14 +138,14 @@ def test_a_cut_before_events_of_both_ways(at: int) -> None:
     ]
 
 
-def test_what_looks_like_an_event_may_belong_to_one_that_has_begun() -> None:
+def test_a_data_line_belongs_to_a_started_event() -> None:
     decoder = EventStreamDecoder()
     assert decoder.receive_data(b"event: a\n") == []
     assert decoder.receive_data(b"data: b\n\ndata: c\n\n") == [ServerSentEvent("b", "a"), ServerSentEvent("c")]
 
 
 @given(st.lists(st.sampled_from(PIECES)), cuts())
-def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str], sizes: Cuts) -> None:
+def test_whole_events_equal_those_in_pieces(parts: list[str], sizes: Cuts) -> None:
     stream = "".join(parts).encode()
 
     def heard(pieces: Iterable[bytes]) -> tuple[list[ServerSentEvent], str, int | None, bool]:
@@ -165,7 +165,7 @@ def test_whole_events_are_the_same_as_those_that_come_bit_by_bit(parts: list[str
 @pytest.mark.parametrize(
     ("stream", "between"),
     [
-        (b"", False),  # a byte order mark may come
+        (b"", False),  # a byte order mark may follow
         (b"data: a\n\n", True),
         (b": comment\n", True),
         (b"id: 7\ndata: a\n\n", True),

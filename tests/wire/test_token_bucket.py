@@ -1,4 +1,4 @@
-"""Allowances: a burst, a rate, and time that only the owner knows."""
+"""Token bucket: a burst, a rate, and the owner's clock."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from svc_proto.wire.token_bucket import TokenBucket
 
 
 def spent(allowance: TokenBucket) -> int:
-    """How many there were left."""
+    """Consume all tokens and return their number."""
     n = 0
     while allowance.consume():
         n += 1
     return n
 
 
-def test_a_burst_is_all_there_is_without_time() -> None:
+def test_without_time_only_the_burst_is_available() -> None:
     allowance = TokenBucket(3, 10)
     assert spent(allowance) == 3
     assert not allowance.consume()
 
 
-def test_time_fills_it_up_again_to_the_burst() -> None:
+def test_time_refills_up_to_the_burst() -> None:
     allowance = TokenBucket(10, 2)
-    allowance.refill(100.0)  # the first time says nothing about how much has passed
+    allowance.refill(100.0)  # the first refill has no earlier time to compare with
     assert spent(allowance) == 10
     allowance.refill(103.0)
     assert spent(allowance) == 5  # one was owed
@@ -29,7 +29,7 @@ def test_time_fills_it_up_again_to_the_burst() -> None:
     assert spent(allowance) == 10
 
 
-def test_what_is_given_back_counts() -> None:
+def test_refunded_tokens_count() -> None:
     allowance = TokenBucket(2, 0)
     assert allowance.consume()
     allowance.refund(100.0)

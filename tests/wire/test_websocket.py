@@ -1,4 +1,4 @@
-"""WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles face to face."""
+"""WebSocket framing: playbooks from RFC 6455, limits, floods, and both roles together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def socket(
 
 
 def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
-    """A frame as a client sends it, its length in the shortest form; `size` is what it says in place of its own."""
+    """Return a frame of a client, its length in the shortest form; `size` replaces the announced length."""
     n = len(payload) if size is None else size
     if n < 126:
         head = bytes([n])
@@ -88,7 +88,7 @@ def test_a_message_of_very_many_pieces() -> None:
     assert feed(ws, data) == [TextMessage(ONE, "ab" + "c" * 1023)]
 
 
-def test_what_is_sent() -> None:
+def test_sent_frames() -> None:
     ws = socket()
     send_events(ws, TextMessage(ONE, "Hello"), BinaryMessage(ONE, b"x" * 126), Ping(ONE, b"p"), Pong(ONE, b"q" * 125))
     assert ws.data_to_send() == b"\x81\x05Hello\x82\x7e\x00\x7e" + b"x" * 126 + b"\x89\x01p\x8a\x7d" + b"q" * 125
@@ -118,7 +118,7 @@ def test_a_client_masks_with_its_entropy(size: int) -> None:
         ResponseData(ONE, b"x"),
     ],
 )
-def test_what_cannot_be_sent(event: Event) -> None:
+def test_events_that_cannot_be_sent(event: Event) -> None:
     ws = socket()
     with pytest.raises(LocalProtocolError):
         ws.send(event)
@@ -126,7 +126,7 @@ def test_what_cannot_be_sent(event: Event) -> None:
     assert ws.data_to_send() == b"\x81\x0astill open"
 
 
-def test_bytes_are_text_unless_they_are_said_to_be_none() -> None:
+def test_bytes_are_sent_as_text_by_default() -> None:
     ws = socket()
     for message in ("é", "é".encode()):
         ws.send_message(message)
@@ -189,7 +189,7 @@ def test_we_close_without_a_code() -> None:
     assert ws.data_to_send() == b"\x88\x80" + seeded()(4)
 
 
-def test_a_reason_that_no_frame_can_hold_is_mended() -> None:
+def test_overlong_close_reasons_are_shortened() -> None:
     ws = socket()
     ws.send(CloseWebSocket(ONE, 1000, "a\ud800"))
     assert ws.data_to_send() == b"\x88\x04\x03\xe8a?"
@@ -239,7 +239,7 @@ VIOLATIONS = [
 
 @pytest.mark.parametrize("sizes", [[1], WHOLE])
 @pytest.mark.parametrize(("data", "code"), VIOLATIONS)
-def test_a_violation_is_told_once(data: bytes, code: int, sizes: Cuts) -> None:
+def test_a_violation_is_reported_once(data: bytes, code: int, sizes: Cuts) -> None:
     ws = socket(limits=SMALL)
     (closed,) = feed(ws, data, sizes)
     assert isinstance(closed, WebSocketClosed)
@@ -374,7 +374,7 @@ STRANGE = 64 * 1024  # bytes of a message
 
 @pytest.mark.parametrize("agreed", [AGREED, None])
 @pytest.mark.parametrize("fin", [0x80, 0])
-def test_a_stranger_may_say_less(agreed: DeflateParameters | None, fin: int) -> None:
+def test_unauthenticated_messages_are_limited(agreed: DeflateParameters | None, fin: int) -> None:
     def said(size: int) -> bytes:
         return frame(fin | 0x42, packed(bytes(size))) if agreed else frame(fin | 0x02, bytes(size))
 
@@ -390,7 +390,7 @@ def test_a_stranger_may_say_less(agreed: DeflateParameters | None, fin: int) -> 
     assert feed(ws, said(STRANGE + 1)) == ([BinaryMessage(ONE, bytes(STRANGE + 1))] if fin else [])
 
 
-def test_what_a_stranger_sends_is_inflated_to_its_limit_and_not_kept() -> None:
+def test_unauthenticated_messages_are_inflated_only_to_the_limit() -> None:
     data = frame(0x41, packed(b'{"a":"' + b"A" * 8_000_000))
     sockets = [WebSocket(Role.SERVER, ONE, entropy=seeded(), deflate=AGREED, max_message=STRANGE) for _ in range(50)]
     half = len(data) // 2
@@ -418,13 +418,13 @@ def test_short_messages_are_not_compressed(role: Role) -> None:
     assert ws.data_to_send()[0] == 0xC1
 
 
-def test_a_window_that_zlib_cannot_write_is_left_unused() -> None:
+def test_an_unsupported_window_disables_compression() -> None:
     ws = socket(deflate=DeflateParameters(server_max_window_bits=8))
     ws.send(TextMessage(ONE, "x" * 5000))
     assert ws.data_to_send()[0] == 0x81
 
 
-# --- face to face, and anything at all --------------------------------------------------------------------------
+# --- both roles, and arbitrary input --------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 MESSAGE = st.tuples(st.booleans(), TEXT, st.sampled_from([1, 100, 3000]))

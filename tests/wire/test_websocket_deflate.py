@@ -73,7 +73,7 @@ def test_offers_that_are_taken(offers: list[bytes], answer: bytes, agreed: Defla
     ],
 )
 def test_offers_that_are_declined(offer: bytes) -> None:
-    expected = offer == b"permessage-deflate;"  # a semicolon too many is let pass
+    expected = offer == b"permessage-deflate;"  # an excess semicolon is tolerated
     assert (accept_extension_offer([offer]) is not None) is expected
 
 
@@ -105,7 +105,7 @@ def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
 
 
 def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
-    """What a guard says last of frames (first byte, payload), each read whole."""
+    """Return the last result of a guard for frames (first byte, payload), each read whole."""
     guard, proto = InflateGuard(most, agreed), FrameDecoder(client=False)
     said: object = None
     for first, payload in frames:

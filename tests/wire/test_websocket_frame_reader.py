@@ -1,4 +1,4 @@
-"""Frames that are cut here and frames that wsproto reads, and that nobody can tell the two apart."""
+"""Frames read by the fast path and by wsproto, and the equality of both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
 
 
 def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
-    """What comes of the bytes, cut so; a broken rule is the last of it."""
+    """Return the frames of the bytes, cut in these sizes; a broken rule is the last."""
     found: list[Frame | str] = []
     for piece in cut(data, sizes):
         frames.receive_bytes(piece)
@@ -41,12 +41,12 @@ def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = 
 
 
 @given(st.integers(0, 2**40))
-def test_conversations_that_are_nearly_plain_are_the_same_to_both(seed: int) -> None:
+def test_nearly_simple_conversations_are_equal_in_both(seed: int) -> None:
     compare_websocket(seed)
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_the_same_to_both(data: bytes) -> None:
+def test_any_bytes_are_equal_in_both(data: bytes) -> None:
     websocket_fast_path(data)
 
 
@@ -87,7 +87,7 @@ def test_cuts_do_not_matter(sizes: Cuts) -> None:
     assert whole == {Opcode.TEXT: "oneone", Opcode.PING: b"twotwo", Opcode.BINARY: b"3" * 400}
 
 
-def test_the_law_reads_a_message_that_is_not_all_here_and_no_more() -> None:
+def test_the_reference_reads_incomplete_messages_only() -> None:
     frames = reader()
     data = frame(0x81, b"hello")
     assert read(frames, data + data[:8]) == [
@@ -105,7 +105,7 @@ def test_the_law_reads_a_message_that_is_not_all_here_and_no_more() -> None:
     assert frames._law is law  # it is kept for the next time
 
 
-def test_a_ping_that_is_not_all_here_is_waited_for() -> None:
+def test_an_incomplete_ping_is_awaited() -> None:
     frames = reader()
     data = frame(0x89, b"hello")
     assert read(frames, data[:-1]) == []
@@ -113,7 +113,7 @@ def test_a_ping_that_is_not_all_here_is_waited_for() -> None:
     assert frames._law is None
 
 
-def test_the_law_inflates_message_by_message() -> None:
+def test_the_reference_inflates_message_by_message() -> None:
     packer = zlib.compressobj(wbits=-15)
     packed = [(packer.compress(b"hello") + packer.flush(zlib.Z_SYNC_FLUSH))[:-4] for _ in range(2)]
     frames = reader(deflate=True)
@@ -139,7 +139,7 @@ def test_the_law_inflates_message_by_message() -> None:
         b"\x82\xff\x80\x00\x00\x00\x00\x01\x00\x00" + KEY,
     ],
 )
-def test_everything_else_is_the_law_for_good(data: bytes) -> None:
+def test_other_frames_switch_to_the_reference_for_good(data: bytes) -> None:
     plain = frame(0x82, b"x")
     for sizes in ([1_000_000], [1], [3]):
         frames = reader()
@@ -149,14 +149,14 @@ def test_everything_else_is_the_law_for_good(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("at", range(2, 15))
-def test_a_length_that_none_can_be_is_refused_before_the_mask_is_there(at: int) -> None:
+def test_invalid_lengths_are_refused_before_the_mask(at: int) -> None:
     data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
     frames, law = reader(deflate=True), ReferenceFrameReader(False, InflateGuard(LIMIT, DeflateParameters()))
     assert read(frames, data) == read(law, data)
 
 
 @pytest.mark.parametrize("data", [b"", frame(0x81, b"hi")[:-1], frame(0x01, b"hi")])
-def test_it_lets_go_of_what_has_come(data: bytes) -> None:
+def test_close_frees_the_buffer(data: bytes) -> None:
     frames = reader()
     read(frames, data)
     frames.close()
@@ -164,7 +164,7 @@ def test_it_lets_go_of_what_has_come(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("bits", [0, CLIENT, DEFLATE])
-def test_both_sockets_can_be_let_go_of_in_the_middle(bits: int) -> None:
+def test_both_sockets_can_be_released_within_a_message(bits: int) -> None:
     both = WebSocketPair(bits)
     both.feed(frame(0x81, b"hello", masked=not bits & CLIENT)[:-1])
     both.next_events()
@@ -173,7 +173,7 @@ def test_both_sockets_can_be_let_go_of_in_the_middle(bits: int) -> None:
 
 
 @pytest.mark.parametrize("client", [False, True])
-def test_plain_texts_are_told_at_once(client: bool) -> None:
+def test_simple_texts_are_read_at_once(client: bool) -> None:
     def whole(payload: bytes, first: int = 0x81) -> bytes:
         return frame(first, payload, masked=not client)
 

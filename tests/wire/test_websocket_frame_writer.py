@@ -1,4 +1,4 @@
-"""Frames as RFC 6455 draws them, and as wsproto reads them."""
+"""Frames as RFC 6455 defines them, and as wsproto reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_examples_of_the_rfc() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65535, 65536])
 @pytest.mark.parametrize("key", [b"", KEY])
-def test_wsproto_reads_them(size: int, key: bytes) -> None:
+def test_wsproto_reads_our_frames(size: int, key: bytes) -> None:
     reader = FrameProtocol(client=not key, extensions=[])
     reader.receive_bytes(
         encode_frame(Opcode.BINARY, bytes(range(256)) * 256 + b"x" if size > 65535 else b"x" * size, key=key)

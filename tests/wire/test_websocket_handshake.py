@@ -1,4 +1,4 @@
-"""The opening handshake as functions on headers."""
+"""Functions of the opening handshake on headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def head(changes: dict[bytes, bytes | None], method: str = "GET", version: str =
     return RequestHead(StreamId(1), method, "/ws", headers, http_version=version)
 
 
-def test_a_good_one() -> None:
+def test_a_valid_handshake() -> None:
     assert handshake_problem(head({})) is None
     assert is_handshake(head({}))
 
@@ -31,7 +31,7 @@ def test_a_good_one() -> None:
     "request_head",
     [head({b"upgrade": None}), head({b"upgrade": b"h2c"}), head({b"upgrade": b"h2c"}, version="1.0")],
 )
-def test_no_attempt(request_head: RequestHead) -> None:
+def test_requests_that_are_no_handshake(request_head: RequestHead) -> None:
     assert handshake_problem(request_head) is None
     assert not is_handshake(request_head)
 

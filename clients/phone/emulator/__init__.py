@@ -1,7 +1,7 @@
-"""A small simulated Android handset: the device behind the reference phone.
+"""Emulator of an Android phone: the phone backend of the reference phone.
 
-Pure: no IO, no clock, no randomness. It answers every bridge command as a phone does (wire/bridge.md 3) and has no
-policy of its own; safety gates stand in front of it. Start reading at `handset.py`.
+Pure: no IO, clock or randomness. It answers every bridge command as a phone does (wire/bridge.md 3) and has no policy;
+safety gates check commands before it. Start reading at `device.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The handset as the phone client uses it: a command and the time go in, an answer comes out.
+"""Phone backend of the emulator: performs a command at a given time and returns the reply.
 
-No policy: whatever is asked is done. Gates that refuse, confirm or log stand in front, and find what they need to
-judge in `foreground`, `text_of`, `texts_at_target` and `consents`.
+It has no policy: every command is performed. Safety gates check commands before, with `foreground`, `text_of`,
+`texts_pressed` and `consents`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from svc_proto.phone.command_refused import CommandRefused
 __all__ = ["EmulatedPhone"]
 
 APPLICATIONS = {"sideload": "com.example.client.sideload", "googlePlay": "com.example.client"}  # by flavor
-PERMANENT = (  # capability ids of 5.10; a handset without gates grants all of them
+PERMANENT = (  # capability ids of 5.10; a phone without gates grants all of them
     "clipboard_read",
     "clipboard_write",
     "communications",
@@ -49,7 +49,7 @@ class EmulatedPhone:
         self.device = EmulatedDevice(seed_apps, client=client_app(self.application_id))
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        """Carry out one command. Never raises: what cannot be done is a reply with its status and `error`."""
+        """Perform one command. Never raises: a failure is a reply with status and `error`."""
         action = ROUTES.get((command.method, command.path))
         if action is None:
             return _no_route(command)
@@ -59,11 +59,11 @@ class EmulatedPhone:
             return refusal.to_reply()
 
     def on_uploaded(self, token: str, scheme: str) -> CommandReply:
-        """The answer to `/screenshot` once the picture has been uploaded under `token`; `scheme` is the brand's."""
+        """Return the reply to `/screenshot` after the upload of the picture as `token`; `scheme` is the brand's."""
         return CommandReply(200, {"media": f"MEDIA:{scheme}://{token}"})
 
     def status(self, now: Moment) -> dict[str, object]:
-        """The payload of `bridge.status` (1.3). A layer of gates puts its own `safety` and grants over it."""
+        """Return the payload of `bridge.status` (1.3). Safety gates overwrite `safety` and the grants."""
         device, permissions = self.device, self.device.permissions
         sideload = self.build == "sideload"
         accessible = sideload and permissions.accessibility
@@ -111,35 +111,35 @@ class EmulatedPhone:
 
     @property
     def foreground(self) -> str:
-        """The package in front, what a blocklist looks at; `unknown` without the accessibility service."""
+        """Return the package in front, for the blocklist; `unknown` without the accessibility service."""
         return self.device.foreground()
 
     def text_of(self, node_id: str) -> str | None:
-        """The text of a node on the screen, else its description: what a verb gate looks at. None when neither is."""
+        """Return the text of a node on the screen, or its description, for the verb gate; None if it has neither."""
         seen = find_node(self.device.windows(), node_id)
         return None if seen is None else seen.node.text or seen.node.description
 
     def texts_pressed(self, command: PhoneCommand) -> tuple[str, ...]:
-        """Every text by which a person would know what a touch presses; empty for what presses nothing."""
+        """Return every text that describes what a touch presses to its user; empty if it presses nothing."""
         return texts_at_target(self.device, command)
 
     @property
     def consents(self) -> EmulatedPermissions:
-        """What the user granted; the gates read and write it here."""
+        """Return the user's grants, which the gates read and change."""
         return self.device.permissions
 
     def wake(self, now: Moment) -> bool:
-        """Turn the display on and dismiss a lock without credential. Whether the phone is usable now."""
+        """Turn the display on and dismiss a lock without credential; return whether the phone is usable."""
         return self.device.wake(now)
 
     @property
     def outbox(self) -> deque[OutboxItem]:
-        """What left the phone: calls, messages, mails, shares, intents, broadcasts."""
+        """Return what left the phone: calls, messages, mails, shares, intents, broadcasts."""
         return self.device.outbox
 
     @property
     def gestures(self) -> deque[Gesture]:
-        """The touches that were made."""
+        """Return the performed touches."""
         return self.device.gestures
 
 

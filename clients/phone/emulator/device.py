@@ -1,7 +1,7 @@
-"""The simulated phone itself: apps and their screens, touch, navigation, and everything else that has a state.
+"""The simulated device: apps and their screens, touch, navigation, and all other state.
 
-Rules: no policy here (no blocklist, no confirmation, no master toggle) and no clock; `now` comes with every call.
-What a locked or unreadable screen does to an action is the phone's nature, not policy, and is here.
+It has no policy (blocklist, confirmation, master toggle) and no clock; `now` comes with every call. The effect of a
+locked or unreadable screen on an action is a property of the device, so it is here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ SHADE_PULL = 300  # px that a pull must travel
 
 
 class EmulatedDevice:
-    """A phone that is on, unlocked and at its home screen. Its attributes are for tests and drivers to look at."""
+    """A device that is on, unlocked and at its home screen. Tests and drivers may read its attributes."""
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
         self.client = client
@@ -101,7 +101,7 @@ class EmulatedDevice:
     # --- the screen ------------------------------------------------------------------------------------------
 
     def windows(self) -> tuple[Window, ...]:
-        """What the accessibility service sees, topmost first; nothing when it is not granted."""
+        """Return the windows of the accessibility service, topmost first; empty without its permission."""
         if not self.permissions.accessibility:
             return ()
         if self.locked:
@@ -112,14 +112,14 @@ class EmulatedDevice:
         return self._window(self.overlay.package, self._overlay_screen(self.overlay), self.overlay.value[0]), app
 
     def readable(self) -> tuple[Window, ...]:
-        """The windows, or 500 when there are none."""
+        """Return the windows. Raises `CommandRefused` with 500 when there are none."""
         windows = self.windows()
         if not windows:
             raise CommandRefused(500, "no accessibility window is readable")
         return windows
 
     def touchable(self) -> None:
-        """Refuse with 400 when no gesture can be made."""
+        """Raise `CommandRefused` with 400 when no gesture is possible."""
         if not self.permissions.accessibility:
             raise CommandRefused(
                 400,
@@ -137,7 +137,7 @@ class EmulatedDevice:
             )
 
     def foreground(self) -> str:
-        """The package of the app in front; `unknown` without the accessibility service."""
+        """Return the package of the app in front; `unknown` without the accessibility service."""
         return self.front if self.permissions.accessibility else "unknown"
 
     def _window(self, package: str, screen: Screen, name: str) -> Window:
@@ -178,7 +178,7 @@ class EmulatedDevice:
     # --- navigation ------------------------------------------------------------------------------------------
 
     def launch(self, package: str, now: Moment, screen: str | None = None) -> bool:
-        """Bring an app to the front; False when it is not installed."""
+        """Bring an app to the front; return False when it is not installed."""
         app = self.apps.get(package)
         if app is None:
             return False
@@ -193,7 +193,7 @@ class EmulatedDevice:
         return True
 
     def global_action(self, key: str, now: Moment) -> bool:
-        """A global action by its name on the wire; False when there is none of that name."""
+        """Perform a global action by its name on the wire; return False for an unknown name."""
         match key:
             case "home":
                 self.front = LAUNCHER
@@ -216,7 +216,7 @@ class EmulatedDevice:
         return True
 
     def wake(self, now: Moment) -> bool:
-        """Turn the display on and dismiss a lock without credential. Whether the phone is usable now."""
+        """Turn the display on and dismiss a lock without credential; return whether the phone is usable."""
         self.screen_on = True
         if self.locked and not self.credential_lock:
             self.locked = False
@@ -224,7 +224,7 @@ class EmulatedDevice:
         return not self.locked
 
     def back(self, now: Moment) -> None:
-        """Close the system window, else go back one screen, else home."""
+        """Close the system window, or go back one screen, or go home."""
         if self.overlay is None:
             stack = self._stacks.get(self.front, [])
             if len(stack) > 1:
@@ -239,7 +239,7 @@ class EmulatedDevice:
         self._changed(now, Overlay.SHARE_SHEET)
 
     def _changed(self, now: Moment, overlay: Overlay | None = None) -> None:
-        """The window on top is another one now."""
+        """Set the window on top, and record the change."""
         self.overlay = overlay
         self._cursor = None
         package = self.front if overlay is None else overlay.package
@@ -256,7 +256,7 @@ class EmulatedDevice:
     # --- touch -----------------------------------------------------------------------------------------------
 
     def touch(self, kind: str, points: tuple[tuple[int, int], ...], duration_ms: int, now: Moment) -> None:
-        """Make a gesture: what is under the first point reacts."""
+        """Perform a gesture: the node under the first point reacts."""
         self.gestures.append(Gesture(kind, points, duration_ms, int(now.wall * 1000)))
         (x, y), end_y = points[0], points[-1][1]
         if kind in ("swipe", "drag"):
@@ -268,7 +268,7 @@ class EmulatedDevice:
             self.click(node, top.package, now, hold=kind == "long_press")
 
     def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False) -> None:
-        """Press a node, or hold it, wherever it is."""
+        """Press or hold a node, wherever it is."""
         action = node.hold if hold else node.press
         if action is None or not node.enabled:
             return
@@ -284,7 +284,7 @@ class EmulatedDevice:
         self._do(action, package, now)
 
     def type_text(self, text: str, now: Moment) -> bool:
-        """Replace the text of the focused field, else of the first one on the screen; False when there is none."""
+        """Replace the text of the focused field, or of the first one; return False when the screen has none."""
         fields = [
             (each.node.field, each.node, each.window.package)
             for each in traverse(self.readable())
@@ -356,7 +356,7 @@ class EmulatedDevice:
     # --- the rest --------------------------------------------------------------------------------------------
 
     def record(self, kind: str, now: Moment, details: Mapping[str, object]) -> None:
-        """Remember that something left the phone."""
+        """Record an item in the outbox."""
         self.outbox.append(OutboxItem(kind, int(now.wall * 1000), details))
 
     def notify(self, notice: Notice, now: Moment) -> None:
@@ -365,11 +365,11 @@ class EmulatedDevice:
         self._updated(SYSTEM_UI, now)
 
     def playback(self, action: str) -> None:
-        """A media key: play, pause, toggle, next or previous."""
+        """Perform a media key: play, pause, toggle, next or previous."""
         self.playing = not self.playing if action == "toggle" else action != "pause"
         self.track = (self.track + {"next": 1, "previous": -1}.get(action, 0)) % len(TRACKS)
         self.texts[MUSIC, "track"] = f"{'Playing' if self.playing else 'Paused'}: {TRACKS[self.track]}"
 
     def fill(self, package: str, texts: Mapping[str, str]) -> None:
-        """Put texts into the fields of an app, as a hand-over from another app does."""
+        """Set texts of an app's fields, as a hand-over from another app does."""
         self.texts.update({(package, key): text for key, text in texts.items()})

@@ -1,4 +1,4 @@
-"""What surrounds the screen: permissions, radio, contacts, positions, and the record of what left the phone."""
+"""State around the screen: permissions, radio, contacts, positions, and the record of what left the phone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 @define(kw_only=True)
 class EmulatedPermissions(SystemPermissions):
-    """What the user granted to the client on this phone: everything, at first. The gates work on the inherited ones."""
+    """Grants of the user on this phone, all true at first. The gates use the inherited ones."""
 
     accessibility: bool = True
     screen_capture: bool = True
@@ -37,7 +37,7 @@ class EmulatedPermissions(SystemPermissions):
 
 
 class Radio(Enum):
-    """How the network takes a text message: the `android_result` of 3.7."""
+    """Outcome of the network for a text message: the `android_result` of 3.7."""
 
     OK = "RESULT_OK"
     NO_SERVICE = "RESULT_ERROR_NO_SERVICE"
@@ -46,7 +46,7 @@ class Radio(Enum):
 
 @frozen
 class OutboxItem:
-    """Something that left the phone, or was handed to the user to send: a call, a text, a mail, a share, an intent."""
+    """A call, text, mail, share or intent that left the phone or was opened for the user to send."""
 
     kind: str
     at_ms: int
@@ -55,7 +55,7 @@ class OutboxItem:
 
 @frozen
 class Gesture:
-    """A touch that was made: `tap`, `long_press`, `swipe` or `drag`, with its points and duration."""
+    """A performed touch: `tap`, `long_press`, `swipe` or `drag`, with points and duration."""
 
     kind: str
     points: tuple[tuple[int, int], ...]
@@ -65,7 +65,7 @@ class Gesture:
 
 @frozen
 class PhoneNumber:
-    """One number of a contact; `kind` is a type of 3.7."""
+    """A number of a contact; `kind` is a type of 3.7."""
 
     number: str
     kind: str = "mobile"
@@ -74,7 +74,7 @@ class PhoneNumber:
 
 @frozen
 class Contact:
-    """An entry of the address book."""
+    """A contact of the address book."""
 
     id: int
     name: str

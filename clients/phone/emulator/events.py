@@ -16,7 +16,7 @@ TEXT_LIMIT = 200  # characters
 
 
 class EventKind(Enum):
-    """The event types that are recorded, and the platform constant of each."""
+    """Recorded event types with their platform constants."""
 
     CLICK = ("click", "TYPE_VIEW_CLICKED")
     TEXT_CHANGED = ("text_changed", "TYPE_VIEW_TEXT_CHANGED")
@@ -26,7 +26,7 @@ class EventKind(Enum):
 
 
 class EventBuffer:
-    """A ring of events, off by default; it is emptied by every real change between on and off."""
+    """Ring buffer of events, off at first; each change between on and off empties it."""
 
     def __init__(self) -> None:
         self.streaming = False
@@ -51,7 +51,7 @@ class EventBuffer:
         text: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Add an event, unless capture is off or one like it came less than 100 ms ago."""
+        """Add an event, unless capture is off or an equal type and package was recorded less than 100 ms ago."""
         if not self.streaming:
             return
         last = self._last.get((kind, package))
@@ -70,6 +70,6 @@ class EventBuffer:
         self._entries.append(entry)
 
     def newest(self, limit: int, since: int) -> list[dict[str, object]]:
-        """At most `limit` (1 or more) entries, oldest first; with `since` > 0, those strictly newer (epoch ms)."""
+        """Return at most `limit` (1 or more) entries, oldest first; with `since` > 0 only newer ones (epoch ms)."""
         entries = [dict(entry) for entry in self._entries if since <= 0 or cast("int", entry["timestamp"]) > since]
         return entries[-limit:]

@@ -1,4 +1,4 @@
-"""Intents: which app a raw intent, a share or a call ends up in."""
+"""Intents: selection of the app for a raw intent, a share or a call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEND = "android.intent.action.SEND"
 
 @frozen
 class Intent:
-    """What an intent says, empty strings for what it does not."""
+    """Parts of an intent; empty strings for missing ones."""
 
     action: str
     data: str
@@ -36,12 +36,12 @@ class Intent:
     extras: Mapping[str, str]
 
     def to_json(self) -> dict[str, object]:
-        """The members every answer about an intent has."""
+        """Return the members that every reply about an intent has."""
         return {"action": self.action, "package": self.package, "data": self.data}
 
 
 def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) -> bool:
-    """Start what handles an intent; False when nothing does. `target` is a package, or empty for any."""
+    """Start the app for an intent; return False without one. `target` is a package, or empty for any."""
     scheme, _, rest = intent.data.partition(":")
     handler = HANDLERS.get(scheme.lower()) if intent.action in VIEWS else None
     if handler is not None and target in ("", handler[0]):

@@ -44,13 +44,13 @@ __all__ = [
 ]
 
 STATUS_BAR, TOOL_BAR = 80, 240  # lower edges, px
-BODY = Bounds(0, TOOL_BAR, WIDTH, 2080)  # where rows scroll
-FOOT_HEIGHT = 140  # px, of a row that stays
+BODY = Bounds(0, TOOL_BAR, WIDTH, 2080)  # area of the scrolling rows
+FOOT_HEIGHT = 140  # px, of a fixed row
 MARGIN = 40  # px
 
 
 class RowKind(Enum):
-    """What a row is."""
+    """Kinds of rows."""
 
     LABEL = auto()
     ENTRY = auto()
@@ -62,7 +62,7 @@ class RowKind(Enum):
 
 @frozen(kw_only=True)
 class Row:
-    """One row. `key` names the field or switch behind it; `view` is the last part of its resource name."""
+    """A row. `key` names the field or switch behind it; `view` is the last part of its resource name."""
 
     kind: RowKind
     text: str = ""
@@ -86,7 +86,7 @@ class Screen:
 
 @frozen(kw_only=True)
 class App:
-    """An installed app: screens by name, the first of which opens with the app."""
+    """An installed app: screens by name; the first one opens with the app."""
 
     package: str
     label: str
@@ -94,13 +94,13 @@ class App:
 
     @property
     def home(self) -> str:
-        """The screen that opens with the app."""
+        """Return the name of the screen that opens with the app."""
         return next(iter(self.screens))
 
 
 @frozen(kw_only=True)
 class ScreenState:
-    """The state of one screen that shows: texts, switches, selections, the cursor and the scroll offset."""
+    """State of a visible screen: texts, switches, selections, cursor and scroll offset."""
 
     texts: Mapping[str, str]
     on: frozenset[str] = frozenset()
@@ -111,42 +111,42 @@ class ScreenState:
 
 
 def label(text: str, key: str | None = None) -> Row:
-    """A line of text; with a key, the text of that field once it has one."""
+    """Build a line of text; with a key, it shows the text of that field once it has one."""
     return Row(kind=RowKind.LABEL, text=text, key=key)
 
 
 def entry(text: str, detail: str | None = None, press: Action | None = None, *, key: str | None = None) -> Row:
-    """A list entry of one or two lines; with a key, a long press marks it."""
+    """Build a list entry of one or two lines; with a key, a long press selects it."""
     return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key)
 
 
 def button(text: str, view: str, press: Action) -> Row:
-    """A button. It is enabled once the fields it submits are filled."""
+    """Build a button, which is enabled once the fields that it submits are filled."""
     return Row(kind=RowKind.BUTTON, text=text, view=view, press=press)
 
 
 def icon(description: str, view: str, press: Action) -> Row:
-    """A button without a text."""
+    """Build a button without text."""
     return Row(kind=RowKind.ICON, text=description, view=view, press=press)
 
 
 def text_field(key: str, hint: str, *, password: bool = False) -> Row:
-    """A text field."""
+    """Build a text field."""
     return Row(kind=RowKind.FIELD, key=key, hint=hint, view=key, password=password)
 
 
 def switch(key: str, text: str) -> Row:
-    """A switch with its label."""
+    """Build a switch with its label."""
     return Row(kind=RowKind.SWITCH, text=text, key=key, view=key)
 
 
 def longest_scroll(screen: Screen) -> int:
-    """How far the rows of a screen can be scrolled, px."""
+    """Return how far the rows of a screen can be scrolled, px."""
     return max(0, len(screen.rows) * screen.row_height - BODY.height)
 
 
 def build_window(package: str, screen: Screen, look: ScreenState) -> Window:
-    """The window of a screen."""
+    """Build the window of a screen."""
     children = [_tool_bar(package, screen, look), _body(package, screen, look)]
     for index, row in enumerate(screen.foot):
         top = BODY.bottom + 20 + index * FOOT_HEIGHT

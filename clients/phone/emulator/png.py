@@ -1,7 +1,4 @@
-"""A small PNG of the screen: one rectangle per node, one tenth of the real size (PNG specification, third edition).
-
-Palette image, 8 bits a pixel, no filter: signature, IHDR, PLTE, one IDAT, IEND.
-"""
+"""A small PNG of the screen: one rectangle per node, one tenth of the real size (PNG specification, third edition)."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ PALETTE = bytes.fromhex("101014 f4f4f6 d8dae0 60646c 2f6fde ffffff 2fa36b b4b8c0
 
 
 def draw(windows: Sequence[Window], *, screen_on: bool = True) -> bytes:
-    """The picture as a PNG file; black when the display is off."""
+    """Return the picture as a PNG file; black when the display is off."""
     width, height = WIDTH // SCALE, HEIGHT // SCALE
     rows = [bytearray([BLACK]) * width for _ in range(height)]
     if screen_on:
-        for window in reversed(windows):  # the topmost is drawn last
+        for window in reversed(windows):  # draw the topmost last
             _fill(rows, window.root.bounds, PAPER)
             for seen in traverse((window,)):
                 if seen.node_id is not None:
@@ -50,7 +47,7 @@ def _paint(rows: list[bytearray], node: ViewNode) -> None:
         _fill(rows, inner, BAR)
     elif node.clickable:
         _fill(rows, inner, CONTROL)
-    else:  # a line of text, thinner than its box and as long as it says
+    else:  # a line of text, thinner than its box and as long as its text
         middle = node.bounds.center[1]
         end = min(node.bounds.right, node.bounds.left + 2 * SCALE * len(node.text or node.description or ""))
         _fill(rows, Bounds(node.bounds.left, middle - 2 * SCALE, end, middle + 2 * SCALE), TEXT)

@@ -1,4 +1,4 @@
-"""The route table: which action answers which method and path (spec "Device Control (bridge) routes")."""
+"""Route table of the emulator: action by method and path (spec "Device Control (bridge) routes")."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def _methods() -> dict[str, tuple[str, ...]]:
     return methods
 
 
-METHODS: dict[str, tuple[str, ...]] = _methods()  # those of each path, for a 405
+METHODS: dict[str, tuple[str, ...]] = _methods()  # methods of each path, for a 405

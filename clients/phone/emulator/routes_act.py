@@ -1,4 +1,4 @@
-"""The routes that act on the screen and the system (wire/bridge.md 3.5)."""
+"""Routes that act on the screen and the system (wire/bridge.md 3.5)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COMPONENT = re.compile(r"[^/\s]+/[^/\s]+")
 
 
 def tap(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Tap the centre of a node, else a point."""
+    """Tap the centre of a node, or a point."""
     node_id = args.non_blank_text("nodeId")
     duration = _duration(args, "duration_ms", 100)
     if node_id is not None:
@@ -60,9 +60,9 @@ def tap(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandR
 
 
 def tap_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Click what carries a text: the whole text first (the node, then an ancestor), then a part of it.
+    """Click a node with a text: the whole text first (the node, then an ancestor), then a part of it.
 
-    When nothing that carries it can be clicked, the centre of the best match is tapped.
+    If no matching node can be clicked, tap the centre of the best match.
     """
     needle = args.required("text")
     exact_only = args.boolean("exact") is True
@@ -119,9 +119,9 @@ def drag(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Command
 
 
 def swipe(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Swipe between two points, else in a direction (the finger's) from the middle of the screen.
+    """Swipe between two points, or in a direction (of the finger) from the middle of the screen.
 
-    A body with both forms is taken by its coordinates, as other phones take it.
+    If a body has both forms, the coordinates are used, as on other phones.
     """
     duration = _duration(args, "duration_ms", 400)
     points = [args.integer(name) for name in POINTS]
@@ -140,7 +140,7 @@ def swipe(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Comman
 
 
 def scroll(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Scroll a node or the window on top: the finger goes half its size, against the direction."""
+    """Scroll a node or the top window: the finger moves half its size, against the direction."""
     dx, dy = _direction(args)
     node_id = args.non_blank_text("nodeId")
     windows = device.readable()
@@ -169,7 +169,7 @@ def type_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Co
 
 
 def press_key(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """A global action of the system."""
+    """Perform a global action of the system."""
     key = args.required("key")
     if not device.global_action(key.strip().lower(), now):
         names = "home, back, recents, notifications, quick_settings, power_dialog, lock_screen"
@@ -178,7 +178,7 @@ def press_key(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Co
 
 
 def wait(_device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """A plain sleep, held by the caller."""
+    """Delay the reply by `ms`, at most `MAX_WAIT`."""
     ms = clamp(args.integer("ms") or 0, 0, MAX_WAIT)
     return DelayedReply(ms / 1000, CommandReply(200, {"slept_ms": ms}))
 
@@ -192,7 +192,7 @@ def open_app(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Com
 
 
 def read_clipboard(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The clipboard's text, empty when it holds none."""
+    """Return the clipboard's text, empty when it has none."""
     return CommandReply(200, {"text": device.clipboard})
 
 
@@ -206,7 +206,7 @@ def write_clipboard(device: EmulatedDevice, args: CommandArguments, _now: Moment
 
 
 def media(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """A media key, or the volume: a step up or down, or a level of 0..15."""
+    """Press a media key, or set the volume: a step up or down, or a level of 0..15."""
     action = args.required("action").strip().lower()
     if action == "volume":
         level = args.integer("level")
@@ -275,7 +275,7 @@ def _direction(args: CommandArguments) -> tuple[int, int]:
 
 
 def _line(area: Bounds, dx: int, dy: int, percent: int) -> list[int]:
-    """Start and end of a stroke through the middle of `area`, `percent` of its size long."""
+    """Return start and end of a stroke through the middle of `area`, `percent` of its size long."""
     x, y = area.center
     half_x, half_y = dx * area.width * percent // 200, dy * area.height * percent // 200
     return [x - half_x, y - half_y, x + half_x, y + half_y]

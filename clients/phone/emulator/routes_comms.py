@@ -1,4 +1,4 @@
-"""The routes of the sideload build: location, contacts, calls and text messages (wire/bridge.md 3.7)."""
+"""Routes of the sideload build: location, contacts, calls and text messages (wire/bridge.md 3.7)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from svc_proto.phone.outgoing_actions import parse_call_action, parse_sms_action
 
 __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]
 
-STALE = 5 * 60 * 1000  # ms, an older position comes with a warning
+STALE = 5 * 60 * 1000  # ms; an older position is returned with a warning
 CARRIER_WAIT = 15.0  # s for the network's answer to a text message
 CONTACTS_LIMIT = 100  # contacts of one answer; a larger `limit` is cut
 BEST_FIRST = ("mobile", "main", "home", "work", "other")
-HARDLY_A_PHONE = ("watch", "pager", "fax")  # in a label or a type: listed last
-# The default alphabet of GSM 03.38; the characters of its extension take two places.
+HARDLY_A_PHONE = ("watch", "pager", "fax")  # in a label or type: listed last
+# Default alphabet of GSM 03.38; characters of its extension take two places.
 _GSM = frozenset(
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?"
     "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
@@ -29,7 +29,7 @@ _GSM_EXTENSION = frozenset("\f^{}\\[~]|€")
 
 
 def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """The last known position with the smallest positive accuracy."""
+    """Return the last known position with the smallest positive accuracy."""
     if not device.permissions.location:
         raise CommandRefused(400, "the location permission has not been granted")  # no error_code here, 3.7
     if not device.location_on:
@@ -55,7 +55,7 @@ def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> Co
 
 
 def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Contacts whose name contains the query, in any case."""
+    """Return contacts whose name contains the query, ignoring case."""
     query = args.required("query")
     limit = args.integer("limit")
     limit = clamp(20 if limit is None else limit, 1, CONTACTS_LIMIT)
@@ -69,7 +69,7 @@ def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment
 
 
 def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Place a call, or open the dialer when the client may not call by itself."""
+    """Place a call, or open the dialer without the call permission."""
     number = parse_call_action(args).number
     if DIALER not in device.apps:
         raise CommandRefused(400, "number: there is no dialer on this phone")
@@ -85,7 +85,7 @@ def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Command
 
 
 def send_sms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Send a text message and report what the network said."""
+    """Send a text message and return the network's outcome."""
     message = parse_sms_action(args)
     to, body = message.to, message.body
     if not device.permissions.sms:
@@ -111,7 +111,7 @@ def send_sms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Com
 
 
 def sms_parts(text: str) -> int:
-    """How many messages a text takes: 160 places, or 153 in each of several; 70 or 67 outside the GSM alphabet."""
+    """Return the number of messages for a text: 160 places, or 153 in each of several; 70 or 67 outside GSM."""
     if all(char in _GSM or char in _GSM_EXTENSION for char in text):
         places, single, several = len(text) + sum(char in _GSM_EXTENSION for char in text), 160, 153
     else:

@@ -1,4 +1,4 @@
-"""The routes that only look: core and read groups, and events (wire/bridge.md 3.3, 3.4, 3.6)."""
+"""Routes that only read: core and read groups, and events (wire/bridge.md 3.3, 3.4, 3.6)."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ __all__ = [
     "screen_hash_route",
 ]
 
-TEXT_LIMIT = 2000  # characters of a text in an answer, 3.2
+TEXT_LIMIT = 2000  # characters of a text in a reply, 3.2
 
 
 # --- core ----------------------------------------------------------------------------------------------------
 
 
 def ping(_device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """`GET /ping`: whether the phone is there."""
+    """Answer `GET /ping`."""
     return CommandReply(200, {"pong": True, "ts": int(now.wall * 1000)})
 
 
 def setup(_device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """A welcome that changes nothing."""
+    """Reply that nothing needs to be set up."""
     return CommandReply(200, {"ok": True, "note": "connected; there is nothing to set up"})
 
 
 def current_app(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The package in front."""
+    """Return the package in front."""
     return CommandReply(200, {"package": device.foreground()})
 
 
@@ -64,7 +64,7 @@ def return_to_client(device: EmulatedDevice, _args: CommandArguments, now: Momen
 
 
 def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The nodes of all windows. Without bounds the nodes are the same and only lack that member."""
+    """Return the nodes of all windows. Without `include_bounds` only the member `bounds` is missing."""
     include_bounds = args.boolean("include_bounds") is not False
     windows = device.readable()
     nodes, truncated = list_nodes(windows)
@@ -82,19 +82,19 @@ def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comm
 
 
 def screen_hash_route(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The fingerprint of the screen."""
+    """Return the hash of the screen."""
     return CommandReply(200, _fingerprint(device))
 
 
 def diff_screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Whether the screen differs from an earlier fingerprint, compared as exact text."""
+    """Compare the screen with an earlier hash, as exact text."""
     previous = args.required("previous_hash")
     now = _fingerprint(device)
     return CommandReply(200, {"changed": now["hash"] != previous, **now})
 
 
 def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Nodes that meet all the conditions given. The walk ends after 512 nodes of any kind."""
+    """Return nodes that meet all given conditions, among the first 512 nodes of any kind."""
     text = args.non_blank_text("text")
     class_name = args.non_blank_text("class_name")
     resource = args.non_blank_text("resource_id", "view_id", "resourceId", "viewId")
@@ -116,7 +116,7 @@ def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> 
 
 
 def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Every property of one node."""
+    """Return every property of one node."""
     node_id = args.required("nodeId", "node_id")
     seen = find_node(device.readable(), node_id)
     if seen is None:
@@ -157,7 +157,7 @@ def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def screenshot(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """A picture of the screen, for the caller to upload."""
+    """Return a picture of the screen, for the caller to upload."""
     if not device.permissions.screen_capture:
         raise CommandRefused(500, "screen capture has not been allowed on the phone")
     data = draw(device.windows(), screen_on=device.screen_on)
@@ -165,7 +165,7 @@ def screenshot(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> 
 
 
 def get_apps(device: EmulatedDevice, _args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The apps that can be launched."""
+    """Return the apps that can be launched."""
     apps = [{"package": app.package, "label": app.label} for app in device.apps.values()]
     return CommandReply(200, {"apps": apps, "count": len(apps)})
 
@@ -183,7 +183,7 @@ def events_stream(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """The newest events, oldest first."""
+    """Return the newest events, oldest first."""
     limit = args.integer("limit")
     since = args.integer("since", bits=64)
     entries = device.events.newest(clamp(50 if limit is None else limit, 1, CAPACITY), since or 0)
@@ -194,7 +194,7 @@ def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comm
 
 
 def mentions(node: ViewNode, text: str) -> bool:
-    """Whether a text occurs in the node's text or description, in any case."""
+    """Report whether a text occurs in the node's text or description, ignoring case."""
     needle = text.lower()
     return needle in (node.text or "").lower() or needle in (node.description or "").lower()
 

@@ -1,4 +1,4 @@
-"""Sharing and picture messages: both only open a screen in which the user sends (wire/bridge.md 3.7)."""
+"""Routes for sharing and picture messages: both open a screen in which the user sends (wire/bridge.md 3.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample apps, as data. Names, numbers and messages are invented."""
+"""Sample apps as data. Names, numbers and messages are invented."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAPS = "com.example.maps"
 CAMERA = "com.example.camera"
 MUSIC = "com.example.music"
 DIALER = "com.android.dialer"
-BANK = "com.chase.sig.android"  # first of the default blocklist
+BANK = "com.chase.sig.android"  # first entry of the default blocklist
 
 LETTERS = (
     ("Ada", "ada@example.com", "Lunch on Friday?", "Shall we meet at noon at the harbour? Tell me by tomorrow."),
@@ -188,7 +188,7 @@ SAMPLE_APPS: tuple[App, ...] = (
 
 
 def client_app(package: str) -> App:
-    """The client itself, which the self-foreground route brings up."""
+    """Build the client's own app, which the self-foreground route opens."""
     chat = Screen(
         title="Chat",
         rows=(label("Ask your agent something."), text_field("prompt", "Message")),

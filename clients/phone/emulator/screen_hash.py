@@ -17,7 +17,7 @@ RECORD_SEPARATOR = "\x1e"
 
 
 def screen_hash(nodes: Iterable[ViewNode]) -> str:
-    """64 lower-case hex digits. Focus, selection and the enabled flag do not count."""
+    """Return 64 lower-case hex digits. Focus, selection and the enabled flag do not count."""
     return sha256(RECORD_SEPARATOR.join(map(_record, nodes)).encode("utf-8", "replace")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Screens that belong to no app: home screen, recents, shade, quick settings, power menu, share sheet, lock screen."""
+"""System screens: home screen, recents, shade, quick settings, power menu, share sheet, lock screen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Overlay(Enum):
 
     @property
     def package(self) -> str:
-        """The package of the app whose notice it is."""
+        """Return the package that owns the window."""
         return self.value[1]
 
 
@@ -57,24 +57,24 @@ QUICK_SETTINGS = Screen(  # the switches are those of the settings app
     rows=(switch("wifi", "Wi-Fi"), switch("mobile", "Mobile data"), switch("airplane", "Airplane mode")),
     foot=(CLOSE,),
 )
-POWER_MENU = Screen(  # every entry only closes it: a simulated phone stays on
+POWER_MENU = Screen(  # every entry only closes the menu: a simulated phone stays on
     title="Power", rows=tuple(entry(text, None, Dismiss()) for text in ("Power off", "Restart", "Cancel"))
 )
 
 
 def app_list(title: str, apps: Iterable[App]) -> Screen:
-    """One entry for each app: the home screen, the recents, the share sheet."""
+    """Build a screen with one entry for each app: home screen, recents, share sheet."""
     rows = tuple(entry(app.label, None, Launch(app.package)) for app in apps)
     return Screen(title=title, rows=rows or (label("No items"),))
 
 
 def shade(notices: Iterable[Notice]) -> Screen:
-    """The notification shade."""
+    """Build the notification shade."""
     rows = tuple(entry(notice.title, notice.text, Launch(notice.package)) for notice in notices)
     return Screen(title="Notifications", rows=rows or (label("No notifications"),), foot=(CLOSE,))
 
 
 def keyguard() -> Window:
-    """The lock screen."""
+    """Build the lock screen."""
     clock = ViewNode(class_name="android.widget.TextView", bounds=Bounds(0, 400, 1080, 700), text="Locked")
     return Window(SYSTEM_UI, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=(clock,)))

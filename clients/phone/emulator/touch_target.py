@@ -1,6 +1,6 @@
-"""What a touch presses: the target of `/tap_text`, and every text by which a person would know a target.
+"""Targets of touches: the node that `/tap_text` presses, and the texts that describe a target to a user.
 
-`/tap_text` is carried out and judged by the same aim, so that a gate sees what will be pressed and not what was asked.
+The same search performs and checks `/tap_text`, so that a gate examines the node that will be pressed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ CLICK_STEPS = 8  # nodes tried for a click: the node itself and its ancestors
 
 @frozen
 class TouchTarget:
-    """What carries the text, and the node that is clicked for it: itself (level 0) or an ancestor.
+    """A node with the searched text, and the node that is clicked for it: itself (level 0) or an ancestor.
 
-    `pressed` is None when none of them can be clicked: the centre of `seen` is tapped.
+    `pressed` is None when none of them can be clicked; then the centre of `seen` is tapped.
     """
 
     seen: VisitedNode
@@ -34,7 +34,7 @@ class TouchTarget:
 
 
 def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: bool) -> TouchTarget | None:
-    """The target of a text: the whole text first (the node, then an ancestor), then a part of it."""
+    """Return the target of a text: the whole text first (the node, then an ancestor), then a part of it."""
     visible = [seen for seen in traverse(windows) if seen.node_id is not None]
     exact = [seen for seen in visible if _is_called(seen, needle)]
     partly = [] if exact_only else [seen for seen in visible if mentions(seen.node, needle) and seen not in exact]
@@ -48,7 +48,7 @@ def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: boo
 
 
 def texts_at_target(device: EmulatedDevice, command: PhoneCommand) -> tuple[str, ...]:
-    """Texts and descriptions of what a touch would press, and of what is in it. Empty when it presses nothing."""
+    """Return texts and descriptions of the pressed node and its children; empty if a touch presses nothing."""
     args, windows = CommandArguments(command.body), device.windows()
     if not windows:
         return ()
@@ -77,7 +77,7 @@ def _itself(seen: VisitedNode) -> TouchTarget | None:
 
 
 def _ancestor(seen: VisitedNode) -> TouchTarget | None:
-    if seen.node.clickable:  # it was disabled: a press on what is around it would mean something else
+    if seen.node.clickable:  # disabled: pressing its surroundings would have another effect
         return None
     for level, node in enumerate(seen.parents[: CLICK_STEPS - 1], 1):
         if node.clickable and node.enabled:
@@ -111,7 +111,7 @@ def _of_long_press(windows: Sequence[Window], args: CommandArguments) -> Sequenc
 
 
 def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
-    """What reacts at a point of the window on top: it may cover what was named."""
+    """Return the reacting node at a point of the top window, which may cover the named node."""
     node = hit_test(windows[0], x, y, hold=hold)
     return () if node is None else (node,)
 

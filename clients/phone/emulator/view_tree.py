@@ -1,8 +1,8 @@
-"""Nodes, windows and the walk over them: what an accessibility service sees of a screen.
+"""Nodes, windows and their traversal: the accessibility service's view of a screen.
 
-Rules (wire/bridge.md 3.1): a node is interesting when it has a text or a description that is not blank, or when it
-is clickable, long-clickable, scrollable or editable, and its bounds are not empty. Its id is `w<window>:<n>`, with
-the window's index (topmost first) and a counter over the interesting nodes of all windows in walk order.
+Rules (wire/bridge.md 3.1): a node is interesting when it has a text or a description that is not blank, or is
+clickable, long-clickable, scrollable or editable, and its bounds are not empty. Its id is `w<window>:<n>`, with the
+window's index (topmost first) and a counter over the interesting nodes of all windows in walk order.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ class Bounds:
 
     @property
     def width(self) -> int:
-        """Pixels from left to right."""
+        """Return the width in pixels."""
         return self.right - self.left
 
     @property
     def height(self) -> int:
-        """Pixels from top to bottom."""
+        """Return the height in pixels."""
         return self.bottom - self.top
 
     @property
     def center(self) -> tuple[int, int]:
-        """The point in the middle."""
+        """Return the point in the middle."""
         return (self.left + self.right) // 2, (self.top + self.bottom) // 2
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to touch."""
+        """Report whether the rectangle has no area."""
         return self.width <= 0 or self.height <= 0
 
     def contains(self, x: int, y: int) -> bool:
-        """Whether a point lies inside."""
+        """Report whether a point is inside."""
         return self.left <= x < self.right and self.top <= y < self.bottom
 
     def clip(self, frame: Bounds) -> Bounds:
-        """The part inside `frame`; empty when there is none."""
+        """Return the part inside `frame`; empty when there is none."""
         return Bounds(
             max(self.left, frame.left),
             max(self.top, frame.top),
@@ -86,7 +86,7 @@ class Bounds:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The bounds object of 3.1."""
+        """Return the bounds object of 3.1."""
         return {"left": self.left, "top": self.top, "right": self.right, "bottom": self.bottom}
 
 
@@ -116,7 +116,7 @@ class Dismiss:
 
 @frozen
 class ToggleSwitch:
-    """Turn a switch over."""
+    """Toggle a switch."""
 
     key: str
 
@@ -130,7 +130,7 @@ class Focus:
 
 @frozen
 class SelectEntry:
-    """Mark or unmark a list entry (what a long press does)."""
+    """Select or deselect a list entry (the effect of a long press)."""
 
     key: str
 
@@ -146,7 +146,7 @@ class Submit:
 
 @frozen
 class Launch:
-    """Bring an app to the front, on one of its screens when named."""
+    """Bring an app to the front, on the named screen if given."""
 
     package: str
     screen: str | None = None
@@ -167,7 +167,7 @@ Action: TypeAlias = ShowScreen | GoBack | Dismiss | ToggleSwitch | Focus | Selec
 
 @frozen(kw_only=True)
 class ViewNode:
-    """One accessibility node with its children. `press` and `hold` say what a tap and a long press do."""
+    """An accessibility node with its children. `press` and `hold` are the effects of a tap and a long press."""
 
     class_name: str
     bounds: Bounds
@@ -183,27 +183,27 @@ class ViewNode:
     checked: bool | None = None  # None: not checkable
     press: Action | None = None
     hold: Action | None = None
-    field: str | None = None  # which text `/type` sets
+    field: str | None = None  # key of the text that `/type` sets
     children: tuple[ViewNode, ...] = ()
 
     @property
     def clickable(self) -> bool:
-        """Whether a tap does something."""
+        """Report whether a tap has an effect."""
         return self.press is not None
 
     @property
     def long_clickable(self) -> bool:
-        """Whether a long press does something."""
+        """Report whether a long press has an effect."""
         return self.hold is not None
 
     @property
     def editable(self) -> bool:
-        """Whether it takes text."""
+        """Report whether the node takes text."""
         return self.field is not None
 
     @property
     def interesting(self) -> bool:
-        """Whether the node gets an id."""
+        """Report whether the node gets an id."""
         if self.bounds.empty:
             return False
         labelled = bool((self.text or "").strip() or (self.description or "").strip())
@@ -220,7 +220,7 @@ class Window:
 
 @frozen
 class VisitedNode:
-    """A node met on the walk; `parents` nearest first, `node_id` None when the node is not interesting."""
+    """A visited node; `parents` nearest first, `node_id` None when the node is not interesting."""
 
     node: ViewNode
     window: Window
@@ -229,7 +229,7 @@ class VisitedNode:
 
 
 def traverse(windows: Sequence[Window]) -> Iterator[VisitedNode]:
-    """Every node, windows topmost first, parents before children."""
+    """Yield every node, windows topmost first, parents before children."""
     count = 0
     for index, window in enumerate(windows):
         stack: list[tuple[ViewNode, tuple[ViewNode, ...]]] = [(window.root, ())]
@@ -244,18 +244,18 @@ def traverse(windows: Sequence[Window]) -> Iterator[VisitedNode]:
 
 
 def list_nodes(windows: Sequence[Window]) -> tuple[list[VisitedNode], bool]:
-    """The interesting nodes, at most 512, and whether there were more."""
+    """Return the interesting nodes, at most 512, and whether there were more."""
     seen = list(islice((each for each in traverse(windows) if each.node_id is not None), LIMIT + 1))
     return seen[:LIMIT], len(seen) > LIMIT
 
 
 def find_node(windows: Sequence[Window], node_id: str) -> VisitedNode | None:
-    """The node of an id, or None when the id is malformed or unknown."""
+    """Return the node with an id, or None when the id is malformed or unknown."""
     return next((each for each in traverse(windows) if each.node_id == node_id), None)
 
 
 def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
-    """The innermost enabled node at a point that reacts to a tap (or to a scroll, or to a long press)."""
+    """Return the innermost enabled node at a point that reacts to a tap, a scroll or a long press."""
     found: ViewNode | None = None
     for each in traverse((window,)):
         node = each.node
@@ -266,7 +266,7 @@ def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: 
 
 
 def bounding_box(windows: Sequence[Window]) -> Bounds:
-    """The smallest rectangle around all windows (at least one)."""
+    """Return the smallest rectangle around all windows (at least one)."""
     roots = [window.root.bounds for window in windows]
     return Bounds(
         min(bounds.left for bounds in roots),

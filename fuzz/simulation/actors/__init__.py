@@ -1,1 +1,1 @@
-"""Who lives in a simulated world: each module has the steps that concern one thing. Nobody waits for anybody."""
+"""Actors of the simulation: each module has the steps of one area. No actor waits for another."""

@@ -1,4 +1,4 @@
-"""What all people of a world know of each other: codes, sessions, open sockets, and how to call the relay."""
+"""State that all actors of a simulation share: codes, sessions, open sockets, and requests to the relay."""
 
 from __future__ import annotations
 
@@ -49,38 +49,38 @@ GRANTS: tuple[Spans | None, ...] = (
 )
 
 
-END_TIMEOUT = 20.0  # s in which a socket is gone whose session is over, on a sound connection
-PHONE = "android"  # the surface of what is a phone as soon as it is welcomed
-LATE = 5.0  # s after which nothing may be under way any more there
+END_TIMEOUT = 20.0  # s in which a socket must be closed after its session, on a connection without faults
+PHONE = "android"  # client surface of a phone
+LATE = 5.0  # s after which nothing may be sent to an ended session
 SERVED = range(200, 300)
 BOUNDARY = "boundary-of-a-form"
 
 
 @define(eq=False)
 class SignIn:
-    """A socket that was opened to show a credential; `relay` is the process that it came to."""
+    """Socket that was opened to authenticate; `relay` is the process that accepted it."""
 
     talker: WebSocketClient
     relay: SimProcess
-    sent: float  # when `system/auth` went out
-    told: float | None = None  # when `auth.ok` came
+    sent: float  # when `system/auth` was sent
+    told: float | None = None  # when `auth.ok` arrived
     failed: bool = False
-    reported: float | None = None  # when a status was sent on it last, which makes it its device's phone
+    reported: float | None = None  # when a status was last sent; the device's phone is the socket that did
 
 
 @define(eq=False)
 class SignedInDevice:
-    """A socket of a session, and how it behaves."""
+    """Authenticated socket of a session."""
 
     name: str
     talker: WebSocketClient
     session: SessionModel
     sign_in: SignIn
-    sent: dict[str, str] = field(factory=dict)  # request id of what it was ordered -> mark
-    left: float | None = None  # when its socket was over
+    sent: dict[str, str] = field(factory=dict)  # by request id of a command: its mark
+    left: float | None = None  # when its socket ended
 
     def send_result(self, request_id: str, mark: str, *, stray: bool = False) -> None:
-        """Say of a command that it is done, with the mark that it had, also where it was another phone's."""
+        """Answer a command with its mark; with `stray`, a command of another phone."""
         result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
         self.talker.send_envelope(
             "bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result}
@@ -88,75 +88,76 @@ class SignedInDevice:
 
 
 class ActorContext:
-    """Everybody."""
+    """State that all actors share."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world
         self.codes: list[CodeModel] = []
         self.sessions: list[SessionModel] = []
         self.open: list[SignedInDevice] = []
-        self.sign_ins: dict[str, list[SignIn]] = {}  # of those that may be phones, by the name of the device
-        self.listeners: list[Callable[[SignedInDevice, dict[str, Any]], None]] = []  # of what a device is told
-        self.on_join: list[Callable[[SignedInDevice], None]] = []  # of who was welcomed
-        self.allowed: dict[int, None] = {}  # tasks whose question somebody has answered with yes
+        self.sign_ins: dict[str, list[SignIn]] = {}  # of possible phones, by the name of the device
+        # Called with each message to a device.
+        self.listeners: list[Callable[[SignedInDevice, dict[str, Any]], None]] = []
+        self.on_join: list[Callable[[SignedInDevice], None]] = []  # called with each authenticated device
+        self.allowed: dict[int, None] = {}  # approved tasks
         self._numbers = 0
 
     def next_number(self) -> int:
-        """A fresh one."""
+        """Return a fresh number."""
         self._numbers += 1
         return self._numbers
 
     @property
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return the monotonic time in seconds."""
         return self.world.sim.now
 
     def pick_session(self, who: int) -> SessionModel:
-        """One of them; there is one at least."""
+        """Return one of the sessions; there must be at least one."""
         return self.sessions[who % len(self.sessions)]
 
     @property
     def phones(self) -> list[SignedInDevice]:
-        """Sockets of what is a phone as soon as it is welcomed."""
+        """Return the sockets of phones."""
         return [device for device in self.open if device.session.surface == PHONE]
 
     def on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
-        """A device was told something."""
+        """Check a message to a device, and call the listeners."""
         self._check_device_message(device, message)
-        if message.get("type") != "bridge.command":  # which may hold what its caller put in
+        if message.get("type") != "bridge.command":  # a command may contain its caller's secret
             self.world.check_no_secrets(device.talker.text, f"a message to {device.name}")
         for listener in self.listeners:
             listener(device, message)
 
     def on_token_refused(self, session: SessionModel | None, sent: float) -> None:
-        """A token was not accepted."""
+        """Check that a refused token may be invalid."""
         if session is not None and self.must_be_alive(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 
     def on_grant_denied(self, session: SessionModel, status: int, grant: str, sent: float) -> None:
-        """A route that wants a grant has answered."""
+        """Check the status of a route that requires a grant."""
         if status == 401:
             self.on_token_refused(session, sent)
         if status == 403 and self.must_have_grant(session, grant):
             violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
 
     def must_be_alive(self, session: SessionModel) -> bool:
-        """Whether its token must be accepted."""
+        """Report whether the relay must accept the token of a session."""
         session.stored = session.stored and self.world.is_stored(session.prefix)
         return session.surely_lives(self.world.wall.highest(self.now))
 
     def must_have_grant(self, session: SessionModel, grant: str) -> bool:
-        """Whether it must be let in where that grant is wanted."""
+        """Report whether the relay must accept requests of a session that require this grant."""
         return self.must_be_alive(session) and session.surely_holds(grant, self.world.wall.highest(self.now))
 
     def must_have_had_grant(self, session: SessionModel, grant: str) -> bool:
-        """Whether that has been so from its beginning."""
+        """Report whether a session must have had this grant since its pairing."""
         return self.must_be_alive(session) and session.surely_held(grant, self.world.wall.highest(self.now))
 
     def latest_end(self, session: SessionModel) -> float | None:
-        """By when the relay had to know that a session is over; None while it may live.
+        """Return when the relay must have detected the end of a session; None while it may live.
 
-        A timer ends what expires, and looks at the wall clock once an hour at least in case that was stepped.
+        A timer ends expired sessions, and reads the wall clock at least once an hour in case of a step.
         """
         now = self.now
         ended = session.ended(self.world.wall, now)
@@ -167,12 +168,12 @@ class ActorContext:
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
     def seconds_past_end(self, session: SessionModel, slack: float, since: float = -inf) -> float:
-        """For how many s a session has been over; 0 while it may live, and for `slack` s from then, or from `since`."""
+        """Return for how many seconds a session has been over; 0 until `slack` s after its end, or after `since`."""
         over = self.latest_end(session)
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 
     def check_invariants(self) -> None:
-        """No socket outlives its session."""
+        """Check that no socket outlives its session."""
         for device in self.open:
             late = self.seconds_past_end(device.session, END_TIMEOUT)
             if late and self._is_observed(device):
@@ -187,21 +188,21 @@ class ActorContext:
         return self.world.relay.alive and self.world.is_unaffected(device.talker)
 
     def check_allowed(self, task: int, where: str) -> None:
-        """Something was done that has to be allowed first."""
+        """Check that an executed task was approved."""
         if task not in self.allowed:
             violated(Invariant.CONFIRMED, f"{where}: task {task} was done, and nobody has allowed it")
 
     def request(
         self, by: SessionModel | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
     ) -> None:
-        """A call by a session's agent, or by the operator."""
+        """Send a request as a session's agent, or as the operator."""
         if by is None:
             self.request_as_operator(method, path, body, done, headers)
         else:
             self.request_as_agent(method, path, body, by, done, headers)
 
     def request_as_operator(self, method: str, path: str, body: object, done: Told, more: Pairs | None = None) -> None:
-        """A call of the operator, on the home itself."""
+        """Send a request as the operator, from the home itself."""
         world = self.world
         headers = {**world.local_headers(), **(more or {})}
         world.request(world.home, LOCAL, method, path, headers=headers, body=body, done=done)
@@ -209,7 +210,7 @@ class ActorContext:
     def request_as_agent(
         self, method: str, path: str, body: object, session: SessionModel | None, done: Told, more: Pairs | None = None
     ) -> None:
-        """A call of an agent elsewhere, with a session's token or with none. A body of bytes is a form."""
+        """Send a request as a remote agent, with or without a session's token. A body of bytes is a form."""
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
         if isinstance(body, bytes):
             headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"
@@ -226,10 +227,10 @@ class ActorContext:
 
 
 def task_of(text: str) -> int:
-    """The number of a spoken task in a text; 0 for none."""
+    """Return the number of a task in a text; 0 for none."""
     found = NUMBER.search(text)
     return int(found[1]) if found else 0
 
 
 def no_further_checks(caller: RequestClient) -> None:
-    """Only the common checks."""
+    """Accept any response; the common checks are done elsewhere."""

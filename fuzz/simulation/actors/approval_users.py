@@ -1,8 +1,8 @@
-"""People whose agent asks before it keeps a note, two questions at a time: what they say is for what they mean.
+"""Users whose agent requests approval of notes, two at a time: each answer must apply to its call only.
 
-The agent has looked at the phone, so each note for later chats needs somebody's word (`asks_having_read`). An answer
-that names its call is for that one, a denial without a name for the oldest question, and one for all is for all. A yes
-to all is none. What was allowed once is asked again the next time.
+The agent has read the phone, so each note for later chats requires an approval (`asks_having_read`). An answer with a
+call id applies to that call. A denial without id applies to the oldest request; a denial for all to all. An approval
+for all is refused. A note that was allowed once needs a new approval the next time.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from fuzz.simulation.servers.model_server import TOKENS
 from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from tests.support.sim_http import RequestClient
 
-WORDS = ("red", "green", "blue")  # notes of a chat, which are wanted again and again
-SAID = ("once", "deny", "session", "once")  # by name, in turns
-LAPSES = 55.0  # s that a question surely waits for its answer
-EVENT_TIMEOUT = 5.0  # s from an answer that was taken to the news of it
-SETTLED = 2.5  # s after a question in which an answer for all may not have meant it
-ROUNDS = 3  # of the model, in a run that goes on to its end
+WORDS = ("red", "green", "blue")  # notes of a chat, which are requested repeatedly
+SAID = ("once", "deny", "session", "once")  # answers by call id, in turn
+LAPSES = 55.0  # s for which a request certainly waits for its answer
+EVENT_TIMEOUT = 5.0  # s from an accepted answer to its event
+SETTLED = 2.5  # s after a request in which an answer for all may not include it
+ROUNDS = 3  # model calls of a run without a fault
 
 
 @define(eq=False)
 class _ApprovalRun:
-    """A run that asks, as its reader sees it."""
+    """Run that requests approvals, as its reader observed it."""
 
     chat: ChatModel
     style: int
@@ -39,21 +39,22 @@ class _ApprovalRun:
     pause: float
     id: str = ""
     reader: RequestClient | None = None
-    asked: dict[str, tuple[float, str]] = field(factory=dict)  # by call, when, and about which note
-    open: list[str] = field(factory=list)  # the oldest first
-    meant: dict[str, str] = field(factory=dict)  # by call, what was said to it; empty: it may be anything
-    told: dict[str, str] = field(factory=dict)  # and what came of it
+    asked: dict[str, tuple[float, str]] = field(factory=dict)  # by call: time and note
+    open: list[str] = field(factory=list)  # oldest first
+    meant: dict[str, str] = field(factory=dict)  # by call: the answer; empty: uncertain
+    told: dict[str, str] = field(factory=dict)  # by call: the reported choice
 
 
 class ApprovalUsers:
-    """The steps of those who are asked."""
+    """Steps of users that approve notes."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        # a model that leaves behind a round's last words has not said what the round had taken
+        # A model that disconnects after the last words of a call has not reported its usage.
         self._model_leaves = any(isinstance(step, DropAnswer) for step in self.world.script.steps)
-        self._remembered: dict[tuple[str, str], None] = {}  # chats and notes, allowed for longer than once, perhaps
+        # Pairs of chat and note that may be allowed for longer than once.
+        self._remembered: dict[tuple[str, str], None] = {}
         self.deeds: dict[type[Step], Deeds] = {RequestNoteApproval: self._begin}
 
     def _begin(self, step: RequestNoteApproval) -> None:
@@ -88,26 +89,26 @@ class ApprovalUsers:
             case _:
                 pass
 
-    # --- what is said ---
+    # --- answers ---
 
     def _answer_open(self, run: _ApprovalRun) -> None:
         first, last = (run.open[0], run.open[-1]) if len(run.open) == 2 else ("", "")
         if not first:
             return
         match run.style:
-            case 0 | 1 | 2:  # each by its name, the last one first
+            case 0 | 1 | 2:  # each by its id, the last one first
                 self._answer(run, {"choice": SAID[run.style], "call_id": last}, [last])
                 self.world.sim.after(0.5, lambda: self._check_run_status(run, first))
                 self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "deny", "call_id": first}, [first]))
-            case 3 | 4:  # no, and then yes
+            case 3 | 4:  # deny, then allow
                 self._answer(run, {"choice": "deny"}, [first])
                 self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "once", "call_id": last}, [last]))
             case 5:
                 self._answer(run, {"choice": "deny", "all": True}, [first, last])
-            case 6:  # which is for neither
+            case 6:  # applies to neither
                 self._answer(run, {"choice": "once", "all": True}, [])
             case _:
-                pass  # nothing at all
+                pass  # no answer
 
     def _answer(self, run: _ApprovalRun, body: dict[str, object], meant: list[str]) -> None:
         for identity in meant:
@@ -125,7 +126,7 @@ class ApprovalUsers:
         self.chats.request("POST", f"/v1/runs/{run.id}/approval", body, done)
 
     def _check_told(self, run: _ApprovalRun, meant: list[str], since: float) -> None:
-        """An answer that was taken is an answer, for each that was meant."""
+        """Check that an accepted answer was applied to each call that it names."""
         if run.reader is None or run.reader.is_closed or not self.world.is_fault_free_since(since):
             return
         missing = [identity for identity in meant if identity not in run.told]
@@ -133,7 +134,7 @@ class ApprovalUsers:
             violated(Invariant.CONFIRMED, f"{meant} were answered, and {missing} wait on")
 
     def _check_run_status(self, run: _ApprovalRun, waits: str) -> None:
-        """While one question is open the run waits for an answer, and says which."""
+        """Check that a run with an open request has the status of waiting, and lists the request."""
 
         def done(caller: RequestClient) -> None:
             if caller.status != 200 or waits in run.told or waits in run.meant:
@@ -147,7 +148,7 @@ class ApprovalUsers:
 
         self.chats.request("GET", f"/v1/runs/{run.id}", None, done)
 
-    # --- what comes of it ---
+    # --- results ---
 
     def _responded(self, run: _ApprovalRun, identity: str, choice: str, now: float) -> None:
         asked, _ = run.asked[identity]

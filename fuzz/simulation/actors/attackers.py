@@ -1,6 +1,7 @@
-"""Strangers: they guess codes and throw garbage, and try every door: from elsewhere, by a page, and through a proxy.
+"""Attackers without credentials: they guess codes, send garbage, and request every route in many ways.
 
-What each meets on a route is in the table of doors, which the worlds are held to as running servers are.
+They connect from other hosts, by a web page, and through a proxy. The access matrix defines each response, for
+simulations and running servers alike.
 """
 
 from __future__ import annotations
@@ -32,21 +33,21 @@ GARBAGE = (
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x81\x05hello\xff\xff\xff\xff"
     ),
 )
-PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of those who take their time
-SOON, BLOCKED_BY = (0.1, 0.3), 6  # the same of those who do not; and guesses after which an address is blocked
+PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of slow attackers
+SOON, BLOCKED_BY = (0.1, 0.3), 6  # s between two guesses of fast attackers; guesses after which an address is blocked
 NO_TOKEN = "00000000-0000-4000-8000-000000000000"
 ROUTES = {route.strip(): met.split() for met, routes in RELAY_ACCESS.values() for route in routes.split(",")}
-DOORS_TRIED = 4  # by each step, next to each other
+DOORS_TRIED = 4  # by each step, next to each other in the list
 EVIL = ("POST /pairing/register", "GET /bridge/activity", "GET /relay/info")
 TURNED_AWAY = (401, 403)
-NO_WORD = (0, 408, 503)  # nothing was said, or the relay was about to go
+NO_WORD = (0, 408, 503)  # no response, or the relay was about to stop
 
 
 @frozen
 class _AttackRoute:
-    """How somebody comes: as which caller of the table, what he says, and from this host or not.
+    """Way of a request: client kind of the access matrix, headers, and whether it is sent from the relay's host.
 
-    A `version` of HTTP/1 is written out; with `opens` it is a WebSocket that is asked for.
+    With `version`, the request is written as HTTP/1 text; with `opens`, it is a WebSocket handshake.
     """
 
     caller: str
@@ -63,7 +64,7 @@ UPGRADE = {
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 WAYS = (
-    _AttackRoute("proxy", {"host": "evil.example:8767"}),  # a name that was made to point here
+    _AttackRoute("proxy", {"host": "evil.example:8767"}),  # a name that resolves to this address (DNS rebinding)
     _AttackRoute("local_page", {"origin": "https://evil.example"}),
     _AttackRoute("proxy", {"x-forwarded-for": "203.0.113.9"}),
     _AttackRoute("proxy", {"forwarded": "for=203.0.113.9"}),
@@ -73,16 +74,16 @@ WAYS = (
     _AttackRoute("lan_page", {"origin": "http://10.0.3.1"}, here=False),
     _AttackRoute("revoked", here=False),
     _AttackRoute("revoked", {"via": "1.1 caddy"}),
-    _AttackRoute("proxy", version="1.0"),  # the shortest block of nginx's manual
-    _AttackRoute("proxy", {"connection": "upgrade"}, version="1.1"),  # and the next one
+    _AttackRoute("proxy", version="1.0"),  # the shortest proxy block of nginx's manual
+    _AttackRoute("proxy", {"connection": "upgrade"}, version="1.1"),  # and the next block there
     _AttackRoute("local_page", {**UPGRADE, "origin": "http://localhost:3000"}, version="1.1", opens=True),
     _AttackRoute("lan_page", {**UPGRADE, "origin": "http://10.0.3.1"}, here=False, version="1.1", opens=True),
 )
-OTHER_USER = _AttackRoute("other_user")  # where the local secret is asked for, and he has none
+OTHER_USER = _AttackRoute("other_user")  # the local secret is required, and this client has none
 
 
 class Attackers:
-    """The steps of those who belong to nobody."""
+    """Steps of attackers."""
 
     def __init__(self, crowd: ActorContext, pairing: PairingDevices) -> None:
         self.crowd = crowd
@@ -100,7 +101,7 @@ class Attackers:
         self._guess_again(host, 3 + step.pace % 6, step.attacker, PATIENT.get(step.pace // 6 % 5, (0.2, 1.2)))
 
     def _suspect(self, step: GuessFromDevice) -> None:
-        """A device guesses until its address is blocked; its token is good all the same, and lifts no block."""
+        """Guess from a device until its address is blocked; its token stays valid, and lifts no block."""
         if not self.crowd.sessions:
             return
         session, sim = self.crowd.pick_session(step.session), self.world.sim
@@ -139,7 +140,7 @@ class Attackers:
         thrower.disconnect(reset=True)
 
     def _browse(self, step: TryRoutes) -> None:
-        """Some who show nothing good try doors, each in a way of his own."""
+        """Request some routes without a valid credential, each in another way."""
         ways = (*WAYS, *[OTHER_USER] * 5) if self.world.secretive else WAYS
         for number in range(DOORS_TRIED):
             self._try_door(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
@@ -163,7 +164,7 @@ class Attackers:
         world.request(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
 
     def _forward(self, way: _AttackRoute, route: str, headers: dict[str, str]) -> None:
-        """A proxy on the relay's host speaks for somebody, or a browser opens a WebSocket there."""
+        """Send a request as a proxy on the relay's host, or a WebSocket handshake as a browser."""
         method, path = example_path("GET /ws" if way.opens else route)
         target = LOCAL if way.here else REMOTE
         host = self.world.home if way.here else self.world.attackers[0]
@@ -179,7 +180,7 @@ class Attackers:
         self.world.sim.after(20.0, over)
 
     def _check(self, way: _AttackRoute, route: str, status: int) -> None:
-        """What the table of doors says of such a caller; and nothing at all, if something is broken."""
+        """Check a response against the access matrix; no response is accepted under faults."""
         expected = ROUTES[route][CLIENT_KINDS.index(way.caller)]
         met = str(status) if status in TURNED_AWAY else IN
         self.world.count(f"{way.caller} turned away" if met != IN else f"{way.caller} let in")

@@ -1,4 +1,4 @@
-"""Who lives in a world and chats with the API: readers who stay, leave or dawdle, and what they find stored."""
+"""Simulated chat clients of the API: readers that stay, disconnect or read slowly, and their check of stored rows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FIRST = ["session.created", "run.started", "message.started"]
 LAST = (["assistant.completed", "run.completed", "done"], ["error", "done"])
 GAP = "\n\n"  # between the texts of two rounds
 MAX_CHATS = 4
-DEAF = 100.0  # s without reading, in which what is said now and then gives nobody more time
+DEAF = 100.0  # s without reading; occasional output of the model does not extend the write timeout
 STOP_TIMEOUT = 20.0  # s from the end of a chat to that of its model's work
-REMEMBERED = 300_000  # characters of a chat that a model is surely given
+REMEMBERED = 300_000  # characters of a chat that a model certainly receives
 GONE = "session_not_found"
 SILENT = 40.0  # s: a stream is kept alive each 30, wire api 4.2
 END_TIMEOUT = 30.0  # s from the end of a model's connection to that of the turn
@@ -46,15 +46,15 @@ KNOWN = (
 
 
 class ChatClients:
-    """The steps that concern the API."""
+    """Steps that concern the API's chats."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world
         self.chats: list[ChatModel] = []
         self.turns: list[TurnModel] = []
-        self.runs: list[str] = []  # in the order in which people heard of them
-        self.reading: dict[str, RequestClient] = {}  # by question, who wants to hear the answer
-        self._heard: dict[RequestClient, float] = {}  # who reads a stream, and when something came last
+        self.runs: list[str] = []  # in the order of their start
+        self.reading: dict[str, RequestClient] = {}  # by question, the reader of its stream
+        self._heard: dict[RequestClient, float] = {}  # reader of a stream: time of its last event
         self._asked = 0
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
@@ -68,7 +68,7 @@ class ChatClients:
         }
 
     def create(self) -> None:
-        """A new chat."""
+        """Create a chat."""
         self._asked += 1
 
         def done(caller: RequestClient) -> None:
@@ -78,7 +78,7 @@ class ChatClients:
         self.request("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
     def pick(self, who: int) -> ChatModel | None:
-        """One of the chats that are there."""
+        """Return one of the chats that are not being deleted; for some numbers, also create a chat."""
         if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]
@@ -93,14 +93,14 @@ class ChatClients:
         piece: Callable[[bytes], None] | None = None,
         headers: Pairs | None = None,
     ) -> RequestClient:
-        """Ask the API something."""
+        """Send a request to the API."""
         world, fields = self.world, {"authorization": f"Bearer {API_KEY}", **(headers or {})}
         return world.request(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
 
     # --- turns ---------------------------------------------------------------------------------------------------
 
     def number(self) -> int:
-        """A fresh one."""
+        """Return a fresh number."""
         self._numbers += 1
         return self._numbers
 
@@ -123,7 +123,7 @@ class ChatClients:
             self._chat(step, "murmur", dawdle=max(step.seconds, DEAF))
 
     def turn(self, chat: ChatModel, manner: str) -> RequestClient:
-        """Ask something and read the stream."""
+        """Send a message and read the stream of the turn."""
         manner = chat.allowed(manner)
         turn = TurnModel(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
@@ -172,7 +172,7 @@ class ChatClients:
                 pass
 
     def _check_place(self, turn: TurnModel, event: str, data: dict[str, Any]) -> None:
-        """It is the next of this stream, and of no other."""
+        """Check that an event is the next of this stream, and of no other."""
         if event not in KNOWN:
             violated(Invariant.STREAM, f"the event {event}")
         if turn.events and turn.events[-1] == "done":
@@ -197,7 +197,7 @@ class ChatClients:
             violated(Invariant.STORED, problem)
 
     def _check_history(self, question: str, asked: list[dict[str, Any]]) -> None:
-        """A model that is asked for a turn is given all that was said before it, the newest at least."""
+        """Check that a model receives the chat's earlier messages, at least the newest."""
         turn = next((turn for turn in reversed(self.turns) if turn.text == question), None)
         if turn is None or turn.chat.deleting:
             return
@@ -211,7 +211,7 @@ class ChatClients:
             violated(Invariant.HISTORY, f"{question!r} was asked behind {heard!r:.200}, and {said!r:.200} is stored")
 
     def rows(self, session_id: str) -> tuple[Message, ...]:
-        """The stored rows of a chat: looked for in the store itself, in this very moment."""
+        """Return the stored rows of a chat, read directly from the store."""
         rows = self.world.home.store.apply(ListMessages(session_id=session_id))
         assert rows is None or isinstance(rows, tuple)
         return rows or ()
@@ -220,7 +220,7 @@ class ChatClients:
         if turn.events[-len(LAST[0]) :] != LAST[0] and turn.events[-len(LAST[1]) :] != LAST[1]:
             violated(Invariant.STREAM, f"the stream of {turn.text!r} ended with {turn.events[-3:]}")
 
-    # --- others --------------------------------------------------------------------------------------------------
+    # --- other requests ------------------------------------------------------------------------------------------
 
     def _stop(self, step: StopRun) -> None:
         runs = self.runs
@@ -241,14 +241,14 @@ class ChatClients:
             self.request("DELETE", f"/api/sessions/{chat.id}", None, done)
 
     def _check_stopped(self, chat: ChatModel, since: float) -> None:
-        """What was asked before its chat was deleted is answered no more."""
+        """Check that no turn of a deleted chat is answered any more."""
         for text in self.world.upstream.questions:
             asked = any(turn.text == text for turn in chat.turns) and self.world.upstream.newest[text] < since
             if asked and self.world.is_fault_free_since(since):
                 violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
     def check_invariants(self) -> None:
-        """Whose model has broken off some time ago, and was not asked again, is told so."""
+        """Check that each turn ends when its model has disconnected and was not called again."""
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():
             if (
@@ -266,19 +266,19 @@ class ChatClients:
             if self.world.is_fault_free_since(when):
                 violated(Invariant.ONE_END, f"{question!r} goes on {now - when:.0f} s after its model broke off")
 
-    # --- in the end ----------------------------------------------------------------------------------------------
+    # --- after the script ----------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        """Ask for the messages of every chat, and compare them with what was told."""
+        """Request the messages of each chat, and compare them with the reported ones."""
         for chat in self.chats:
-            if chat.deleted and not chat.runs:  # a run that arrives late makes its session anew
+            if chat.deleted and not chat.runs:  # a late run creates its session again
                 self.request("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
             elif not chat.deleting:
                 self.request("GET", f"/api/sessions/{chat.id}/messages", None, _Comparison(chat))
 
 
 def each_event(told: Callable[[str, dict[str, Any]], None]) -> Callable[[bytes], None]:
-    """What takes the pieces of a stream, and tells each event by its name."""
+    """Return a consumer of stream data that calls `told` with each event's name and JSON."""
     decoder = EventStreamDecoder()
 
     def piece(data: bytes) -> None:
@@ -329,10 +329,10 @@ class _RowModel:
 
 
 def _compared(turn: TurnModel, rows: list[_RowModel]) -> str:
-    """What is wrong with the stored answer of a turn; empty when nothing is.
+    """Return what is wrong with the stored answer of a turn; empty when nothing is.
 
-    Each round of the model has a row of its own, and the last one the id of the turn. A turn that was stopped before or
-    while a tool ran said nothing in its last round, which then has no row: its last one calls the tool.
+    Each model call of a turn has its own row, and the last row has the id of the turn. A turn that was stopped before
+    or during a tool call has no text in its last model call. Its last row then calls the tool.
     """
     content = turn.content or ""
     stored = [row for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]

@@ -1,4 +1,4 @@
-"""People who fork chats, and forks of them: each copy holds what was said until then, under a title of its own."""
+"""Clients that fork chats, and copies of chats: each copy has the messages until then, and a title of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Fork:
 
 
 class ChatForkers:
-    """The steps that concern copies."""
+    """Steps of clients that fork chats."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

@@ -1,7 +1,7 @@
-"""Programs that ask for completions: alone, or twice the same with one key, and some do not wait for the answer.
+"""Programs that request completions: single requests, or two with one idempotency key; some do not wait.
 
-Who waits is answered with what the model says. Those who ask the same with one key get one answer, and it does not
-matter who of them leaves; when all have left, the model is asked no more.
+A waiting client gets the model's answer. Requests with one key share one answer, whichever client disconnects. When all
+have disconnected, the model call is cancelled.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from fuzz.steps import RepeatCompletion, RequestCompletion, Step
 from svc_proto.wire.sse import EventStreamDecoder
 from tests.support.sim_http import RequestClient
 
-GIVEN_UP = 20.0  # s from when the last of them left to the end of the model's work
+GIVEN_UP = 20.0  # s from the last disconnect to the end of the model call
 REPEATED = ("plain", "refuse")
-BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # what the model does to questions that begin so
+BROKEN = ("refuse", "break", "lose", "nonsense", "hang")  # faults of the model that a question's first word selects
 
 
 @define(eq=False)
 class _CompletionQuestion:
-    """What is asked, and everybody who asks it."""
+    """Question of a completion, and all its callers."""
 
     text: str
     sent: float
     key: str = ""
     callers: list[RequestClient] = field(factory=list)
-    left: list[RequestClient] = field(factory=list)  # who did not wait
+    left: list[RequestClient] = field(factory=list)  # callers that did not wait
     answers: dict[str, str] = field(factory=dict)  # by id
-    kept: bool = False  # whether it has been answered well, so that its key stands for that (wire api 2.3)
-    again: float = 0.0  # s after the answer at which it is asked again
+    kept: bool = False  # whether it was answered well, so that its key returns that answer (wire api 2.3)
+    again: float = 0.0  # s after the answer at which the request is repeated
 
     @property
     def is_plain(self) -> bool:
@@ -43,7 +43,7 @@ class _CompletionQuestion:
 
 
 class CompletionClients:
-    """The steps that concern completions."""
+    """Steps of completion clients."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
@@ -63,7 +63,7 @@ class CompletionClients:
             self.world.sim.after(step.seconds / 4, lambda: self._send_completion(question))
 
     def _repeat(self, step: RepeatCompletion) -> None:
-        """Asks, and asks the same again some time after the answer: what failed is tried again, what did not is not."""
+        """Send a request, and repeat it after the answer: only a failed one may reach the model again."""
         manner = REPEATED[step.manner % len(REPEATED)]
         question = _CompletionQuestion(f"{manner}: asked {self.chats.number()}", self.world.sim.now)
         question.key = f"key {question.text}"
@@ -162,6 +162,6 @@ class CompletionClients:
             violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")
 
     def _is_well(self, question: _CompletionQuestion) -> bool:
-        """Whether nothing has kept the model from saying it."""
+        """Report whether no fault has kept the model from a full answer."""
         forsaken = question.text in self.world.upstream.forsaken
         return question.is_plain and not forsaken and self.world.is_fault_free_since(question.sent)

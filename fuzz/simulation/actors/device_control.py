@@ -1,4 +1,4 @@
-"""Agents that call Device Control, and phones that answer: late, twice, not at all, or for somebody else."""
+"""Agents that call Device Control, and phones that answer: late, twice, not at all, or with another phone's id."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fuzz.steps import AnswerForeignCommand, SendCommand, Step
 from svc_proto.phone.service import PhoneState
 from tests.support.sim_http import RequestClient
 
-REPORT_TIMEOUT = 40.0  # s, of the reference phone, which does so every 30 s
-LEAVES = 5  # one in so many callers
-MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of its own, and what it decides then, wire bridge 2.2
+REPORT_TIMEOUT = 40.0  # s between reports of the reference phone, which reports every 30 s
+LEAVES = 5  # one of so many callers disconnects early
+MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of the relay itself, and its decision, wire bridge 2.2
 
 
 class DeviceControlActors:
-    """The steps that concern commands to phones."""
+    """Steps of commands to phones."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -30,16 +30,16 @@ class DeviceControlActors:
         self.phones = PhonePresence(crowd)
         self._commands: dict[str, CommandModel] = {}
         self._waiting: dict[CommandModel, RequestClient] = {}
-        self._phone_of: dict[CommandModel, SignedInDevice] = {}  # of those that have reached one
-        self._known: dict[str, str] = {}  # request ids: the mark of what they were given to
-        self.choices: list[float] = []  # when the operator has asked for another phone
-        self._active: tuple[SignedInDevice, float] | None = None  # which phone was selected, and when that was told
+        self._phone_of: dict[CommandModel, SignedInDevice] = {}  # of commands that have reached a phone
+        self._known: dict[str, str] = {}  # request ids: the mark of their command
+        self.choices: list[float] = []  # when the operator has selected another phone
+        self._active: tuple[SignedInDevice, float] | None = None  # the selected phone, and when that was confirmed
         self._online_since = crowd.now  # of the reference phone
-        self.late: list[float] = []  # s after which the next commands that are not ours are answered
+        self.late: list[float] = []  # s after which phones answer the next foreign commands
         self.others: list[
             Callable[[SignedInDevice, dict[str, Any]], bool]
-        ] = []  # who knows of commands that are not ours
-        self._strays: list[int] = []  # who will answer a command that it was not sent
+        ] = []  # handlers of commands that other actors sent
+        self._strays: list[int] = []  # sockets that will answer a command of another
         crowd.listeners.append(self._on_device_message)
         self.deeds: dict[type[Step], Deeds] = {
             SendCommand: self._command,
@@ -52,11 +52,11 @@ class DeviceControlActors:
         session = self.crowd.pick_session(step.session)
         selectors = ["", *(device.session.device for device in self.crowd.open), "Reference"]
         caller = self.command(session, step.route, selectors[step.route % len(selectors)])
-        if step.route % LEAVES == 0:  # who has called does not wait
+        if step.route % LEAVES == 0:  # the caller does not wait
             self.world.sim.after(step.patience / 20, lambda: caller.disconnect(reset=step.route % 2 == 1))
 
     def command(self, session: SessionModel, kind: int, selector: str, *, unheeded: bool = False) -> RequestClient:
-        """An agent with a session's token calls a Device Control route; `unheeded`: and no phone will answer."""
+        """Call a Device Control route with a session's token; `unheeded`: no phone will answer."""
         world = self.world
         mark = f"mark-{self.crowd.next_number()}"
         command = CommandModel(mark, session, self.crowd.now, selector, unheeded=unheeded, patched=session.patched)
@@ -79,7 +79,7 @@ class DeviceControlActors:
         return caller
 
     def select(self, device: SignedInDevice) -> None:
-        """The operator says which phone is meant where none is named."""
+        """Select the active phone, as the operator."""
         self._active = None
         self.choices.append(self.crowd.now)
 
@@ -91,15 +91,15 @@ class DeviceControlActors:
 
     @property
     def all_commands(self) -> Iterable[CommandModel]:
-        """That anybody has sent."""
+        """Return all commands ever sent."""
         return self._commands.values()
 
     def by_request(self, request_id: str) -> CommandModel | None:
-        """The command that some phone was sent under that name."""
+        """Return the command that was sent to a phone with this request id."""
         return self._commands.get(self._known.get(request_id, ""))
 
     def check_invariants(self) -> None:
-        """Nobody waits for a phone whose session is over, and no user is asked for nobody."""
+        """Check that no call waits after its session ended, and that no offline phone asks its user."""
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
             violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
@@ -109,7 +109,7 @@ class DeviceControlActors:
             self._check_lost(command, caller)
 
     def _look_at_reference(self) -> None:
-        """A phone that is there reports at least twice a minute (wire bridge 1.3)."""
+        """Check that a connected phone reports at least twice a minute (wire bridge 1.3)."""
         world, now = self.world, self.crowd.now
         if world.phone_service.state is not PhoneState.ONLINE or not world.is_relay_up:
             self._online_since = now
@@ -126,7 +126,7 @@ class DeviceControlActors:
             violated(Invariant.RESOLVED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
     def _check_lost(self, command: CommandModel, caller: RequestClient) -> None:
-        """Nobody waits for a phone whose socket is over (wire bridge 2.2)."""
+        """Check that no call waits for a phone whose socket has ended (wire bridge 2.2)."""
         world, phone = self.world, self._phone_of.get(command)
         if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
             return
@@ -155,7 +155,7 @@ class DeviceControlActors:
             self.phones.refused(command, status, str(answer.get("code")) if isinstance(answer, dict) else "")
             return
         if not isinstance(answer, dict) or "echo" not in answer:
-            return  # of the reference phone, which knows nothing of marks
+            return  # a response of the reference phone, which returns no marks
         who = str(answer.get("by"))
         if answer["echo"] != command.mark or who not in command.answered:
             violated(Invariant.OWN_ANSWER, f"{command.mark} was answered {answer!r:.200}")
@@ -199,7 +199,7 @@ class DeviceControlActors:
         self._behave(device, request_id, command)
 
     def _heard_of_others(self, device: SignedInDevice, payload: dict[str, Any]) -> None:
-        """The agent of the API, or one that speaks MCP: its session is not known here."""
+        """Answer a command of the API's agent or of an MCP client, which is not recorded here."""
         request_id = str(payload["request_id"])
         if any(knows(device, payload) for knows in self.others):
             return
@@ -214,19 +214,19 @@ class DeviceControlActors:
         if self._strays:
             self._answer_for(device, self._strays.pop(), request_id, command.mark)
         if mood < 0.05 or command.unheeded:
-            return  # never
+            return  # no answer
         delay = 30.0 + rng.random() * 3.0 if mood < 0.15 else rng.random() ** 3
 
         def answer() -> None:
             command.answered.setdefault(device.name, self.crowd.now)
             device.send_result(request_id, command.mark)
-            if mood > 0.9:  # twice
+            if mood > 0.9:  # a second answer
                 device.send_result(request_id, f"again {command.mark}")
 
         self.world.sim.after(delay, answer)
 
     def _stray(self, step: AnswerForeignCommand) -> None:
-        """The next command that reaches a phone is answered by another socket first, and now one that is over."""
+        """Answer the last command of a phone from another socket, and the next command likewise."""
         self._strays.append(step.socket)
         others = [device for device in self.crowd.open if device.sent]
         if others:

@@ -1,4 +1,4 @@
-"""Agents who say half of a call, and the rest of it when their session is over; and who read an answer like that."""
+"""Simulated clients that send half of a request, or read a response slowly, until their session has ended."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import SessionModel, violated
 from tests.support.sim_http import RawBytesClient
 
-CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # with a body to wait for
+CALLS = ("/type", "/clipboard/inbox", "/notifications/none", "/tap", "/media/upload")  # routes with a body
 GIVES_UP = 20.0  # s after the rest
-LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # a file of the host, and how many bytes it has
+LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # path and size of a file of the host
 
 
 class HalfRequestClients:
-    """They call by HTTP/1.1, where a body can be said in halves."""
+    """Clients over HTTP/1.1, which can send a body in two parts."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
     def begin(self, session: SessionModel, which: int, after: float) -> None:
-        """Begin a call; what is left of it follows after so many seconds."""
+        """Begin a request; send the rest after some seconds."""
         world, path = self.world, CALLS[which % len(CALLS)]
         body = json.dumps({"text": f"late-{self.crowd.next_number()}", "x": 1, "y": 1}).encode()
         head = f"POST {path} HTTP/1.1\r\nhost: {REMOTE.authority}\r\nauthorization: Bearer {session.token}\r\n"
@@ -48,7 +48,7 @@ class HalfRequestClients:
         world.sim.after(after, go_on)
 
     def download(self, session: SessionModel, after: float) -> None:
-        """Ask for a large file, and read it after so many seconds, when the session may have come to its end."""
+        """Request a large file, and read the response after some seconds, when the session may have ended."""
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))
         head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"
@@ -57,7 +57,7 @@ class HalfRequestClients:
         world.add_client(reader)
 
         def read(since: float) -> None:
-            before = len(reader.heard)  # somebody whose network was slow has read on when it was well again
+            before = len(reader.heard)  # the end of another fault may have resumed the reading
             reader.set_slow_reading(False)
             world.sim.after(GIVES_UP, lambda: over(since, before))
 

@@ -1,4 +1,4 @@
-"""Everybody of a world who speaks MCP, but for those who have done so from the beginning (`agents.py`)."""
+"""MCP actors of the simulation, except the pingers (`mcp_pingers.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fuzz.steps import Step
 
 
 class McpActors:
-    """All of them."""
+    """OAuth clients, drivers, chat clients and tool users, with their steps."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class McpActors:
 
     @property
     def talked(self) -> bool:
-        """Whether something of it may be left, for a while."""
+        """Report whether MCP sessions may be left for a while."""
         return bool(self._guests.guests or self._drivers.talks or self._inquirers.client.talks)
 
     def close(self) -> None:
-        """No servers are configured any more."""
+        """Remove the configured MCP servers."""
         self._toolers.shed.close()

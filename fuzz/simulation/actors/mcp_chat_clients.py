@@ -1,6 +1,6 @@
-"""Those who ask the API's agent by MCP, and read its chats.
+"""MCP clients of the API's agent, which call the agent and read its chats.
 
-Each has his own answer, whose words he is told as they come, and a turn that nobody wants is stopped.
+Each call has its own answer, with its words as progress. The turn of a cancelled call is stopped.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from fuzz.simulation.models.reference_model import ChatModel, violated
 from fuzz.steps import AskAgentByMcp, Step
 
 ANSWERED = 120.0  # s in which a turn with a quick model has an answer
-STOP_TIMEOUT = 2.0  # s in which a model works no more for who has changed his mind: it would not be done by then
-WORDS = 36  # of a question that takes the model some four seconds to say again
+STOP_TIMEOUT = 2.0  # s from a cancellation to the end of the model call, which would last longer
+WORDS = 36  # of a question that the model repeats in some four seconds
 MAX_SESSIONS = 3
 WAYS = 12
-WAITING = "waiting"  # what progress says when there is nothing to say
+WAITING = "waiting"  # progress text without content
 
 
 @define(eq=False)
@@ -36,7 +36,7 @@ class _AgentCall:
 
 
 class McpChatClients:
-    """The steps of those who ask."""
+    """Steps of MCP clients that call the agent."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
@@ -59,17 +59,17 @@ class McpChatClients:
                 self._call_agent(talk, "plain", chat)
             case 2 | 3:
                 self._call_agent(talk, "tool", chat)
-            case 4 | 5:  # who has changed his mind
+            case 4 | 5:  # a call that is cancelled
                 given_up = self._call_agent(talk, "plain", chat, WORDS)
                 sim.after(0.3 + step.seconds / 4, lambda: self._cancel(given_up))
-            case 6 | 7:  # who is cut off, and comes back for the rest
+            case 6 | 7:  # a client that disconnects, and resumes
                 asked = self._call_agent(talk, "plain", chat, WORDS).asked
                 assert asked is not None
                 sim.after(1.0 + step.seconds / 4, lambda: talk.disconnect_request(asked, 0.5 + step.seconds / 2))
-            case 8:  # whose session ends
+            case 8:  # a session that ends
                 ended = self._call_agent(talk, "plain", chat, WORDS)
                 sim.after(0.3 + step.seconds / 4, lambda: self._end(ended))
-            case 9:  # two ask at once, by the same number
+            case 9:  # two sessions send requests at once, with equal numbers
                 for _ in range(2):
                     self.client.open(self.world.api, self._ask_once)
             case _:
@@ -116,7 +116,7 @@ class McpChatClients:
             violated(Invariant.STREAM, f"{inquiry.text!r:.60} was told as {told!r:.100}, and is {said!r:.100}")
 
     def _check_answered(self, inquiry: _AgentCall) -> None:
-        """A quick model's answer is there, unless something was broken or the chat had others in line."""
+        """Check that a quick answer has arrived, unless a fault occurred or the chat had a queue."""
         asked, talk = inquiry.asked, inquiry.talk
         assert asked is not None
         gone = asked.answered is not None or asked.cancelled is not None or talk.ending
@@ -136,7 +136,7 @@ class McpChatClients:
         self.world.sim.after(STOP_TIMEOUT, lambda: self._check_stopped(inquiry))
 
     def _check_stopped(self, inquiry: _AgentCall) -> None:
-        """The model works no more for who has said that he wants no answer."""
+        """Check that the model does not work for a cancelled call."""
         asked = inquiry.asked
         assert asked is not None
         known = inquiry.talk.ended if asked.cancelled is None else asked.cancelled
@@ -152,7 +152,7 @@ class McpChatClients:
         self.world.count("inquiries given up")
 
     def _read(self, talk: McpClientSession, chat: ChatModel) -> None:
-        """A chat as a resource is what was stored, at its beginning or its end."""
+        """Check that the resource of a chat equals the stored rows, from before or after the read."""
         uri, before = f"chat://sessions/{chat.id}", self._stored(chat)
 
         def read(message: Message) -> None:
@@ -171,5 +171,5 @@ class McpChatClients:
 
 
 def _parts(now: list[str], before: list[str]) -> list[list[str]]:
-    """What may have been there at some moment: rows are only added."""
+    """Return all possible contents between two reads: rows are only added."""
     return [now[:count][-200:] for count in range(len(before), len(now) + 1)]

@@ -1,8 +1,8 @@
-"""Agents elsewhere that drive phones by MCP, by what the owner has allowed or with the token of a device.
+"""Remote agents that drive phones by MCP, with an OAuth grant or with a device's token.
 
-Each call has a mark, which its phone sees and says again. So it is known for whom something is done, and when: not
-after the end of what let its caller in, nor after it was cancelled; nothing that changes for who may only look; and
-nothing that has to be allowed unless it was.
+Each call has a mark, which its phone receives and returns. So the checker can attribute each execution. No call is
+executed after its caller's grant ended, or after its cancellation. A read-only grant changes nothing. A call that needs
+confirmation is executed only after it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fuzz.simulation.mcp_client import McpClientSession, McpEndpoint, Message, P
 from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import DrivePhone, PostNotification, Step
 
-ANSWERED = 45.0  # s in which a call that only looks has an answer
-STREAMED = 6.0  # s after which an answer that has not come is a stream
-BUSY = 7.0  # s that a phone takes at least for what others wait behind
+ANSWERED = 45.0  # s in which a read-only call has an answer
+STREAMED = 6.0  # s after which an answer that has not arrived is a stream
+BUSY = 7.0  # s that a phone takes at least for a call that others are queued behind
 MAX_SESSIONS = 3  # of one caller
 WAYS = 16
 MARK = re.compile(r"drive-\d+!")
@@ -35,7 +35,7 @@ TOOLS = {"look": "phone_find_nodes", "act": "phone_type", "send": "phone_call"}
 
 @define(eq=False)
 class _Driver:
-    """Who calls: what let him in, and his sessions of MCP."""
+    """Caller of tools: its grant, and its MCP sessions."""
 
     session: SessionModel
     client: SimMcpClient
@@ -44,7 +44,7 @@ class _Driver:
 
 @define(eq=False)
 class _DriverCall:
-    """One call of a tool."""
+    """Tool call of a driver."""
 
     mark: str
     kind: str
@@ -53,12 +53,12 @@ class _DriverCall:
     sent: float
     delay: float  # s that its phone takes
     asked: PendingMcpRequest | None = None
-    heard: float | None = None  # when a phone was told
-    allowed: float | None = None  # when its caller's user said yes
+    heard: float | None = None  # when a phone received it
+    allowed: float | None = None  # when the caller's user accepted
 
 
 class McpDrivers:
-    """The steps of those who drive."""
+    """Steps of agents that drive phones."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class McpDrivers:
 
     @property
     def talks(self) -> list[McpClientSession]:
-        """All sessions of MCP that there ever were."""
+        """Return all MCP sessions that ever existed."""
         return [talk for driver in self._drivers.values() for talk in driver.client.talks]
 
     def _step(self, step: DrivePhone) -> None:
@@ -94,7 +94,7 @@ class McpDrivers:
             self._act(driver, talks[step.action // WAYS % len(talks)], step)
 
     def _driver(self, who: int) -> _Driver | None:
-        """An agent that was let in, if there is one; of three one has the token of a device."""
+        """Return a driver: an OAuth client, if one is authorized; every third driver has a device's token."""
         inside = self._guests.inside
         guest = inside[who // 3 % len(inside)] if inside and who % 3 else None
         if guest is None and not self.crowd.sessions:
@@ -112,20 +112,20 @@ class McpDrivers:
             case 0 | 1:
                 self._call(driver, talk, "look", amount)
                 self._call(driver, talk, "act", 0.1)
-            case 2 | 3:  # who is cut off, and comes back for the rest
+            case 2 | 3:  # a client that disconnects, and resumes
                 call = self._call(driver, talk, "look", BUSY + 2 * amount)
                 assert call.asked is not None
                 asked = call.asked
                 sim.after(STREAMED + amount, lambda: talk.disconnect_request(asked, 1.0 + amount))
-            case 4 | 5 | 6:  # one that waits behind another when its caller is not let in any more
+            case 4 | 5 | 6:  # a queued call whose caller's grant ends
                 self._queue(driver, talk)
                 self._owners_answer(driver, step)
-            case 7:  # or when it is cancelled
+            case 7:  # a queued call that is cancelled
                 waiting = self._queue(driver, talk)
                 assert waiting.asked is not None
                 asked_too = waiting.asked
                 sim.after(0.5 + amount / 4, lambda: talk.cancel(asked_too))
-            case 8:  # or when its session of MCP ends
+            case 8:  # a queued call whose MCP session ends
                 self._queue(driver, talk)
                 sim.after(0.5 + amount / 4, talk.end)
             case 9 | 10:
@@ -138,12 +138,12 @@ class McpDrivers:
             case 12:
                 talk.subscribe(NOTES, off=True)
                 sim.after(LATE + 1.0, lambda: self._note(driver, talk, step))
-            case 13:  # the listener is cut off, and comes back
+            case 13:  # the listener disconnects, and reconnects
                 if talk.listener is not None:
                     talk.listener.disconnect(reset=True)
                 self._note(driver, talk, step)
                 sim.after(amount, talk.listen)
-            case 14:  # two sessions ask at once, by the same number
+            case 14:  # two sessions send requests at once, with equal numbers
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount))
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount / 2))
             case _:
@@ -152,12 +152,12 @@ class McpDrivers:
     def _owners_answer(self, driver: _Driver, step: DrivePhone) -> None:
         guest = driver.guest
         later = 0.5 + step.seconds / 4
-        if guest is not None and step.action % WAYS == 6:  # who shows what was rotated is not let in any more
+        if guest is not None and step.action % WAYS == 6:  # the rotated token is not accepted any more
             self._guests.renew(guest)
         self.world.sim.after(later, lambda: self._owners.revoke(driver.session, None))
 
     def _queue(self, driver: _Driver, talk: McpClientSession) -> _DriverCall:
-        """What acts is done in order: the second of two waits."""
+        """Send two acting calls, which are executed in order: the second is queued."""
         self._call(driver, talk, "act", BUSY)
         return self._call(driver, talk, "act", 0.1)
 
@@ -181,10 +181,10 @@ class McpDrivers:
             self.world.sim.after(delay + ANSWERED, lambda: self._check_answered(call))
         return call
 
-    # --- what comes of a call ---
+    # --- results of a call ---
 
     def _on_command(self, device: SignedInDevice, payload: dict[str, Any]) -> bool:
-        """A phone is told to do something: whether that is ours."""
+        """Handle a command at a phone; return whether the command belongs to a call of a driver."""
         body = payload.get("body") or {}
         call = self._calls.get(str(body.get("text") or body.get("number")))
         if call is None:
@@ -216,7 +216,7 @@ class McpDrivers:
         return True
 
     def _asked(self, call: _DriverCall, message: Message) -> None:
-        """Its caller's user is asked: he says yes, no, or nothing."""
+        """Answer the elicitation to the caller's user: accept, decline, or no answer."""
         if message["method"] != "elicitation/create" or call.mark not in message["params"]["message"]:
             violated(Invariant.OWN_ANSWER, f"{call.mark} is asked {message!r:.200}")
         word = ("accept", "decline", "")[self.crowd.next_number() % 3]
@@ -238,7 +238,7 @@ class McpDrivers:
             violated(Invariant.DEAD_TOKEN, f"{call.mark} was answered, and its caller was not let in any more")
 
     def _note(self, driver: _Driver, talk: McpClientSession, step: DrivePhone) -> None:
-        """A phone posts a notification, and who has subscribed to that is told, when he listens again."""
+        """Post a notification at a phone, and check that a subscribed listener is notified."""
         if not self.crowd.open:
             return
         device, sent = self.crowd.open[step.agent % len(self.crowd.open)], self.crowd.now
@@ -258,14 +258,14 @@ class McpDrivers:
         self.world.sim.after(step.seconds + 2 * LATE, check)
 
     def _is_let_in(self, driver: _Driver, talk: McpClientSession) -> bool:
-        """Whether its session surely is there."""
+        """Report whether the MCP session certainly exists."""
         guest, session = driver.guest, driver.session
         if talk.ending or talk.server is not self.world.relay or not self.world.is_relay_up:
             return False
         return self.crowd.must_have_had_grant(session, ACT) if guest is None else self._guests.is_sure(guest)
 
     def _check_answered(self, call: _DriverCall) -> None:
-        """Who surely may ask, and was not cut off for good, has an answer."""
+        """Check that a caller with a certain grant has an answer."""
         asked = call.asked
         assert asked is not None
         over = asked.answered is not None or asked.cancelled is not None

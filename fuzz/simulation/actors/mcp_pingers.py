@@ -1,7 +1,7 @@
-"""Agents elsewhere that have phones pinged by MCP (`/mcp`), with the token of a device; they listen, and come back.
+"""Remote agents that ping phones by MCP (`/mcp`) with the token of a device; they listen, and reconnect.
 
-A session of MCP is its caller's alone, and lasts while somebody uses it or listens. A call goes on without its
-connection. The newest reader is the one.
+An MCP session belongs to its caller, and lasts while the caller uses it or listens. A call continues without its
+connection. Only the newest reader of a stream receives data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import Step, UseMcp
 from tests.support.sim_http import RequestClient
 
-IDLE = 1800.0  # s after which a session that nobody uses ends
-ANSWERED = 45.0  # s in which a call has an answer: that of a phone, or none after 30 s
-STREAMED = 6.0  # s after which an answer that has not come is a stream
+IDLE = 1800.0  # s after which a session without use ends
+ANSWERED = 45.0  # s in which a call has an answer: from a phone, or an error after 30 s
+STREAMED = 6.0  # s after which an answer that has not arrived is a stream
 PING: Mapping[str, object] = {"name": "phone_ping", "arguments": {}}
 
 
 class McpPingers:
-    """The steps of those who speak MCP."""
+    """Steps of MCP clients that ping phones."""
 
     def __init__(self, crowd: ActorContext, control: DeviceControlActors) -> None:
         self.crowd = crowd
@@ -35,11 +35,11 @@ class McpPingers:
 
     @property
     def talked(self) -> bool:
-        """Whether there ever was a session of MCP."""
+        """Report whether there ever was an MCP session."""
         return any(client.talks for client in self._clients.values())
 
     def client(self, session: SessionModel) -> SimMcpClient:
-        """The agent with the token of a session."""
+        """Return the MCP client with the token of a paired session."""
         if session not in self._clients:
             place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token)
             self._clients[session] = SimMcpClient(self.world, place)
@@ -60,7 +60,7 @@ class McpPingers:
         match step.action % 9:
             case 0 | 1 | 2 | 3:
                 self._call(session, talk, step.seconds, leaves=step.action % 2 == 1)
-                if step.action % 9 == 2:  # another one is given up soon, which is nobody else's concern
+                if step.action % 9 == 2:  # another call is abandoned soon, which must not affect the first
                     self._give_up(talk)
             case 4 | 5:
                 self.listen(session, talk)
@@ -74,7 +74,7 @@ class McpPingers:
                 talk.request("tools/list", {}, lambda message: None)
 
     def listen(self, session: SessionModel, talk: McpClientSession) -> None:
-        """Hear what the server says by itself; whoever listened before hears no more."""
+        """Listen for notifications; an earlier listener of the session receives nothing more."""
         before = talk.listener
 
         def over(caller: RequestClient) -> None:
@@ -92,7 +92,7 @@ class McpPingers:
             self.world.sim.after(2 * LATE, lambda: check_replaced(before))
 
     def check_invariants(self) -> None:
-        """Who listens hears the end of what let him in."""
+        """Check that a listener is disconnected after the end of its grant."""
         for session, client in self._clients.items():
             over = self.crowd.latest_end(session)
             for talk in client.talks:
@@ -110,14 +110,14 @@ class McpPingers:
                     violated(Invariant.RESOLVED, f"{session.prefix} listens by MCP {since}")
 
     def is_able(self, session: SessionModel) -> bool:
-        """Whether it surely may have sessions of MCP, and always might."""
+        """Report whether a session certainly has, and always had, the grant for MCP."""
         highest = self.world.wall.highest(self.crowd.now)
         return self.crowd.must_be_alive(session) and session.surely_held("bridge", highest)
 
     # --- steps ---
 
     def _call(self, session: SessionModel, talk: McpClientSession, patience: float, *, leaves: bool) -> None:
-        """Have a phone answer after so long; who leaves comes back for the rest."""
+        """Call a tool whose phone answers after some seconds; with `leaves`, disconnect and resume."""
         self.control.late.append(3.0 * patience)
         asked = talk.request("tools/call", PING, lambda message: self.world.count("calls by MCP"))
         until = ANSWERED
@@ -131,7 +131,7 @@ class McpPingers:
             talk.disconnect_request(asked, 1.0)
 
     def _give_up(self, talk: McpClientSession) -> None:
-        """Ask for something that takes time, leave, and stay away."""
+        """Call a tool that takes time, disconnect, and do not resume."""
         self.control.late.insert(0, STREAMED)
         asked = talk.request("tools/call", PING, lambda message: None)
         asked.cuts = CUTS
@@ -146,6 +146,6 @@ class McpPingers:
             violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
 
     def _is_there(self, session: SessionModel, talk: McpClientSession, since: float) -> bool:
-        """Whether its session of MCP surely is."""
+        """Report whether an MCP session certainly exists."""
         there = talk.server is self.world.relay and self.world.is_relay_up and since < talk.used + IDLE
         return there and not talk.ending and self.is_able(session)

@@ -1,7 +1,7 @@
-"""People whose agent uses tools of MCP servers.
+"""Users whose agent calls tools of MCP servers.
 
-What asks first is done after a yes, once; a result is what its server has said of that call; and a server's failure is
-that of its call alone, whose turn goes on.
+A tool that needs an approval is called once, after the approval. Its result is the one that its server returned. A
+failed server affects only its own call, and the turn goes on.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fuzz.simulation.servers.mcp_servers import ASKING, SERVERS, SimMcpServers
 from fuzz.simulation.servers.mcp_tool_behavior import BEHAVIORS, STRAY
 from fuzz.steps import Step, UseToolServers
 
-OVER = 120.0  # s in which a run with such calls has ended, whatever the servers do
-ARRIVES = 3.0  # s from the answer of a server in which its call is answered, on a sound network
+OVER = 120.0  # s until a run with such calls has ended, however its servers fail
+ARRIVES = 3.0  # s from the answer of a server to the result of its call, on a network without faults
 TOOLS = ("look", "act")
 SAYS = ("once", "once", "deny")
 MARK = re.compile(r"use-\d+!")
@@ -30,14 +30,14 @@ ENDS = ("run.completed", "run.failed", "run.cancelled")
 
 @define(eq=False)
 class _ToolUse:
-    """One call that the model is to make."""
+    """Tool call that the model makes."""
 
     mark: str
     tool: str
     how: str
     allowed: bool
     asked: bool = False
-    heard: float | None = None  # when its server was told
+    heard: float | None = None  # when its server received it
 
 
 @define(eq=False)
@@ -54,7 +54,7 @@ class _ToolRun:
 
 
 class McpToolUsers:
-    """The steps of those whose agent has such tools."""
+    """Steps of users whose agent has such tools."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
@@ -112,7 +112,7 @@ class McpToolUsers:
         )
 
     def _on_tool_call(self, tool: str, mark: str, how: str) -> None:
-        """A server is told to do something."""
+        """Check a tool call that a server received."""
         use = self._uses[mark]
         self.world.count("calls at servers of others")
         if tool != use.tool or how != use.how:
@@ -124,7 +124,7 @@ class McpToolUsers:
             violated(Invariant.CONFIRMED, f"{mark} is done by {tool}, and nobody has allowed it: asked {use.asked}")
 
     def _judge(self, question: str, rows: list[dict[str, Any]]) -> None:
-        """The model goes on: what it is told of each call is what that call's server has said of it."""
+        """Check that the model receives, for each call, the result of its server."""
         run = self._runs.get(question)
         if run is None or rows[-1]["role"] != "tool":
             return
@@ -149,7 +149,7 @@ class McpToolUsers:
             violated(Invariant.REACHED, f"{use.mark} was done by {use.tool}, {use.how}, and led to {text!r:.200}")
 
     def _check_over(self, run: _ToolRun) -> None:
-        """However a server fails: the run ends."""
+        """Check that the run ends, however a server fails."""
         lasts = self.world.is_fault_free_since(run.sent) and run.outages == self.world.outages
         if run.id and not run.end and lasts and not run.chat.deleting:
             self.world.count("runs with tools of others that were looked at")

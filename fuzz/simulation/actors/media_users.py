@@ -1,4 +1,4 @@
-"""People who upload media, give files of the host to fetch, and fetch them."""
+"""Clients that upload media, register files of the host, and fetch both."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import ChangeFile, FetchMedia, ShareFile, Step, UploadMedia
 from tests.support.sim_http import RequestClient
 
-SHARED, FILES = "/tmp/shared", 6  # a folder within the roots, and how many files are in it
-SECRET = "/etc/secret.txt"  # that no root has
-SWEEP_TIMEOUT = 2.0  # s from the end of an upload to that of its file
-FORM = 4_000  # bytes from which on an upload comes as a form
+SHARED, FILES = "/tmp/shared", 6  # a folder within the roots, and its number of files
+SECRET = "/etc/secret.txt"  # outside of all roots
+SWEEP_TIMEOUT = 2.0  # s from the expiry of an upload to the deletion of its file
+FORM = 4_000  # bytes from which an upload may be a form
 ANY_TYPE = "application/octet-stream"
 
 
 class MediaUsers:
-    """The steps that concern what is kept for somebody else to see."""
+    """Steps of media users."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._shelf = crowd.world.shelf
-        self._contents: dict[str, list[tuple[float, bytes | None]]] = {}  # of files of the host, since when
+        self._contents: dict[str, list[tuple[float, bytes | None]]] = {}  # contents of host files, with start times
         self.deeds: dict[type[Step], Deeds] = {
             UploadMedia: self._upload,
             ShareFile: self._share,
@@ -56,7 +56,7 @@ class MediaUsers:
         self.crowd.request_as_operator("POST", "/media/register", body, self._registered(data, path))
 
     def _change_one(self, step: ChangeFile) -> None:
-        """The operator changes a file that can be fetched: what may be had of it follows."""
+        """Change a registered file of the host, and with it the results of later fetches."""
         told, disk = self._shelf.known_files, self.world.home.disk
         path = told[step.file % len(told)].path if told else ""
         if not path:
@@ -79,7 +79,7 @@ class MediaUsers:
         self._contents.setdefault(path, []).append((self.crowd.now, data if len(data) <= MAX_MEDIA else None))
 
     def _versions(self, medium: MediaFileModel, since: float) -> list[bytes | None]:
-        """What a fetch that was sent then may find; None: nothing that may be had."""
+        """Return the possible contents for a fetch that was sent at `since`; None: the file must not be served."""
         if not medium.path:
             return [medium.data]
         contents = self._contents[medium.path]
@@ -116,9 +116,8 @@ class MediaUsers:
                 use.told = self.crowd.now
                 self._got(medium, session, sent, caller.answer.body)
             elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
-                self._shelf.discard_use(
-                    medium, use
-                )  # else it may have been found, and what is there now not given away
+                # Else the file may have been found, but its present content must not be served.
+                self._shelf.discard_use(medium, use)
             if caller.status == 404:
                 self.world.count("media that were over")
                 there = None not in self._versions(medium, sent) and not self.world.store_trouble
@@ -140,7 +139,7 @@ class MediaUsers:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
     def check_inspector(self, caller: RequestClient, sent: float) -> None:
-        """The inspector of media knows what lives, and what does not."""
+        """Check the media inspector against the model."""
         shelf = self._shelf
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > shelf.cap:
@@ -153,10 +152,10 @@ class MediaUsers:
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is not shown, and is not over")
 
     def check_spool(self) -> None:
-        """No file of an upload outlives its entry."""
+        """Check that no uploaded file outlives its entry."""
         world, now = self.world, self.crowd.now
         if world.store_trouble or not world.is_relay_up or (self._shelf.outages and len(world.wall.steps) > 1):
-            return  # what a relay left that was killed is swept by the date
+            return  # files of a killed relay are deleted by their date
         there, kept = len(world.home.disk.files(world.home.spool)), self._shelf.max_stored_uploads(now - SWEEP_TIMEOUT)
         if there > kept:
             violated(Invariant.MEDIA_LIFE, f"{there} files of uploads are kept, and {kept} uploads may be there")

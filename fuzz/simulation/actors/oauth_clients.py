@@ -1,8 +1,7 @@
-"""Agents elsewhere that are let in by the owner (OAuth 2.1): they register, ask, are allowed or not, and keep tokens.
+"""OAuth 2.1 clients that the owner authorizes: they register, request consent, and use tokens.
 
-An answer of the owner has one outcome. A code is good once, for who has its verifier; a refresh token is good until
-there is a newer one, and whoever shows an older one ends what it was of. An access token opens `/mcp`, until there is a
-newer one.
+Each consent has one outcome. A code is valid once, with its verifier. A refresh token is valid until it is rotated; the
+use of an older one revokes its grant. An access token opens `/mcp` until it is replaced.
 """
 
 from __future__ import annotations
@@ -28,48 +27,48 @@ from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 ACT, READ = "bridge", "bridge:read"
-WAYS = 16  # of `other`: what is done with those who are there, and how others come
-LASTS = (None, None, 300, 45)  # s that the owner gives
-SLACK = 600.0  # s of an access token's hour that are not counted on
+WAYS = 16  # of `choice`: actions of authorized clients, and variants of registration
+LASTS = (None, None, 300, 45)  # s of the grant
+SLACK = 600.0  # s of an access token's hour that no check relies on
 WORD = re.compile(r'class="word">(\w+)<')
 REDIRECT = "http://127.0.0.1:7171/back"
-REMEMBERED = 500.0  # s for which a code is surely known that was traded
+REMEMBERED = 500.0  # s for which the relay certainly stores a used code
 FORM = "application/x-www-form-urlencoded"
 
 
 @define(eq=False)
 class OAuthClientModel:
-    """An agent, what its owner has said, and what it was given."""
+    """OAuth client, the owner's answer, and its tokens."""
 
     name: str
     verifier: str
-    wanted: str  # a scope
+    wanted: str  # requested scope
     relay: SimProcess
     client: str = ""
     ticket: str = ""
-    said: str | None = None  # the scope that the owner has given; empty: none
+    said: str | None = None  # the scope that the owner granted; empty: none
     collected: bool = False
     code: str = ""
     scope: str = ""
     session: SessionModel | None = None
     access: str = ""
     refresh: str = ""
-    since: float = 0.0  # when it got the first of these
-    fresh: float = 0.0  # and the last
+    since: float = 0.0  # when it got the first tokens
+    fresh: float = 0.0  # when it got the last tokens
     old_access: list[str] = field(factory=list)
     old_refresh: list[str] = field(factory=list)
     under_way: int = 0  # requests for tokens
-    doubtful: bool = False  # nobody knows which tokens are good, or whether any are
-    burnt: bool = False  # its code was shown by somebody else
+    doubtful: bool = False  # it is uncertain which tokens are valid
+    burnt: bool = False  # its code was used by another client
 
     @property
     def state(self) -> str:
-        """Of its request."""
+        """Return the `state` of the authorization request."""
         return f"state of {self.name}"
 
 
 class OAuthClients:
-    """The steps that concern them."""
+    """Steps of OAuth clients."""
 
     def __init__(self, crowd: ActorContext, owners: SessionOwners) -> None:
         self.crowd = crowd
@@ -80,11 +79,11 @@ class OAuthClients:
 
     @property
     def inside(self) -> list[OAuthClientModel]:
-        """Those that were let in, once."""
+        """Return the clients that were authorized at some time."""
         return [guest for guest in self.guests if guest.session is not None]
 
     def is_sure(self, guest: OAuthClientModel) -> bool:
-        """Whether its access token must be accepted."""
+        """Report whether the relay must accept the access token of a client."""
         session = guest.session
         return (
             session is not None
@@ -118,7 +117,7 @@ class OAuthClients:
                 assert guest.session is not None
                 self._owners.revoke(guest.session, None)
 
-    # --- a question, and its answer ---
+    # --- consent ---
 
     def _register_client(self, way: int, step: AuthorizeAgent) -> None:
         number = self.crowd.next_number()
@@ -163,7 +162,7 @@ class OAuthClients:
         self.crowd.request_as_operator("GET", f"/oauth/{guest.ticket}", None, done)
 
     def _question(self, guest: OAuthClientModel, word: str, way: int, step: AuthorizeAgent) -> None:
-        """The owner looks at what is asked, and answers; or leaves it."""
+        """Let the owner read the authorization request, and answer or ignore the request."""
         if way == 7:
             return
         path = f"/mcp/questions/{word}"
@@ -177,10 +176,10 @@ class OAuthClients:
                 violated(
                     Invariant.CONSENT, f"{guest.name} asks for {guest.wanted}, and the owner is told {asked!r:.200}"
                 )
-            if way == 5:  # with the ballot of another question
+            if way == 5:  # with the ballot of another request
                 self._answer(guest, path, "0" * 36, guest.wanted, step)
             self._answer(guest, path, str(asked["ballot"]), scope, step)
-            if way == 4:  # and thinks better of it
+            if way == 4:  # and then the opposite answer
                 other = "" if scope else guest.wanted
                 self.world.sim.after(0.4, lambda: self._answer(guest, path, str(asked["ballot"]), other, step))
 
@@ -208,7 +207,7 @@ class OAuthClients:
         self.crowd.request_as_operator("POST", path, body, done)
 
     def _led(self, guest: OAuthClientModel, ttl: int | None, way: int, caller: RequestClient) -> None:
-        """The page sends its browser on."""
+        """Check the redirect of the consent page."""
         if caller.status != 303:
             return
         fields = {name: values[0] for name, values in parse_qs(urlsplit(_location(caller)).query).items()}
@@ -221,16 +220,16 @@ class OAuthClients:
         if not guest.code:
             return
         self.world.secrets[guest.code] = "an authorisation code"
-        self._show_consent_page(guest, partial(self._led, guest, ttl, way))  # which is over now
-        if way == 3:  # somebody else has the code
+        self._show_consent_page(guest, partial(self._led, guest, ttl, way))  # the page must be gone now
+        if way == 3:  # another client has the code
             self._trade(guest, "another-verifier".ljust(50, "v"), ttl)
-        elif way != 2:  # who forgets it
+        elif way != 2:  # with `way` 2, the client never uses the code
             self._trade(guest, guest.verifier, ttl)
 
     # --- codes and tokens ---
 
     def _trade(self, guest: OAuthClientModel, verifier: str, ttl: int | None = None) -> None:
-        """Show the code, with a verifier of one's own, or of somebody who has only heard the code."""
+        """Exchange the code for tokens, with its verifier, or with that of another client."""
         form = {"grant_type": "authorization_code", "code": guest.code, "redirect_uri": REDIRECT}
         again, wrong = guest.session is not None, verifier != guest.verifier
         guest.under_way += 1
@@ -270,14 +269,14 @@ class OAuthClients:
         self.world.secrets[guest.refresh] = "a refresh token"
 
     def renew(self, guest: OAuthClientModel) -> None:
-        """Show the refresh token."""
+        """Use the refresh token."""
         shown, access = guest.refresh, guest.access
 
         def done(caller: RequestClient) -> None:
             if caller.status == 200 and shown != guest.refresh:
                 violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
             if caller.status != 200:
-                guest.doubtful = True  # it was rotated, perhaps
+                guest.doubtful = True  # the token may have been rotated
                 return
             guest.old_access.append(access)
             guest.old_refresh.append(shown)
@@ -308,7 +307,7 @@ class OAuthClients:
         self._post(guest, {"grant_type": "refresh_token", "refresh_token": token}, told)
 
     def _ended(self, guest: OAuthClientModel, caller: RequestClient, *, known: bool) -> None:
-        """What was shown twice ends what it was of, for whoever has it."""
+        """Record that the reuse of a code or token has revoked its grant."""
         session = guest.session
         guest.doubtful = True
         if caller.status == 400 and known and session is not None and session.revoked is None and self._is_kept:
@@ -351,7 +350,7 @@ class OAuthClients:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether what was changed is so after a restart, too."""
+        """Report whether all changes are stored, so that they survive a restart."""
         world = self.world
         return not (world.store_trouble or world.store_refused or world.disk_trouble)
 

@@ -1,4 +1,4 @@
-"""People who pair: operators who register codes, devices that show them and come back with their tokens."""
+"""Devices that pair: operators register codes, devices use them, and reconnect with their tokens."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fuzz.steps import DisconnectSocket, PairDevice, ReconnectSession, RegisterC
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, WebSocketClient
 
-UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # refusals that are no failed guesses
+UNCOUNTED = ("rate limited", "first message", "timeout", "too many")  # reasons of refusals that count as no guess
 
-TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone asks for itself
+TTL_WISHES = (*[None] * 5, 60, 7_200, 0)  # s that a phone requests itself
 GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 50, "bridge": 0}, {"tui": 3_600})
 
 
 class PairingDevices:
-    """The steps that end with a socket, or with none."""
+    """Steps that open or close sockets of devices."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -39,7 +39,7 @@ class PairingDevices:
         self.register(GRANTS[step.grants % len(GRANTS)], step.lifetime)
 
     def register(self, grants: Spans | None = None, ttl: float = 0.0) -> CodeModel:
-        """Have the operator register a fresh code."""
+        """Register a fresh code as the operator."""
         wish = RequestedTerms(int(ttl) or None, grants)
         code = CodeModel(f"C{self.crowd.next_number():05}", self.crowd.now, wish=wish)
         self.crowd.codes.append(code)
@@ -65,7 +65,7 @@ class PairingDevices:
             self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
 
     def pair(self, host: SimHost, code: CodeModel, *, phone: bool = True) -> WebSocketClient:
-        """A device shows a code."""
+        """Pair a device with a code."""
         rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
         ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
         payload: dict[str, object] = {
@@ -87,7 +87,7 @@ class PairingDevices:
         if step.credential % 3 or not codes:
             self.reconnect(session)
             return
-        code = codes[-1]  # is shown as well, and need not be used up by that
+        code = codes[-1]  # sent as well, and not necessarily used up
 
         def welcomed(device: SignedInDevice) -> None:
             if device.session is session:
@@ -103,7 +103,7 @@ class PairingDevices:
         fresh: bool = False,
         welcomed: Callable[[SignedInDevice], None] | None = None,
     ) -> WebSocketClient:
-        """A device comes back with its token, and perhaps a code beside it; `fresh`: on a connection of its own."""
+        """Reconnect a device with its token, and perhaps a code; `fresh`: on a connection of its own."""
         host = self.world.sim.hosts[session.owner]
         payload: dict[str, object] = {"session_token": session.token}
         if code is not None:
@@ -122,12 +122,12 @@ class PairingDevices:
         fresh: bool = False,
         on_welcome: Callable[[SignedInDevice], None] | None = None,
     ) -> WebSocketClient:
-        """Open a WebSocket and show a credential."""
+        """Open a WebSocket and authenticate."""
         world = self.world
         surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
         attempt: list[AuthAttempt] = []
         sign_in: list[SignIn] = []
-        known: list[tuple[int, GrantTerms | None]] = []  # of the session, when it was asked for
+        known: list[tuple[int, GrantTerms | None]] = []  # terms of the session at the sign-in
         device: list[SignedInDevice] = []
 
         def opened(talker: WebSocketClient) -> None:
@@ -151,7 +151,7 @@ class PairingDevices:
                 world.addresses.succeeded(host.address, attempt[0], self.crowd.now)
                 sign_in[0].told = self.crowd.now
                 if code is not None and (session is None or members.get("session_token") != session.token):
-                    self.crowd.on_token_refused(session, sign_in[0].sent)  # a token that is good comes before a code
+                    self.crowd.on_token_refused(session, sign_in[0].sent)  # a valid token takes precedence over a code
                     owned = self._paired(host, surface, members, code, wish, sign_in[0])
                 else:
                     owned = self._returned(host, members, session, *known[0], sign_in[0])
@@ -269,7 +269,7 @@ class PairingDevices:
         return device
 
     def _relay_gone(self) -> None:
-        """What the store did not take comes back with the next one."""
+        """Set the expected state after a restart: changes that the store refused are lost."""
         for session in self.crowd.sessions:
             session.suspended = None
             session.terms, session.afterwards = session.afterwards or session.terms, []

@@ -1,6 +1,6 @@
-"""Which phones are connected for sure, so that whoever calls them gets through; and phones that come and go.
+"""Model of connected phones, which must receive commands; phones may connect and disconnect.
 
-A phone is known by its device, and the socket that signed in last stands for it: an older one may die when it likes.
+A phone is identified by its device. The socket that signed in last is the phone's; an older one may end at any time.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import CommandModel, violated
 from svc_proto.phone.service import PhoneState
 
-IN_TIME = 25.0  # s from a call within which a phone that answers has surely done so before the relay gives up
+IN_TIME = 25.0  # s from a command to an answer that is certainly before the relay's timeout
 ABSENT = ("phone_not_connected", "unknown_device")
 LOST = ("phone_disconnected", "send_failed")
 
 
 class PhonePresence:
-    """What the people who call phones know of them."""
+    """Expected presence of each phone."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
     def refused(self, command: CommandModel, status: int, code: str) -> None:
-        """The relay itself has answered. Judged a little later, when a socket that had gone is known to be."""
+        """Check an error response of the relay, a little later, when the relay has detected lost sockets."""
         if status == 403 and code == "grant_required":
             self._check_held(command)
         if status in (404, 502, 503, 504):
@@ -34,11 +34,11 @@ class PhonePresence:
             self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
 
     def connected(self, since: float) -> list[SignedInDevice]:
-        """All that have been there for sure from then on."""
+        """Return the phones that have certainly been connected since `since`."""
         return [device for device in self.crowd.open if self.is_connected(device, since)]
 
     def is_connected(self, device: SignedInDevice, since: float) -> bool:
-        """Whether it has been a phone that can be called from then on."""
+        """Report whether a device has certainly been a connected phone since `since`."""
         crowd, mine = self.crowd, device.sign_in
         if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
             return False
@@ -49,13 +49,13 @@ class PhonePresence:
             other is mine
             or other.failed
             or other.relay is not mine.relay
-            # One that has come later, or perhaps, has taken its place; so has one that reported later.
+            # A socket that certainly or possibly signed in later has replaced this one; so has one that reported later.
             or (other.told is not None and other.told < mine.sent and self._has_reported(other) < mine.sent)
             for other in others
         )
 
     def _has_reported(self, sign_in: SignIn) -> float:
-        """Until when a status of it may have come."""
+        """Return until when a status of the socket may have arrived."""
         if sign_in.reported is None:
             return -inf
         return sign_in.reported + (LATE if self.world.is_unaffected(sign_in.talker) else UNTIL_DROPPED)

@@ -1,4 +1,4 @@
-"""The one who holds the reference phone: the phone asks, they answer at its keyboard, in time or too late."""
+"""User of the reference phone: answers confirmations at its keyboard, in time or too late."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from svc_proto.commands import Notify
 from svc_proto.phone.keyboard_control import KEYBOARD
 from tests.support.sim_http import RequestClient
 
-WORDS = ("y", "y", "n", "")  # that they say; the last one says nothing
-SWITCHES = ("off", "accessibility off")  # of what keeps an agent from doing anything
-TURNED = 0.5  # s from the switch to what comes of it
-ARRIVED = 0.2  # s in which a command has come to its phone
-ACTION_TIMEOUT = 10.0  # s within which the phone has done what it was allowed
+WORDS = ("y", "y", "n", "")  # answers; with the last one the user does nothing
+SWITCHES = ("off", "accessibility off")  # that block all commands
+TURNED = 0.5  # s from the switch to its effect
+ARRIVED = 0.2  # s in which a command has arrived at its phone
+ACTION_TIMEOUT = 10.0  # s within which an allowed command is executed
 
 
 class PhoneUser:
-    """The steps of whoever has the phone send a message, and the answers of who holds it."""
+    """Steps that let the phone send a message, and the answers of its user."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self._word: dict[str, tuple[str, float]] = {}  # by text: what will be said, and after so many s
-        self._open: dict[str, str] = {}  # questions by their name, and the text in them
-        self._allowed: dict[str, float] = {}  # texts, and when they were
+        self._word: dict[str, tuple[str, float]] = {}  # by text: answer, and delay in s
+        self._open: dict[str, str] = {}  # open confirmations by id, and their text
+        self._allowed: dict[str, float] = {}  # allowed texts, and when they were allowed
         self._keys: SimConnection | None = None
-        self._off: float | None = None  # since when nothing may be done
+        self._off: float | None = None  # since when commands are blocked
         if self.world.asking:
             self.world.phone_news.append(self._on_notify)
         self.deeds: dict[type[Step], Deeds] = {AskPhoneUser: self._send_command}
@@ -49,9 +49,9 @@ class PhoneUser:
 
         self.crowd.request_as_agent("POST", "/send_sms", body, self.crowd.pick_session(step.session), done)
         way, late = step.answer // 4 % 4, step.answer // 16 % 4
-        if way < 2:  # the phone loses the relay, while it asks for the most part
+        if way < 2:  # the phone loses the relay, mostly with an open confirmation
             self.world.sim.after(ARRIVED + late * step.seconds / 10, lambda: self._lose_phone(hangs=way == 0))
-        elif way == 3 and self._off is None:  # its holder has enough of it, and says yes all the same
+        elif way == 3 and self._off is None:  # the user blocks all commands, and still answers yes
             self.world.sim.after(
                 ARRIVED + late * step.seconds / 10, lambda: self._turn_off(SWITCHES[late % 2], step.seconds)
             )
@@ -82,15 +82,16 @@ class PhoneUser:
             case "asked":
                 self._asked(str(news.fields["confirmation"]), str(news.fields["text"]))
             case "offline":
-                self._open.clear()  # decision 14: what waits for the user dies with the connection
+                self._open.clear()  # decision 14: open confirmations end with the connection
             case "performed" if news.fields["path"] == "/send_sms" and news.fields["status"] == 200:
                 self._performed()
             case _:
                 pass
 
     def _asked(self, question: str, text: str) -> None:
-        note = max((note for note in self._word if note in text), key=len, default="")  # and not a part of its number
-        word, pause = self._word.get(note, ("y", 1.0))  # of a task of the agent's that somebody has allowed
+        # The longest match, since one number may be the beginning of another.
+        note = max((note for note in self._word if note in text), key=len, default="")
+        word, pause = self._word.get(note, ("y", 1.0))  # a task of the agent that was approved
         self._open[question] = note
         if word:
             self.world.sim.after(pause, lambda: self._answer(question, word))
@@ -101,7 +102,7 @@ class PhoneUser:
         self._type(f"{word} {question}\n")
 
     def _performed(self) -> None:
-        """Somebody must have allowed it a moment ago, while it was asked."""
+        """Check that the user has allowed a message a moment ago."""
         since = self.crowd.now - ACTION_TIMEOUT
         if self._off is not None and self.crowd.now > self._off + TURNED:
             violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")

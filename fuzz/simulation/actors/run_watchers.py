@@ -1,7 +1,7 @@
-"""People who begin runs of the API and watch them: at once, later, when all is over, or two at a time.
+"""Clients that start runs of the API and watch them: at once, later, after the end, or two at a time.
 
-Whoever gets a run's events hears all of them from the first, in order, whenever he comes, and the same as its status
-and its stored rows say. One may have them; a second one is told that they are not there (wire api 6.3).
+A watcher gets all events from the first, in order, at any time. They agree with the run's status and its stored rows.
+Only one watcher gets the events; a second one gets 404 (wire api 6.3).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from fuzz.simulation.models.reference_model import TurnModel, violated
 from fuzz.steps import StartRun, Step
 from tests.support.sim_http import RequestClient
 
-UNREAD_TIMEOUT = 300.0  # s that events wait for whom they are for, wire api 6.3
-ENDS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}  # and what status says then
+UNREAD_TIMEOUT = 300.0  # s that events wait for a watcher, wire api 6.3
+ENDS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled": "cancelled"}  # and the status after each
 CLOSED = b": stream closed\n\n"
 
 
 @define(eq=False)
 class _WatchedRun:
-    """A run, and those who ask for its events. The turn is what one of them heard."""
+    """Run, the requests for its events, and the turn as one watcher observed it."""
 
     turn: TurnModel
-    sent: float  # when it was asked for
-    outages: int  # of the API until then
+    sent: float  # time of the request
+    outages: int  # of the API before the request
     asked: list[RequestClient] = field(factory=list)
     end: str = ""  # the event that ended it
 
 
 class RunWatchers:
-    """The steps that concern runs."""
+    """Steps of watched runs."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
@@ -51,7 +51,7 @@ class RunWatchers:
         turn = TurnModel(chat, f"{manner}: run {self.chats.number()}")
         run = _WatchedRun(turn, self.world.sim.now, self.world.outages)
         body: dict[str, object] = {"input": turn.text, "session_id": chat.id}
-        if step.chat % 5 == 4:  # who reads the answer of the POST itself
+        if step.chat % 5 == 4:  # the response of the POST itself is the stream
             self._watch(run, "POST", "/v1/runs", {**body, "stream": True})
             return
 
@@ -78,7 +78,7 @@ class RunWatchers:
 
     def _on_event(self, run: _WatchedRun, event: str, data: dict[str, Any]) -> None:
         turn = run.turn
-        if "run_id" not in data:  # an error in place of a stream
+        if "run_id" not in data:  # an error instead of a stream
             return
         if not turn.run_id:
             turn.run_id = data["run_id"]
@@ -123,7 +123,7 @@ class RunWatchers:
             violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
 
     def _compare(self, run: _WatchedRun, caller: RequestClient) -> None:
-        """What everybody may ask for says the same."""
+        """Check that the run's status agrees with its events."""
         if caller.status != 200:
             return
         view, turn = caller.answer.json, run.turn

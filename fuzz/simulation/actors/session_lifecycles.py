@@ -1,4 +1,4 @@
-"""Lives of sessions and phones in several acts: each of these steps brings what follows it along."""
+"""Lives of sessions and phones in several acts: each step schedules its consequences."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from fuzz.steps import (
     UseGateway,
 )
 
-STORE_FAULT_DURATION = 2.0  # s that the store takes no session
-REST_AFTER = 4.0  # s from the end of a session to the rest of what it had begun to say
-SHORT = 10  # s, of terms that the store does not take
-RECORDING_DURATION = 40  # s that somebody talks to whom nobody listens
-COMES_UP = 6.0  # s in which a relay that was ended is there again
-SOON = 2  # s that a grant lasts which somebody will try to outlive
+STORE_FAULT_DURATION = 2.0  # s that the store refuses sessions
+REST_AFTER = 4.0  # s from the end of a session to the rest of a half-sent request
+SHORT = 10  # s, of terms that the store refuses
+RECORDING_DURATION = 40  # s for which a device sends although its close was ignored
+COMES_UP = 6.0  # s in which a stopped relay is ready again
+SOON = 2  # s of a grant that a step uses after its end
 RENEWALS: tuple[Spans, ...] = (
     {"terminal": SOON, "tui": SOON, "bridge": SOON},
     {"tui": SOON},
@@ -45,12 +45,13 @@ RENEWALS: tuple[Spans, ...] = (
     {"voice:tts": SOON, "voice:realtime": SOON},
     {"voice:tts": SOON, "voice:realtime": SOON},
 )
-TAKEN_BACK, VOICE = (4, 5), 6  # of those: from there on they are for who speaks
-SPEAKS, TYPES = 6, 4  # what to ask a gateway and a terminal for, see there
+# Indices of `RENEWALS`; from `VOICE` on they apply to voice users.
+TAKEN_BACK, VOICE = (4, 5), 6
+SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """The steps that are stories. `others`: what people do with terminals and gateways; `lines`: who speaks."""
+    """Steps with several acts. `others`: steps of terminals and gateways; `lines`: the voice sessions."""
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class SessionLifecycles:
         self._others = others
         self._lines = lines
         self._dawdlers = HalfRequestClients(crowd)
-        self.ages: list[float] = []  # by how much the clock is set in the end
-        self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: who has asked, and the changes to its session
+        self.ages: list[float] = []  # by how much the clock is set at the end
+        self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: the device, and changes to its session
         crowd.listeners.append(self._on_device_message)
         self.deeds: dict[type[Step], Deeds] = {
             ReplacePhoneSocket: self._come_back,
@@ -83,7 +84,7 @@ class SessionLifecycles:
             AdvanceWallClock: lambda step: self.ages.append(step.seconds),
         }
 
-    # --- a phone comes back while the relay still has its last socket ---
+    # --- a phone reconnects while the relay still has its last socket ---
 
     def _come_back(self, step: ReplacePhoneSocket) -> None:
         phones = self._control.phones.connected(self.crowd.now) or self.crowd.phones
@@ -153,13 +154,13 @@ class SessionLifecycles:
                 self._owners.extend(session, RequestedTerms(ttl=1))
 
     def _download(self, step: DownloadSlowly) -> None:
-        """A session ends while it reads."""
+        """End a session during its download."""
         if self.crowd.sessions:
             session = self.crowd.pick_session(step.session)
             self._dawdlers.download(session, step.seconds + REST_AFTER)
             self.world.sim.after(step.seconds, lambda: self._end(session, step.ending % 4))
 
-    # --- a session ends whose device hears nothing of that, and goes on talking ---
+    # --- a session ends whose device ignores the close, and goes on sending ---
 
     def _ignore(self, step: IgnoreClose) -> None:
         devices = [device for device in self.crowd.open if device.talker.carrier.http2 is None]
@@ -173,7 +174,7 @@ class SessionLifecycles:
             self.world.sim.after(float(second), lambda: device.talker.send_envelope("system", "ping", {"ts": 1}))
         self.world.sim.after(float(RECORDING_DURATION), device.talker.disconnect)
 
-    # --- a session is given other grants, and uses them ---
+    # --- a session gets other grants, and uses them ---
 
     def _renew(self, step: RenewGrants) -> None:
         kind = step.grants // 3 % len(RENEWALS)
@@ -188,7 +189,7 @@ class SessionLifecycles:
         def changed() -> None:
             for pause in (0.0, SOON + step.seconds):
                 self.world.sim.after(pause, lambda: self._use(device))
-            if kind in TAKEN_BACK:  # whatever is asked for later, these stay away
+            if kind in TAKEN_BACK:  # later requests do not return these grants
                 self.world.sim.after(
                     step.seconds, lambda: self._owners.extend(device.session, RequestedTerms(ttl=3_600))
                 )
@@ -199,7 +200,7 @@ class SessionLifecycles:
         self._owners.extend(device.session, wish, changed)
 
     def _silence(self, step: RenewGrants, wish: RequestedTerms) -> None:
-        """Somebody who speaks may do so no more, whether the store takes that or not."""
+        """Shorten the grant of a voice user, with or without a store fault."""
         lines = [line for line in self._lines if line.attached and line.who.session is not None]
         if not lines:
             return
@@ -211,7 +212,7 @@ class SessionLifecycles:
             self._owners.extend(line.who.session, wish)
 
     def _use(self, device: SignedInDevice) -> None:
-        """Everything that a socket is good for."""
+        """Use each message channel of a socket."""
         if device not in self.crowd.open:
             return
         who = self.crowd.open.index(device)
@@ -233,7 +234,7 @@ class SessionLifecycles:
         if same and self.crowd.must_have_grant(session, "terminal"):
             violated(Invariant.GRANT_HELD, f"{device.name} holds a terminal grant, and is told {message['payload']}")
 
-    # --- the store takes no session for a while, and the relay is started again ---
+    # --- the store refuses sessions for a while, and the relay is restarted ---
 
     def _refuse(self, step: RefuseSessionRecord) -> None:
         sessions, world = self.crowd.sessions, self.world
@@ -250,13 +251,13 @@ class SessionLifecycles:
                 code = self._pairing.register()
                 world.sim.after(0.5, lambda: self._pairing.pair(world.devices[step.session % len(world.devices)], code))
         later = STORE_FAULT_DURATION + 0.5 + step.seconds
-        if step.request // 8 % 2:  # it goes on as it is: what it has said until its next start counts
+        if step.request // 8 % 2:  # without a restart: the relay's response counts until its next start
             return
         world.sim.after(later, lambda: world.stop_program("relay", 0.2, kill=step.request // 16 % 2 == 0))
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
-        """Nothing can be written, nor erased, when a session is revoked: what it is told of that holds."""
+        """Revoke a session while nothing can be written: the relay's response must hold."""
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return

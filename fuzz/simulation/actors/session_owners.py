@@ -1,4 +1,4 @@
-"""Owners of sessions, who end them, change their terms and list them."""
+"""Owners of paired sessions: they revoke sessions, change their terms, and list them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fuzz.steps import ExtendSession, ListSessions, RevokeSession, Step
 from tests.support.sim_http import RequestClient
 
 NOT_CHANGED = (400, 401, 403, 404, 409)
-LASTS = "the relay goes on trying"  # unless it says more, the end of a session that the store did not take is one
+LASTS = "the relay goes on trying"  # without `PASSES` in the text, a revocation that the store refused is lasting
 PASSES = "a restart before that"
-KEPT = 40  # of `other`: from there on a change of grants leaves the lifetime alone
+KEPT = 40  # value of `grants` from which a change of grants keeps the lifetime
 
 
 class SessionOwners:
-    """The steps that concern sessions."""
+    """Steps of session owners."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -35,7 +35,7 @@ class SessionOwners:
             self.revoke(self.crowd.pick_session(step.session), caller)
 
     def revoke(self, session: SessionModel, caller: SessionModel | None) -> None:
-        """Another session, or the operator, ends one."""
+        """Revoke a session, as another session or as the operator."""
         session.revoking = True
         relay = self.world.relay
 
@@ -56,7 +56,7 @@ class SessionOwners:
         self.extend(self.crowd.pick_session(step.session), RequestedTerms(ttl, grants))
 
     def extend(self, session: SessionModel, wish: RequestedTerms, changed: Callable[[], None] | None = None) -> None:
-        """A session asks for other terms; `changed` comes when it has them."""
+        """Request other terms of a session, as the session itself; `changed` is called after success."""
         before, sent = session.sure, self.crowd.now
         session.terms.append(None)
         session.patches += 1
@@ -68,7 +68,7 @@ class SessionOwners:
 
         def done(caller: RequestClient) -> None:
             session.patches -= 1
-            over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # by this very change, perhaps
+            over = wish.ttl is not None and self.crowd.now >= sent + wish.ttl  # perhaps because of this change
             if caller.status in NOT_CHANGED and not (caller.status == 401 and over):
                 session.terms.remove(None)
                 if caller.status == 403 and not (beyond or self.world.policy.reduce_only):
@@ -98,13 +98,13 @@ class SessionOwners:
         self.crowd.request_as_agent("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
     def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
-        """Whether the relay has said that it is changed until it restarts, and the same one runs."""
+        """Report whether the relay has answered that the change holds until a restart, and has not restarted."""
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
         lasts = self.world.is_relay_up and self.world.shelf.is_running_since(caller.began)
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
     def _change_meanwhile(self, session: SessionModel, before: GrantTerms, wish: RequestedTerms, sent: float) -> None:
-        """Until then it has the new terms, and afterwards it may have either."""
+        """Set the possible terms: the new ones until the restart, and either ones after it."""
         explicit, world = tuple(session.explicit or ()), self.world
         ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
@@ -126,7 +126,7 @@ class SessionOwners:
         self.list_all(self.crowd.pick_session(step.caller) if self.crowd.sessions and step.caller % 3 else None)
 
     def list_all(self, asks: SessionModel | None) -> None:
-        """A session, or the operator, looks at all of them."""
+        """List all sessions, as a session or as the operator, and check the list."""
         crowd, sent = self.crowd, self.crowd.now
         known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
 
@@ -154,5 +154,5 @@ class SessionOwners:
 
 
 def _lasts(told: str) -> bool:
-    """Whether a session that the store could not erase is refused after a restart, too."""
+    """Report whether a session that the store could not erase stays refused after a restart."""
     return LASTS in told and PASSES not in told

@@ -1,7 +1,7 @@
-"""Phones that report, and people who look into the inspectors: what those say is what was reported and what happened.
+"""Phones that report, and operators that read the inspectors, which must show all reports and events.
 
-A status is its phone's own, and the newest; notifications are all there, as they came; the activity says of a command
-what its phone and its caller know of it; numbers agree with lists.
+A status is the newest of its phone. Notifications are complete and unchanged. The decision in the activity log is
+consistent with phone and caller. Numbers agree with lists.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ SHELF, NOTES, INFO, HEALTH = (
 )
 INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
 MAX_NOTES = MAX_RECORDS = 100
-KEYS = 3  # that notifications of a device go by: later ones have the key of an earlier one
-REPORT_TIMEOUT = 6.0  # s from its welcome that a phone takes to report
+KEYS = 3  # keys of a device's notifications: later ones reuse the key of an earlier one
+REPORT_TIMEOUT = 6.0  # s at most from its sign-in to the first report of a phone
 View: TypeAlias = Callable[[RequestClient, float], None]
 """Judges what was asked for at some time."""
 
 
 @frozen(eq=False)
 class _SentReport:
-    """Something that a socket has told the relay."""
+    """Report that a socket has sent to the relay."""
 
     device: SignedInDevice
     sent: float
@@ -50,7 +50,7 @@ class _SentReport:
 
 @frozen(eq=False)
 class _DefaultPhone:
-    """A phone by default: its id and its socket, and from when to when somebody asked for it."""
+    """Default phone: its id and its socket, and the span of the request that showed it."""
 
     name: str
     device: SignedInDevice
@@ -59,7 +59,7 @@ class _DefaultPhone:
 
 
 class StatusReporters:
-    """The steps of those who report, and of those who look."""
+    """Steps of phones that report, and of operators that read inspectors."""
 
     def __init__(self, crowd: ActorContext, control: DeviceControlActors, media: MediaUsers) -> None:
         self.crowd = crowd
@@ -68,7 +68,7 @@ class StatusReporters:
         self._decisions: dict[str, str] = {}
         self._statuses: dict[int, _SentReport] = {}
         self._notes: dict[str, _SentReport] = {}
-        self._active: _DefaultPhone | None = None  # the one of the last answer
+        self._active: _DefaultPhone | None = None  # the default phone of the last response
         self._views: dict[str, View] = {
             ACTIVITY: self._activity,
             SHELF: media.check_inspector,
@@ -85,7 +85,7 @@ class StatusReporters:
         }
 
     def check_all(self) -> None:
-        """Every inspector once; judged `LATE` seconds after the answers."""
+        """Read every inspector once; the responses are checked `LATE` seconds later."""
         for path in INSPECTORS:
             self._inspect(path)
 
@@ -94,11 +94,11 @@ class StatusReporters:
         self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
 
     def _skim(self, few: int) -> None:
-        """Only the newest notifications are wanted."""
+        """Request only the newest notifications."""
         self._check_inspector(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
 
     def _check_inspector(self, path: str, view: View | None, pause: float = LATE) -> None:
-        """What is told is judged a little later, when a socket that had gone is known to be."""
+        """Check a response a little later, when the relay has detected lost sockets."""
         sent = self.crowd.now
 
         def done(caller: RequestClient) -> None:
@@ -108,7 +108,7 @@ class StatusReporters:
         self.crowd.request_as_operator("GET", path, None, done)
 
     def _is_there(self, told: _SentReport, before: float) -> bool:
-        """Whether the relay surely has had it by then, and keeps it."""
+        """Report whether the relay had certainly received a report by `before`, and still has it."""
         device, world = told.device, self.world
         return (
             told.sent + LATE < before
@@ -125,7 +125,7 @@ class StatusReporters:
         if device.session.surface != PHONE:
             return
         rng = Random(f"report {self.world.script.seed} {device.name}")
-        if rng.random() < 0.5:  # somebody looks before it has reported
+        if rng.random() < 0.5:  # an inspector is read before the first report
             self.world.sim.after(0.1, partial(self._inspect, rng.choice((PHONES, STATUS))))
         self.world.sim.after(0.3 + rng.random() * REPORT_TIMEOUT, partial(self._report, device))
 
@@ -136,7 +136,7 @@ class StatusReporters:
     def _report(self, device: SignedInDevice) -> None:
         sign_ins = self.crowd.sign_ins[device.session.device]
         if device not in self.crowd.open or sign_ins[-1] is not device.sign_in:
-            return  # an app that has connected anew says nothing on its old socket
+            return  # a reconnected app sends nothing on its old socket
         mark = self.crowd.next_number()
         payload = {"device": {"battery_percent": mark % 100, "screen_on": True}, "bridge": {}, "mark": mark}
         if device.talker.send_envelope("bridge", "bridge.status", payload):
@@ -153,7 +153,7 @@ class StatusReporters:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
 
     def _check_active(self, caller: RequestClient, records: Mapping[str, object], sent: float) -> None:
-        """The phone that is meant by default stays it until it leaves, or another is chosen (wire bridge 2.4)."""
+        """Check that the default phone stays until it disconnects, or another is selected (wire bridge 2.4)."""
         active: str | None = caller.answer.json["active_device_id"]
         before, self._active = self._active, None
         stays = before is not None and before.name in records and self._is_meant_since(before, sent, caller.ended)
@@ -164,7 +164,7 @@ class StatusReporters:
                 self._active = _DefaultPhone(active, device, sent, caller.ended)
 
     def _is_meant_since(self, before: _DefaultPhone, sent: float, told: float) -> bool:
-        """Whether it is there still, and nobody has chosen a phone since the first of two answers was asked for."""
+        """Report whether the default phone is still connected, and no phone was selected since the first request."""
         chosen = any(before.sent <= when <= told for when in self._control.choices)
         return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
 
@@ -205,7 +205,7 @@ class StatusReporters:
         device.talker.send_envelope("system", "ping", {"ts": 1})
 
     def _recent(self, caller: RequestClient, sent: float, most: int = MAX_NOTES) -> None:
-        """All that surely came, as it came, once, and of each device the newest first."""
+        """Check that all notifications are shown unchanged, once, and the newest of each device first."""
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
             violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
@@ -218,9 +218,7 @@ class StatusReporters:
                 violated(Invariant.REPORTED, f"{note['title']} of {told.device.name} is not in its place: {shown}")
             last[told.device] = told.sent
         for title, told in self._notes.items():
-            wanted = len(shown) < most or told.sent > last.get(
-                told.device, told.sent
-            )  # those that went first are older
+            wanted = len(shown) < most or told.sent > last.get(told.device, told.sent)  # older ones are dropped first
             if wanted and title not in shown and self._is_there(told, sent):
                 violated(Invariant.REPORTED, f"{title!r} of {told.device.name} is not shown: {shown}")
         self.world.count("notifications looked at")
@@ -245,7 +243,7 @@ class StatusReporters:
                 self._check_decision(command, decision, sent, caller.ended)
 
     def _check_shown(self, shown: set[str], sent: float) -> None:
-        """No command is missing that this relay has sent."""
+        """Check that no command of this relay is missing."""
         for command in self._control.all_commands:
             if command.outcome is None or command.outcome[0] > sent or not command.request_id:
                 continue
@@ -266,7 +264,7 @@ class StatusReporters:
     # --- numbers ---
 
     def _health(self, known: tuple[SessionModel, ...], caller: RequestClient, sent: float) -> None:
-        """No session is missing."""
+        """Check that no session is missing."""
         least = sum(map(self.crowd.must_be_alive, known))
         if caller.answer.json["sessions"] < least:
             violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")

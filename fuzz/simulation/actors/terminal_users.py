@@ -1,4 +1,4 @@
-"""Who lives in a world and works in terminals of the home: shells that say what they are told to, and who reads it."""
+"""Terminal users of the simulation: scripted shells, and checks of the output that each device receives."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from fuzz.steps import Step, TypeInTerminal
 from runtimes.sim.child import ScriptedProgram, SimChild
 
 SHELL = "/bin/bash"
-NAMES = ("main", "side")  # of the terminals that somebody has
-FLOOD = 60_000  # characters that a command may say at once
-OUTPUT_TIMEOUT = 40.0  # s from what a shell says to what is shown of it, when all is well
+NAMES = ("main", "side")  # of the terminals of each device
+FLOOD = 60_000  # characters that a command may print at once
+OUTPUT_TIMEOUT = 40.0  # s from the output of a shell to its arrival at the device, without faults
 SAID = re.compile(r"line-(\d+)-")
 
 
 @define(eq=False)
 class _TypedLine:
-    """Something that was typed. `name` is the terminal that was meant; empty if that cannot be said."""
+    """Line that was typed. `name` is the intended terminal; empty if that is uncertain."""
 
     device: SignedInDevice
     sent: float
     name: str
-    typed: bool = False  # a shell was told
+    typed: bool = False  # a shell received it
     shown: bool = False
 
 
 @define(eq=False)
 class _TerminalSet:
-    """A device's terminals, the one that was attached last at the end: it is meant where none is named."""
+    """Terminals of a device; the one attached last, at the end, is used where none is named."""
 
     names: list[str] = field(factory=list)
-    leaving: list[str] = field(factory=list)  # whose shell was told to exit
-    sure: bool = True  # no order was refused
-    heard: dict[str, str] = field(factory=dict)  # the end of what each has shown
-    ended: dict[str, float] = field(factory=dict)  # when each was told to be over last
-    begun: dict[str, float] = field(factory=dict)  # when each was asked for last
+    leaving: list[str] = field(factory=list)  # whose shell received `exit`
+    sure: bool = True  # no request was refused
+    heard: dict[str, str] = field(factory=dict)  # the last characters of each output
+    ended: dict[str, float] = field(factory=dict)  # when each was last reported as ended
+    begun: dict[str, float] = field(factory=dict)  # when each was last attached
 
     @property
     def last(self) -> str:
-        """The one attached last, if that can be said."""
+        """Return the terminal attached last, if that is certain."""
         return self.names[-1] if self.sure and self.names and not self.leaving else ""
 
 
 class _EchoShell(ScriptedProgram):
-    """Says again what it is told; `flood` much of it, `exit` nothing any more."""
+    """Shell that prints its input; `flood` repeats the line, `exit` ends the shell."""
 
     def __init__(self, child: SimChild, desks: TerminalUsers) -> None:
         super().__init__(child)
@@ -57,7 +57,7 @@ class _EchoShell(ScriptedProgram):
         self._typed = ""
 
     def on_input(self, data: bytes) -> None:
-        """Carry out whole lines."""
+        """Handle whole lines."""
         *lines, self._typed = (self._typed + data.decode()).split("\n")
         for line in lines:
             self._desks.typed(line)
@@ -69,7 +69,7 @@ class _EchoShell(ScriptedProgram):
 
 
 class TerminalUsers:
-    """The steps that concern terminals."""
+    """Steps of terminal users."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -81,7 +81,7 @@ class TerminalUsers:
         self.world.home.programs[SHELL] = lambda child: _EchoShell(child, self)
 
     def typed(self, line: str) -> None:
-        """A shell was told something."""
+        """Record a line that a shell received."""
         found = SAID.search(line)
         if found is None:
             return
@@ -95,7 +95,7 @@ class TerminalUsers:
             violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
 
     def _check_shown(self, line: _TypedLine, since: float) -> None:
-        """What a shell has said is shown to a device that reads, whatever was before."""
+        """Check that the output of a shell is shown to a device that reads."""
         device, world = line.device, self.world
         if line.shown or world.left or device not in self.crowd.open or not world.is_relay_up:
             return
@@ -110,7 +110,7 @@ class TerminalUsers:
             )
 
     def _check_all_shown(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
-        """A shell's end comes behind all that it has said (wire terminal 1.5)."""
+        """Check that the end of a shell is reported after all of its output (wire terminal 1.5)."""
         lines = [line for line in self._lines.values() if line.device is device and line.name == name]
         missing = [line for line in lines if line.typed and not line.shown and line.sent > desk.begun.get(name, 0.0)]
         if missing and desk.sure:
@@ -130,7 +130,7 @@ class TerminalUsers:
                 desk.names.remove(name)
             case 1:
                 device.talker.send_envelope("terminal", "terminal.list", {})
-            case 2:  # its last words are heard
+            case 2:  # the output before `exit` must arrive
                 self._type(device, desk, "say", name)
                 self._type(device, desk, "exit", name)
                 desk.names.remove(name)
@@ -141,7 +141,7 @@ class TerminalUsers:
             case 3:
                 for _ in range(4):
                     self._type(device, desk, "flood", name)
-            case 7:  # each of them, and the first one again
+            case 7:  # attach each terminal, and the first one again
                 for each in (*NAMES, NAMES[0]):
                     self._attach(device, desk, each)
                 self._type(device, desk, "say", "")
@@ -180,7 +180,7 @@ class TerminalUsers:
                 pass
 
     def _on_output(self, device: SignedInDevice, desk: _TerminalSet, name: str, data: str) -> None:
-        # A line may come in two pieces, so what came last is looked at again.
+        # A line may arrive in two pieces, so the end of earlier output is searched again.
         text = desk.heard.get(name, "") + data
         desk.heard[name] = text[-40:]
         for number in SAID.findall(text):

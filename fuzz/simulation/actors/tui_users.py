@@ -1,4 +1,4 @@
-"""Who lives in a world and works with an agent gateway of the home, by the TUI channel: lines of JSON-RPC each way."""
+"""TUI users of the simulation: devices that use an agent gateway by the TUI channel, with JSON-RPC lines each way."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from svc_proto.commands import SignalName
 
 FLOODS = (40, 200, 400, 800)  # events that a request may bring
 READY = {"jsonrpc": "2.0", "method": "event", "params": {"type": "gateway.ready", "payload": {"skin": {}}}}
-STUBBORN = 0.3  # of all gateways leave when they are killed, and not before
+STUBBORN = 0.3  # share of gateways that ignore signals other than SIGKILL
 
 
 @define(eq=False)
 class _TuiState:
-    """A device's use of the channel."""
+    """Use of the TUI channel by a device."""
 
     attached: int = 0  # gateways that were started for it
-    lost: int = 0  # that it was told to have lost
-    pid: int = 0  # of the one that was started last
-    asked: dict[str, int] = field(factory=dict)  # requests without an answer yet, by their id: the mark
+    lost: int = 0  # gateways reported as lost
+    pid: int = 0  # of the gateway started last
+    asked: dict[str, int] = field(factory=dict)  # unanswered requests by id: the mark
 
 
 class _EchoGateway(ScriptedProgram):
-    """Says again what it is asked; `flood` brings events, `noise` what is no JSON, `die` nothing any more."""
+    """Gateway that answers each request; `flood` adds events, `noise` sends no JSON, `die` exits."""
 
     def __init__(self, child: SimChild, gateways: TuiUsers) -> None:
         super().__init__(child)
         self._gateways = gateways
         self._heard = ""
         self.said = 0  # lines
-        self.told = 0  # of them
+        self.told = 0  # lines that were delivered
         gateways.there[child.pid] = self
         self._stubborn = gateways.world.rng.random() < STUBBORN
 
     def on_start(self) -> None:
-        """It is there."""
+        """Send the ready event."""
         self._send(READY)
 
     def on_input(self, data: bytes) -> None:
-        """Carry out whole lines."""
+        """Handle whole lines."""
         *lines, self._heard = (self._heard + data.decode()).split("\n")
         for line in lines:
             request = json.loads(line)
@@ -68,7 +68,7 @@ class _EchoGateway(ScriptedProgram):
             self._send({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})
 
     def on_signal(self, signal: SignalName) -> None:
-        """Some do not mind."""
+        """Exit, unless this gateway is stubborn."""
         if not self._stubborn:
             super().on_signal(signal)
 
@@ -81,23 +81,23 @@ class _EchoGateway(ScriptedProgram):
 
 
 class TuiUsers:
-    """The steps that concern the TUI channel."""
+    """Steps of TUI users."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self.deeds: dict[type[Step], Deeds] = {UseGateway: self._tui}
-        self._marks: dict[int, tuple[SignedInDevice, float]] = {}  # who has sent it, and when
+        self._marks: dict[int, tuple[SignedInDevice, float]] = {}  # device and time of each request
         self._seats: dict[SignedInDevice, _TuiState] = {}
         self.there: dict[int, _EchoGateway] = {}  # all that ever ran, by pid
         crowd.listeners.append(self._on_device_message)
         self.world.home.programs[GATEWAY] = lambda child: _EchoGateway(child, self)
 
     def on_gateway_request(self, mark: int) -> None:
-        """A gateway was asked something."""
+        """Record a request that a gateway received."""
         self.world.count("requests to gateways")
         if mark not in self._marks:
-            return  # somebody asks who looks after that
+            return  # a request of another actor, which checks it
         device, sent = self._marks[mark]
         if device.session.lacks("tui", self.world.wall, sent, self.world.sim.now):
             violated(Invariant.LIVE_GRANT, f"a gateway was asked by {device.session.prefix}, which holds no tui grant")
@@ -159,7 +159,7 @@ class TuiUsers:
                 violated(Invariant.STATUS, f"{device.name} is told {message!r:.100}")
 
     def _check_line(self, device: SignedInDevice, pid: int, number: int) -> None:
-        """Lines come in their order, and none is left out."""
+        """Check that lines arrive in order, and that none is missing."""
         gateway = self.there[pid]
         if number != gateway.told + 1:
             violated(Invariant.TUI_ERROR, f"{device.name} is told line {number} of gateway {pid} after {gateway.told}")

@@ -1,4 +1,4 @@
-"""What a voice client hears of one session, each event held against what was asked and against those before it."""
+"""Checker of the events of one voice session, against its requests and earlier events."""
 
 from __future__ import annotations
 
@@ -11,68 +11,68 @@ from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.simulation.servers.speech_server import NUMBER, PIECES, SAMPLES, sample_value
 
-PER_SECOND = 120  # characters that the stub speaks, wire terminal-voice 8
+PER_SECOND = 120  # characters of the stub's speech a second, wire terminal-voice 8
 SHORTEST, LONGEST = 0.25, 1.5  # s
 BYTES = 2  # of a sample
-VENDOR_RATE = 24_000  # Hz, of what is read over HTTP
+VENDOR_RATE = 24_000  # Hz, of a text that is read over HTTP
 SOUND = ("voice.audio.delta", "voice.output_audio.delta")
 SOUND_ENDS = ("voice.audio.done", "voice.output_audio.done")
 CONTROL = ("voice.session.", "voice.replay.")  # wire 4.8: not counted by a cursor
 
 
 def seconds_of(text: str) -> float:
-    """How long the stub's tone for a text is."""
+    """Return the duration of the stub's tone for a text, in seconds."""
     return min(max(len(text.strip()) / PER_SECOND, SHORTEST), LONGEST)
 
 
 class VoiceEventChecker:
-    """One session's. `check_event` raises what does not hold.
+    """Event checker of one session; `check_event` raises a violation.
 
-    A provider that hears and speaks by itself answers in responses that have names, several in a turn; of the others
-    there is one at a time, and no name.
+    A native provider answers in responses with ids, several in a turn. With another provider there is one response at a
+    time, without an id.
     """
 
     def __init__(self, name: str, rate: int, *, numbered: bool, native: bool = False) -> None:
         self.name = name
         self.rate = rate
-        self.event = 0  # the greatest id that counts
+        self.event = 0  # greatest id of an event that a cursor counts
         self.audio = 0
         self.speaking = False  # a response has begun, and not ended
         self.responses = 0  # that have ended
         self.errors = 0
-        self.text: str | None = None  # that was asked for, where the sound follows from it
-        self.numbers: dict[int, None] = {}  # of everything that was asked for
-        self.read = False  # by a vendor over HTTP
+        self.text: str | None = None  # requested text, where the sound follows from it
+        self.numbers: dict[int, None] = {}  # of all requested texts
+        self.read = False  # the text is read by a vendor over HTTP
         self._native = native
-        self._over: dict[str, bool] = {}  # responses with names, and whether they have ended
-        self._silent: dict[str | None, None] = {}  # those whose sound has ended
+        self._over: dict[str, bool] = {}  # responses with ids, and whether they have ended
+        self._silent: dict[str | None, None] = {}  # responses whose sound has ended
         self._told: dict[str, str] = {}  # their words
         self._numbered = numbered
-        self._last = 0  # the last id on this socket that was no replay
+        self._last = 0  # last id on this socket, without replays
         self._known: dict[int, dict[str, Any]] = {}
         self._frames = 0
         self._sounded = False
 
     def open(self) -> None:
-        """Another socket: numbers go on, but what is told to a socket alone counts for it alone."""
+        """Start a new socket: event numbers continue, except the last id of the socket."""
         self._last = 0
 
     @property
     def event_numbers(self) -> set[int]:
-        """The numbers of all that was heard."""
+        """Return the numbers of all received events."""
         return set(self._known)
 
     @property
     def cursor(self) -> dict[str, int]:
-        """What `session.resume` says."""
+        """Return the cursor for `session.resume`."""
         return {"last_event_id": self.event, "last_audio_event_id": self.audio}
 
     def knows(self, event: Mapping[str, Any]) -> bool:
-        """Whether it was heard before."""
+        """Report whether the event was received before."""
         return event.get("event_id") in self._known
 
     def check_event(self, event: dict[str, Any]) -> bool:
-        """Take one; False for what was heard before."""
+        """Check an event; return False if it was received before."""
         kind = event["type"]
         if self._numbered and not self._is_new(event):
             return False
@@ -139,7 +139,7 @@ class VoiceEventChecker:
         self._frames = last
 
     def _owned(self, response: str, data: bytes) -> None:
-        """A sound's samples are the number in its text: nobody hears that of another."""
+        """Check that the samples have the number of a requested text, so the sound is no other session's."""
         if self._over.get(response, True) or response in self._silent:
             violated(Invariant.ONE_END, f"{self.name}: sound of {response}, which has ended, or never began")
         values = set(array("h", data))

@@ -1,4 +1,4 @@
-"""One voice session in the hands of its client: the socket, what is said on it, and what it is told."""
+"""Client of one voice session: its WebSocket, the messages that it sends, and the events that it receives."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from runtimes.sim.host import SimHost
 from tests.support.sim_http import ServerAddress, WebSocketClient
 
 OUTPUT, LAB, AGENT = "output", "realtime", "realtime-agent"
-FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # and the grant that each wants
-SPEAK_TIMEOUT = 30.0  # s for the stub to read a text, on a network without trouble
+FAMILIES = {OUTPUT: "voice:tts", LAB: "voice:realtime", AGENT: "voice:realtime"}  # family: required grant
+SPEAK_TIMEOUT = 30.0  # s for the stub to read a text, on a network without faults
 STALLED = 90.0  # s, wire terminal-voice 6.5
-STUCK = 10.0  # s of silence in the middle of a text that is read, to one who takes what comes
+STUCK = 10.0  # s without an event in the middle of a text that is read, for a client that reads at full speed
 CLOSE_TIMEOUT = 15.0  # s for the closing handshake
-UNATTENDED = 120.0  # s that a session waits for a socket, wire terminal-voice 4.6
+UNATTENDED = 120.0  # s that a session waits for its WebSocket, wire terminal-voice 4.6
 OVER = (404, 410)
-EXPIRED = 4008  # the code of a close, wire terminal-voice 4.8
+EXPIRED = 4008  # close code, wire terminal-voice 4.8
 IN = ("voice.session.ready", "voice.session.resumed")
 REFUSALS = (0, 101, 401, 403, 404, 408, 410, 503)
 
 
 @frozen
 class VoicePrincipal:
-    """Who speaks: from where, and with what; `session` is None for the API's key."""
+    """Address and credential that a voice client uses; `session` is None for the API's key."""
 
     host: SimHost
     target: ServerAddress
@@ -40,12 +40,12 @@ class VoicePrincipal:
 
     @property
     def caller(self) -> str:
-        """Whose share it counts for: a device, whatever its token, or the API's key."""
+        """Return the caller whose session quota is used: a device, whatever its token, or the API's key."""
         return self.token if self.session is None else self.session.device
 
 
 class VoiceSessionClient:
-    """A session and its newest socket. `manner` is how the model behaves to the realtime agent."""
+    """Voice session and its newest WebSocket. `manner` is the model's behavior towards the realtime agent."""
 
     def __init__(
         self,
@@ -55,61 +55,61 @@ class VoiceSessionClient:
         answer: dict[str, Any],
         rivals: list[VoiceSessionClient],
     ) -> None:
-        self.rivals = rivals  # all there are
+        self.rivals = rivals  # all voice sessions of the simulation
         self.crowd = crowd
         self.world = crowd.world
         self.who = who
         self.family = family
         self.grant = FAMILIES[family]
         self.native = answer["provider"] == "openai_realtime"
-        self.read = answer["provider"] == "openai_tts"  # by a vendor over HTTP
+        self.read = answer["provider"] == "openai_tts"  # the text is read by a vendor over HTTP
         name = f"{family} {answer['session_id'][:8]}"
         self.ears = VoiceEventChecker(name, answer["sample_rate"], numbered=family != LAB, native=self.native)
         self.ears.read = self.read
         self.made = self.heard_at = crowd.now
         self.relay = crowd.world.relay
-        self.lost: float | None = None  # when its socket vanished, if it may come back
+        self.lost: float | None = None  # when its WebSocket was lost, if the client may resume
         self._attached_at = 0.0
-        self.closed = False  # by its client, or for good by somebody else
-        self.turn_open = False  # something was said, and no end of the turn was told
+        self.closed = False  # by the client, or for good by the server
+        self.turn_open = False  # a turn was requested, and its end was not reported
         self.manner = "plain"
-        self.speaks_up = False  # by microphone, where somebody listens to that
-        self._chunks = 0  # of what the microphone has heard
-        self.dawdles = 0.0  # s that it takes to listen, to texts that are long then
-        self.doubles = False  # it asks for everything twice
+        self.speaks_up = False  # by microphone, where the provider transcribes sound
+        self._chunks = 0  # pieces of sound from the microphone
+        self.dawdles = 0.0  # s for which the client pauses reading; its texts are long then
+        self.doubles = False  # each request is sent twice
         self.run_id = ""
-        self.answered = False  # the model has said all
+        self.answered = False  # the model's answer is complete
         self._answer = answer
         self._talker: WebSocketClient | None = None
         self._closing = False
-        self._owner: WebSocketClient | None = None  # the socket that has the session
-        self.on_taken: Callable[[], None] | None = None  # something that was said is begun
+        self._owner: WebSocketClient | None = None  # the WebSocket that owns the session
+        self.on_taken: Callable[[], None] | None = None  # called when a request is accepted
         self._to_say: list[dict[str, object]] = []
-        self._asked: list[tuple[str, float]] = []  # texts, until they are accepted or refused
+        self._asked: list[tuple[str, float]] = []  # requested texts, until they are accepted or refused
         self._text = ""  # of the turn under way
         self._questions = 0
         self._forwarded = 0
-        self._asked_about: dict[str, int] = {}  # by run, the task that somebody has to allow
-        self._detached = 0  # runs that were promoted, and not told to be over
+        self._asked_about: dict[str, int] = {}  # by run, the task that needs an approval
+        self._detached = 0  # runs that were promoted, and whose end was not reported
 
     @property
     def name(self) -> str:
-        """For reports."""
+        """Return the name for reports."""
         return self.ears.name
 
     @property
     def log_path(self) -> str:
-        """Where the relay says that it logs the session."""
+        """Return the path of the session's event log, as the relay reported it."""
         return str(self._answer["event_log_path"])
 
     @property
     def attached(self) -> bool:
-        """Whether there is a socket that may be spoken on."""
+        """Report whether there is an open WebSocket to send on."""
         talker = self._talker
         return talker is not None and talker.accepted and not talker.is_closed and not self._closing
 
     def surely_there(self, since: float) -> bool:
-        """Whether it is a session of the relay, and was from then on."""
+        """Report whether the relay must have had this session since `since`."""
         session, talker, world = self.who.session, self._talker, self.world
         if session is not None and not self.crowd.must_have_had_grant(session, self.grant):
             return False
@@ -127,7 +127,7 @@ class VoiceSessionClient:
     # --- the socket ---
 
     def open(self, *, again: bool = False, over: str = "") -> None:
-        """Come, or come back. `over`: why the session is over, so that nobody may be let in."""
+        """Open the WebSocket, or resume with `again`. With `over`, the session has ended: acceptance is a violation."""
         world, who = self.world, self.who
         self.ears.open()
         self._closing = False
@@ -159,7 +159,7 @@ class VoiceSessionClient:
         world.add_client(talker)
 
     def close(self) -> bool:
-        """Say that it is over, with 1000."""
+        """Close with code 1000; return whether there was an open WebSocket."""
         talker = self._talker
         if talker is None or not talker.close(1000):
             return False
@@ -168,13 +168,13 @@ class VoiceSessionClient:
         return True
 
     def vanish(self) -> None:
-        """The socket is lost, without a word."""
+        """Reset the connection without a close frame."""
         if self._talker is not None:
             self._talker.disconnect(reset=True)
             self.lost = self.crowd.now
 
     def _check_forgotten(self, talker: WebSocketClient) -> None:
-        """Its time to come back is not over, and nobody of the same caller has taken its place."""
+        """Check that a session refused as unknown had expired, or was displaced by a newer session of its caller."""
         newer = any(line.takes_room_of(self) for line in self.rivals)
         session, lost = self.who.session, self.lost
         if newer or self.closed or lost is None or self.relay is not self.world.relay:
@@ -185,7 +185,7 @@ class VoiceSessionClient:
             violated(Invariant.VOICE_OVER, f"{self.name} is over {since:.1f} s after it was lost: {talker.status}")
 
     def takes_room_of(self, other: VoiceSessionClient) -> bool:
-        """Whether it is a newer one of the same caller."""
+        """Report whether this session is newer than another one of the same caller and family."""
         return self.family == other.family and self.who.caller == other.who.caller and self.made > other.made
 
     def _ended(self, talker: WebSocketClient, *, again: bool) -> None:
@@ -203,10 +203,10 @@ class VoiceSessionClient:
         if self.who.session is not None:
             self.crowd.on_grant_denied(self.who.session, talker.status, self.grant, talker.began)
 
-    # --- speaking ---
+    # --- requests ---
 
     def say_something(self) -> None:
-        """Ask for one response more."""
+        """Request one more response."""
         number = self.crowd.next_number()
         self.ears.numbers[number] = None
         words = 40 if self.dawdles else number % 40
@@ -225,7 +225,7 @@ class VoiceSessionClient:
             self.world.sim.after(SPEAK_TIMEOUT, lambda: self._check_spoken(talker, sent))
 
     def _speak_up(self, number: int) -> None:
-        """Some pieces of sound at any rate, one of them perhaps twice, and the end of what is said."""
+        """Send some pieces of sound, some of them twice, and commit the input."""
         rng = self.world.rng
         rate = rng.choice((8_000, 16_000, 24_000, 48_000))
         for _ in range(3):
@@ -238,11 +238,11 @@ class VoiceSessionClient:
 
     @property
     def asked_last(self) -> str:
-        """What the turn under way is about."""
+        """Return the text of the turn under way."""
         return self._text
 
     def cancel(self) -> None:
-        """Enough."""
+        """Cancel the response."""
         self._send({"type": "response.cancel"})
 
     def _send(self, message: dict[str, object]) -> None:
@@ -266,7 +266,7 @@ class VoiceSessionClient:
     def _asked_or_speaking(self) -> bool:
         return self.ears.speaking or bool(self._asked)
 
-    # --- hearing ---
+    # --- events ---
 
     def _on_event(self, talker: WebSocketClient, event: dict[str, Any]) -> None:
         self.world.check_no_secrets(talker.text, f"what {self.name} is told")
@@ -276,7 +276,7 @@ class VoiceSessionClient:
         refused = kind == "voice.error" and "provider" not in event
         if (begins or refused) and not self.ears.knows(event):
             self._taken(event, begins=begins)
-        if kind == "voice.replay.done":  # what else was asked for before never arrived
+        if kind == "voice.replay.done":  # requests sent before the reconnect never arrived
             self._asked = [asked for asked in self._asked if asked[1] >= talker.began or self.speaks_up]
         if kind in IN:
             self._owner = talker
@@ -284,11 +284,11 @@ class VoiceSessionClient:
             self._react(kind, event)
 
     def _taken(self, event: dict[str, Any], *, begins: bool) -> None:
-        """What was asked for first is begun, or refused."""
+        """Handle the beginning, or the refusal, of the first pending request."""
         if not self._asked:
             violated(Invariant.OWN_BYTES, f"{self.name}: {event} and nothing was asked for")
         texts = [text for text, _ in self._asked]
-        said = event.get("text")  # what a microphone heard is understood when it is understood
+        said = event.get("text")  # the order of transcripts may differ from that of the recordings
         text, sent = self._asked.pop(texts.index(said) if self.speaks_up and said in texts else 0)
         if not begins:
             return
@@ -360,7 +360,7 @@ class VoiceSessionClient:
             violated(Invariant.OWN_BYTES, f"{self.name}: {self._text!r} was answered {content!r:.100}")
 
     def check_stalled(self) -> None:
-        """Within a turn something is told all the time to who is attached: a phone takes silence for a stall."""
+        """Check that an attached client receives events during a turn: a phone takes silence for a stall."""
         silent = self.crowd.now - self.heard_at
         if self.turn_open and silent > STALLED and self.world.is_fault_free_since(self.heard_at):
             violated(Invariant.ONE_END, f"{self.name} hears nothing of its turn for {silent:.0f} s")
@@ -371,7 +371,7 @@ class VoiceSessionClient:
             violated(Invariant.ONE_END, f"{self.name} {problem}")
 
     def check_gone(self, when: float) -> None:
-        """Its provider went then: nobody is left to talk with."""
+        """Report a violation: the provider of this session disconnected at `when`, but the session is open."""
         if self.world.shaken < when:
             since = self.crowd.now - when
             violated(Invariant.VOICE_OVER, f"{self.name} is open {since:.0f} s after its provider has gone")
@@ -384,7 +384,7 @@ class VoiceSessionClient:
             violated(Invariant.VOICE_GRANT, f"{self.name} of {session.prefix} {what}, which holds no {self.grant}")
 
     def check_open(self, since: float) -> None:
-        """Of who is attached: its session, or the grant, went before that time, and so has the socket."""
+        """Check that the WebSocket was closed if the paired session or grant ended before `since`."""
         session, talker = self.who.session, self._talker
         if session is None or talker is None or talker.began > since:
             return
@@ -399,7 +399,7 @@ class VoiceSessionClient:
             )
 
     def _is_heard(self, talker: WebSocketClient) -> bool:
-        """Whether nothing comes between it and the relay, and nobody has set the clock."""
+        """Report whether no fault affects the path to the relay, and the wall clock was never set."""
         world = self.world
         return (
             world.is_relay_up

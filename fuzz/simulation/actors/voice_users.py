@@ -1,6 +1,6 @@
-"""People who speak with the relay: they have texts read to them, try voices, and talk with the realtime agent.
+"""Voice users of the simulation: texts read aloud, voice tests, and sessions with the realtime agent.
 
-They come with a session's token, or with the API server's bearer: from this host, and from elsewhere in vain.
+They authenticate with a session's token, or with the API's key, which is accepted from the relay's own host only.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from svc_proto.basics.pcm import wav_head
 from svc_proto.wire.multipart import Part, encode_multipart
 from tests.support.sim_http import RequestClient
 
-WINDOW = 30.0  # s in which one that was lost may come back, 4.8
-LONGEST = 400.0  # s that one lasts: with a run it has 360 s
-STAYS = 40.0  # s that somebody who has nothing more to say stays
-END_TIMEOUT = 20.0  # s in which a socket is gone that may not stay, on a network without trouble
-LOSS_TIMEOUT = 20.0  # s in which a session has gone whose provider has
-SOON = 0.01  # s, of those who give up as soon as they are understood; the longest take thirty times as long
+WINDOW = 30.0  # s in which a lost session may be resumed, 4.8
+LONGEST = 400.0  # s that a session lasts: 360 s with a run
+STAYS = 40.0  # s after which a client without requests closes
+END_TIMEOUT = 20.0  # s in which a socket must be closed, on a network without faults
+LOSS_TIMEOUT = 20.0  # s in which a session must end after its provider
+SOON = 0.01  # s until a cancel after the start of the turn; the longest delay is thirty times as long
 STOP_TIMEOUT = 25.0  # s from a cancel to the end of its run
 MANNERS = ("plain", "plain", "tool", "ask", "ask", "ask", "hang", "hang", "hang", "refuse", "break")
 RATES = (8_000, 8_000, 16_000, 24_000)  # Hz
-ALOUD = 0.3  # of those who talk with somebody who hears: by microphone
-CANCELS = 4  # how somebody behaves who gives up
-DICTATES, READ = 0.1, 0.3  # of all: who has a recording written down, too; and with those whom a vendor reads to
+ALOUD = 0.3  # share of sessions with a native provider that use the microphone
+CANCELS = 4  # mood of a client that cancels
+# Shares of clients that also have a recording transcribed, or have a text read by a vendor.
+DICTATES, READ = 0.1, 0.3
 RUN_OVER = ("completed", "failed", "cancelled")
 
 
 class VoiceUsers:
-    """The steps of those who speak."""
+    """Steps of the voice users."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -76,7 +77,7 @@ class VoiceUsers:
         if who is None:
             return
         self.create_session(who, family, body, made)
-        chance = _chance(step) if step.manner not in HOLDS else 1.0  # those are about room
+        chance = _chance(step) if step.manner not in HOLDS else 1.0  # those test the session limit
         if chance < DICTATES:
             self._dictate(who)
         elif chance < READ:
@@ -104,7 +105,7 @@ class VoiceUsers:
             lines[step.voice_session % len(lines)].say_something()
 
     def _who(self, number: int) -> VoicePrincipal | None:
-        """A session, or somebody with the API's key, here or elsewhere."""
+        """Return a principal: a session, or the API's key from the home or another host."""
         if number % 6 == 5:
             return VoicePrincipal(self.world.home, LOCAL, API_KEY, None)
         if number % 13 == 12:
@@ -115,7 +116,7 @@ class VoiceUsers:
         return VoicePrincipal(self.world.sim.hosts[session.owner], REMOTE, session.token, session)
 
     def _dictate(self, who: VoicePrincipal) -> None:
-        """A recording is to be written down. Nothing is left of it, see `fuzz.simulation.leak_check`."""
+        """Have a recording transcribed. Its file must be deleted: `fuzz.simulation.leak_check`."""
         world, sent, number = self.world, self.crowd.now, self.crowd.next_number()
         sound = build_recording(number)
 
@@ -140,7 +141,7 @@ class VoiceUsers:
     def create_session(
         self, who: VoicePrincipal, family: str, body: dict[str, object], made: Callable[[VoiceSessionClient], None]
     ) -> None:
-        """Ask for a session, and do something with it."""
+        """Request a session, and call `made` with it."""
         world, sent = self.world, self.crowd.now
         grant = FAMILIES[family]
 
@@ -179,7 +180,7 @@ class VoiceUsers:
             violated(Invariant.STATUS, f"a voice session: {status} {caller.answer.body!r:.200}")
 
     def _check_room(self, who: VoicePrincipal, family: str, sent: float) -> None:
-        """There was room for one more: for this caller, and for all. Only what is the caller's own makes way."""
+        """Check that the limits permitted one more session. Only sessions of the same caller are displaced."""
         there = [line for line in self.lines if line.family == family and line.surely_there(sent)]
         own = [line for line in there if line.who.caller == who.caller]
         used = [line for line in own if line.attached]
@@ -190,7 +191,7 @@ class VoiceUsers:
             )
 
     def _check_full(self, who: VoicePrincipal, family: str, sent: float) -> None:
-        """Whether there may have been too many."""
+        """Check that a refusal was possible: there may have been as many sessions as the limit."""
         recent = [line for line in self.lines if line.family == family and line.made > sent - LONGEST]
         own = [line for line in recent if line.who.caller == who.caller]
         most, of_one = VOICES
@@ -199,7 +200,7 @@ class VoiceUsers:
 
     def _behave(self, line: VoiceSessionClient, mood: int, amount: float) -> None:
         world = self.world
-        if mood == 0:  # nobody comes
+        if mood == 0:  # the client never connects
             world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "nobody came for 120 s"))
             return
         line.open()
@@ -213,23 +214,23 @@ class VoiceUsers:
                 world.sim.after(amount / 8, lambda: self._is_lost(line, back=WINDOW + 15.0))
             case 4:  # CANCELS
                 world.sim.after(0.5 + amount, lambda: self._cancels(line))
-            case 5:  # as soon as it is begun: nobody knows yet what it is called
+            case 5:  # as soon as the turn has begun, before its id is known
                 line.on_taken = lambda: world.sim.after(SOON * amount**3, lambda: self._cancels(line))
             case _:
                 line.doubles = mood == 7
         world.sim.after(STAYS * (3 if line.native else 1), lambda: self._closes(line))
 
-    # --- what they do then ---
+    # --- reactions ---
 
     def _closes(self, line: VoiceSessionClient) -> None:
-        """With 1000: there is nothing to come back for."""
+        """Close with 1000, after which the session cannot be resumed."""
         if line.attached and line.close():
             now = self.crowd.now
             self.world.sim.after(10.0, lambda: self._comes_too_late(line, "it was closed with 1000", now))
 
     def _comes_too_late(self, line: VoiceSessionClient, why: str, since: float | None = None) -> None:
         if since is not None and (line.family == LAB or line.native):
-            return  # the lab may be opened again, and a run of a native session keeps it
+            return  # a realtime session may be opened again, and a run of a native session keeps it
         if since is not None and not self.world.is_fault_free_since(since):
             return  # the close may not have arrived
         line.open(over=why)
@@ -241,7 +242,7 @@ class VoiceUsers:
         if line.family == LAB:
             return
         began = self.crowd.now
-        if line.family == AGENT and not line.native:  # of the stub: any end of the socket is the session's
+        if line.family == AGENT and not line.native:  # a session of the stub ends with its WebSocket
             self.world.sim.after(60.0, lambda: self._comes_too_late(line, "its socket was lost", began))
         elif back > WINDOW:
             self.world.sim.after(back + 60.0, lambda: self._comes_too_late(line, "its window is over", began))
@@ -276,10 +277,10 @@ class VoiceUsers:
         headers = {"authorization": f"Bearer {API_KEY}"}
         self.world.request(self.world.home, API, "GET", f"/v1/runs/{run_id}", headers=headers, done=done)
 
-    # --- looking ---
+    # --- checks ---
 
     def check_invariants(self) -> None:
-        """Sockets of sessions, or with grants, that ended some time ago."""
+        """Check sockets whose session or grant ended some time ago."""
         since = self.crowd.now - END_TIMEOUT
         for line in self.lines:
             if line.attached:
@@ -288,7 +289,7 @@ class VoiceUsers:
         self._look_at_lost()
 
     def _look_at_lost(self) -> None:
-        """A session goes with its provider, whatever it was doing."""
+        """Check that each session ends with its provider."""
         lost, now = self.world.provider.lost, self.crowd.now
         while lost and lost[0][0] + LOSS_TIMEOUT <= now:
             when, numbers = lost.pop(0)
@@ -297,19 +298,19 @@ class VoiceUsers:
                     line.check_gone(when)
 
     def _ordered(self, device: SignedInDevice, message: dict[str, Any]) -> None:
-        """A phone is told to do something that somebody has to allow first."""
+        """Check that a phone receives a command that needs approval only after the approval."""
         payload = message.get("payload", {})
         if message.get("type") != "bridge.command" or payload.get("path") != "/send_sms":
             return
         task = str((payload.get("body") or {}).get("body"))
         self.crowd.check_allowed(task_of(task), device.name)
 
-    # --- in the end ---
+    # --- after the script ---
 
     def begin(
         self, session: SessionModel, family: str, provider: str, made: Callable[[VoiceSessionClient], None]
     ) -> None:
-        """Have a session made, and something said."""
+        """Create a session, and request a response."""
 
         def speak(line: VoiceSessionClient) -> None:
             line.open()
@@ -321,12 +322,12 @@ class VoiceUsers:
         self.create_session(who, family, {"provider": provider, **rate}, speak)
 
     def check_logs(self) -> None:
-        """What was told is on the disk, in order; unless the relay said that it gave a file up, or was killed."""
+        """Check that all reported events are logged in order, unless the relay gave the file up or was killed."""
         world, disk = self.world, self.world.home.disk
         warned = any(line.event == "voice file given up" for program in world.home.processes for line in program.logs)
         for line in self.lines:
             if line.family == LAB or not disk.exists(line.log_path):
-                continue  # the lab numbers nothing
+                continue  # events of a realtime session have no number
             lines = map(json.loads, disk.get(line.log_path).decode().splitlines())
             kept = [event["event_id"] for event in lines if "event_id" in event]
             if any(later <= earlier for earlier, later in pairwise(kept)):
@@ -337,12 +338,12 @@ class VoiceUsers:
             world.count("voice logs")
 
     def check_ended(self) -> None:
-        """No run goes on: so no response does."""
+        """Check that no turn is open once all runs have ended."""
         for line in self.lines:
             if line.attached and line.turn_open:
                 violated(Invariant.ONE_END, f"{line.name} has not ended, though its run has")
 
 
 def _chance(step: ReadAloud | TalkToAgent) -> float:
-    """Of a step's own, so that what comes after it is as it was."""
+    """Return a random number that depends on the step only, so other random numbers do not change."""
     return Random(f"{step.at} {step.speaker} {step.manner}").random()

@@ -1,1 +1,1 @@
-"""The rooms that are gone through when everybody has left: see `fuzz.simulation.checks.check_context`."""
+"""Checks that run after all clients have disconnected: see `fuzz.simulation.checks.check_context`."""

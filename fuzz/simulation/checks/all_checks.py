@@ -1,4 +1,4 @@
-"""All checks, and which of them a world runs after its script."""
+"""List of all checks, and the selection of those that run after a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
 from fuzz.simulation.script import Script
 
-ROUND = 10  # worlds, from one tenth seed to the next, of which one runs each check
+ROUND = 10  # scripts, from one tenth seed to the next; one of them runs each check
 
 ALL_CHECKS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
@@ -21,9 +21,9 @@ ALL_CHECKS: tuple[Kind, ...] = (
 
 
 def select_checks(script: Script) -> list[Kind]:
-    """Return the checks of a world, in the order in which they run.
+    """Return the checks of a script, in the order in which they run.
 
-    The worlds of a check, and its place among the others, are drawn from its own name: a new check changes neither.
+    The scripts of a check, and its place among the others, depend on its own name: a new check changes neither.
     """
     if script.checks:
         return [kind for kind in dict.fromkeys(ALL_CHECKS) if kind.__name__ in script.checks]

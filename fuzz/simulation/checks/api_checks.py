@@ -1,4 +1,4 @@
-"""The checks of the API's side."""
+"""Checks of the API server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Context of a check: one client that acts alone in a simulated deployment after its script.
 
-While the script runs, many actors share the deployment and answers are lost: then only invariants can be judged.
-After it all faults are over and all actors have left, so a check knows each answer. It waits for each answer, so it is
-a plain function; it draws from a random source of its own.
+While the script runs, many actors share the deployment and responses are lost: then only invariants can be checked.
+After it all faults are over and all actors have disconnected, so each response is predictable. A check waits for each
+response, so it is a plain function; it uses a random source of its own.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from fuzz.simulation.models.reference_model import violated
 from runtimes.sim.host import SimHost
 from tests.support.sim_http import RequestClient, ServerAddress, WebSocketClient
 
-LATEST = 60.0  # s that anything may take here, unless more is said
-SHOWN = 600  # characters of what was told, and of what it is
+LATEST = 60.0  # s that any answer may take, by default
+SHOWN = 600  # characters of actual and expected value in a message
 CHATS = "/api/sessions"
-COMING_UP = 120.0  # s in which a program that was stopped is there again
+COMING_UP = 120.0  # s in which a stopped program is restarted
 
 Kind: TypeAlias = "Callable[[CheckContext], None]"
 
 
 class SocketClient:
-    """A socket of the relay, or of voice, and all that was said on it."""
+    """WebSocket of the relay, or of a voice session, with the messages received."""
 
     def __init__(self, audit: CheckContext, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
-        self.profiles: list[dict[str, Any]] = []  # which may be told at any time
+        self.profiles: list[dict[str, Any]] = []  # messages that may arrive at any time
         self.opened = False
         self.host = host
         self._audit = audit
@@ -60,7 +60,7 @@ class SocketClient:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended."""
+        """Report whether the WebSocket has ended."""
         return self.talker.is_closed
 
     def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
@@ -74,13 +74,13 @@ class SocketClient:
         )
 
     def answer_next_command(self, result: object, status: int = 200) -> dict[str, Any]:
-        """Answer the command that comes next; what it was."""
+        """Answer the next command, and return it."""
         command: dict[str, Any] = self.next_message()["payload"]
         self.answer_command(command, result, status)
         return command
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
-        """The next message that has not been taken; it comes within so many s."""
+        """Return the next unread message, which arrives within `within` seconds."""
         self._audit.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
@@ -88,17 +88,17 @@ class SocketClient:
         return self.heard.pop(0)
 
     def disconnect(self) -> None:
-        """Leave."""
+        """Disconnect."""
         self.talker.disconnect()
 
     def expect_close(self, code: int, about: str, within: float = 10.0) -> None:
-        """It is ended within so many s, with this code."""
+        """Check that the server closes the WebSocket within `within` seconds with this code."""
         self._audit.wait_closed(self, within, f"{about} does not come")
         self._audit.expect_equal(self.talker.close_code, code, about)
 
 
 class CheckContext:
-    """One person, and what they ask."""
+    """Client of one check: its requests, waits and expectations."""
 
     def __init__(
         self, crowd: ActorContext, name: str, pass_until: Callable[[float], None], supervise: Callable[[], None]
@@ -115,7 +115,7 @@ class CheckContext:
 
     @property
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return the monotonic time in seconds."""
         return self.world.sim.now
 
     def sleep(self, seconds: float) -> None:
@@ -123,25 +123,25 @@ class CheckContext:
         self._pass_until(self.now + seconds)
 
     def wait_until(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
-        """Until something is so, looked at after each event, and not longer than that."""
+        """Run the simulation until the condition holds, checked after each event, for at most `within` seconds."""
         sim, until = self.world.sim, self.now + within
         while not so():
             if sim.now >= until or not sim.step():
                 self.fail(f"{why}, after {within:.0f} s")
 
     def wait_closed(self, what: RequestClient | SocketClient, within: float, why: str) -> None:
-        """Until it has ended."""
+        """Wait until a request or WebSocket has ended."""
         self.wait_until(lambda: what.is_closed, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
-        """A program is told to go, or killed, and is there again."""
+        """Stop or kill a program, and wait until it runs again."""
         world, before = self.world, getattr(self.world, name)
         world.stop_program(name, 0.5, kill=kill)
         self.wait_until(lambda: not before.alive, COMING_UP, f"the {name} does not stop")
         self.wait_started()
 
     def wait_started(self) -> None:
-        """Until all programs are there."""
+        """Wait until all programs run."""
         world, until = self.world, self.now + COMING_UP
         self._supervise()
         while not world.are_programs_up:
@@ -149,12 +149,12 @@ class CheckContext:
                 self.fail("a program does not come back")
             world.sim.run_for(0.2)
             self._supervise()
-        self.sleep(1.0)  # until who was connected has noticed
+        self.sleep(1.0)  # until all disconnected clients have reacted
 
-    # --- asking ---
+    # --- requests ---
 
     def new_host(self) -> SimHost:
-        """A machine that nobody has heard of yet."""
+        """Return a new host, whose address no program has stored."""
         self._hosts += 1
         number = len(self.world.sim.hosts)
         return self.world.sim.host(f"{self.name}-{self._hosts}", f"10.0.{9 + number // 200}.{1 + number % 200}")
@@ -168,7 +168,7 @@ class CheckContext:
         headers: Mapping[str, str] | None = None,
         piece: Callable[[bytes], None] | None = None,
     ) -> RequestClient:
-        """Ask, and do not wait."""
+        """Send a request without waiting for its response."""
         host, target = where
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         fields = headers or {}
@@ -177,49 +177,49 @@ class CheckContext:
         )
 
     def wait_response(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
-        """Wait for one."""
+        """Wait for a response."""
         self.wait_until(lambda: caller.is_closed, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
             self.fail(f"{caller.method} {caller.path} has no answer, and nothing is broken")
         return caller
 
     def request_locally(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """A program of the home asks the relay."""
+        """Send a request of an operator's program to the relay, and return the response."""
         fields = {**self.local_headers(), **_fields(headers)}
         return self.wait_response(self.start_request((self.world.home, LOCAL), method, path, body, fields))
 
     def local_headers(self) -> dict[str, str]:
-        """What such a program shows."""
+        """Return the authentication headers of an operator's program."""
         return self.world.local_headers()
 
     def request(self, token: str, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """An agent elsewhere asks the relay, with a token."""
+        """Send a remote agent's request to the relay with a token, and return the response."""
         return self.wait_response(self.start_request_as(token, method, path, body, **headers))
 
     def start_request_as(
         self, token: str, method: str, path: str, body: object = None, **headers: str
     ) -> RequestClient:
-        """The same, without waiting."""
+        """Send a remote agent's request to the relay without waiting for its response."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
         return self.start_request((self.world.agent, REMOTE), method, path, body, fields)
 
     def request_api(self, method: str, path: str, body: object = None, **headers: str) -> RequestClient:
-        """Somebody with the key asks the API."""
+        """Send a request with the API's key to the API, and return the response."""
         return self.wait_response(self.start_api_request(method, path, body, None, **headers), 600.0)
 
     def start_api_request(
         self, method: str, path: str, body: object = None, piece: Callable[[bytes], None] | None = None, **headers: str
     ) -> RequestClient:
-        """The same, without waiting."""
+        """Send a request to the API without waiting for its response."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
         return self.start_request((self.world.home, API), method, path, body, fields, piece)
 
     def new_chat(self) -> str:
-        """A chat of the API: its id."""
+        """Create a chat of the API, and return its id."""
         return str(self.expect_status(self.request_api("POST", CHATS, {}), 201)["id"])
 
     def stored_rows(self, chat: str) -> list[dict[str, Any]]:
-        """What is stored of a chat."""
+        """Return the stored rows of a chat."""
         rows: list[dict[str, Any]] = self.expect_status(self.request_api("GET", f"{CHATS}/{chat}/messages"), 200)[
             "messages"
         ]
@@ -232,23 +232,23 @@ class CheckContext:
         return seat
 
     def expect_refused(self, host: SimHost, path: str, token: str, status: int, about: str) -> None:
-        """Who opens a socket there with that token is refused."""
+        """Check that a WebSocket with that token is refused."""
         seat = self.open_socket(host, path, authorization=f"Bearer {token}")
         self.expect_equal((seat.is_closed, seat.talker.status), (True, status), about)
 
     @property
     def child_processes(self) -> list[int]:
-        """The children of the home, by their numbers."""
+        """Return the process ids of the home's child processes."""
         return [child.pid for child in self.world.home.children]
 
-    # --- judging ---
+    # --- expectations ---
 
     def fail(self, detail: str) -> None:
-        """It is not as it should be."""
+        """Raise a violation with `detail`."""
         violated(Invariant.AS_PREDICTED, f"{self.name}: {detail}")
 
     def expect_equal(self, told: object, is_: object, about: str) -> None:
-        """What was told is what is so."""
+        """Check that the actual value equals the expected one."""
         if told != is_:
             self.fail(
                 f"{about}: told is {_short(self.difference(told, is_))}, and it is {_short(self.difference(is_, told))}"
@@ -256,7 +256,7 @@ class CheckContext:
 
     @classmethod
     def difference(cls, one: object, other: object) -> object:
-        """What of it is not in the other, where both are objects, or lists as long."""
+        """Return what differs from the other value, within equal-sized lists and objects."""
         if isinstance(one, dict) and isinstance(other, dict):
             keys = [key for key in one if key not in other or one[key] != other[key]]
             return {key: cls.difference(one[key], other.get(key)) for key in keys}
@@ -266,7 +266,7 @@ class CheckContext:
         return one
 
     def expect_status(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
-        """The answer has this status, and code; its body."""
+        """Check status and error code of a response, and return its JSON body."""
         told = caller.answer.json
         error = told.get("error") if isinstance(told, dict) else None
         named = error.get("code") if isinstance(error, dict) else told.get("code") if isinstance(told, dict) else None
@@ -276,20 +276,20 @@ class CheckContext:
         return told
 
     def chance(self, probability: float) -> bool:
-        """Now and then."""
+        """Return True with this probability."""
         return self.rng.random() < probability
 
     def pick(self, choices: Iterable[Any]) -> Any:
-        """One of them."""
+        """Return one of the choices."""
         return self.rng.choice([*choices])
 
     def new_word(self) -> str:
-        """One that nobody else says."""
+        """Return a word that no other client uses."""
         return f"audit{self.crowd.next_number()}x"
 
 
 def header(caller: RequestClient, name: str) -> str:
-    """A field of an answer; empty if there is none."""
+    """Return a header field of a response; empty if it is missing."""
     return (caller.answer.headers.get(name.encode()) or b"").decode()
 
 

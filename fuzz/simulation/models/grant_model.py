@@ -1,6 +1,6 @@
-"""What the terms of a session have to be: the sums of wire core 4.1 and 4.4, by the wall clock of the home.
+"""Expected terms of a session: the calculations of wire core 4.1 and 4.4, by the wall clock of the home.
 
-Times are epoch seconds, spans are seconds; `inf` stands for never, which is 0 in a wish and null on the wire.
+Times are epoch seconds, spans are seconds. `inf` stands for never, which is 0 in a request and null in a response.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Spans: TypeAlias = Mapping[str, float | None]
 
 @define
 class WallClockModel:
-    """The home's wall clock through time: it is what sessions live by."""
+    """Readings of the home's wall clock through time; sessions expire by this clock."""
 
     steps: list[tuple[float, float]] = field(factory=list)  # (when, epoch seconds minus monotonic from then on)
 
     def spans(self, since: float, until: float) -> list[tuple[float, float]]:
-        """The readings in a span of time: the first and the last of each stretch without a step."""
+        """Return the readings in a span of time: the first and the last of each stretch without a step."""
         ends = [*(when for when, _ in self.steps[1:]), inf]
         return [
             (max(when, since) + offset, min(end, until) + offset)
@@ -46,19 +46,19 @@ class WallClockModel:
         ]
 
     def earliest(self, since: float, until: float) -> float:
-        """The lowest reading in a span of time."""
+        """Return the lowest reading in a span of time."""
         return min((low for low, _ in self.spans(since, until)), default=inf)
 
     def highest(self, now: float) -> float:
-        """No reading was higher so far."""
+        """Return the highest reading so far."""
         return max(offset for _, offset in self.steps) + now
 
     def was_set(self, since: float) -> bool:
-        """Whether somebody has set it from then on."""
+        """Report whether the clock was set after `since`."""
         return any(when >= since for when, _ in self.steps[1:])
 
     def over_since(self, expiry: float, now: float) -> float | None:
-        """From when on the clock has always read more than that; None when it does not."""
+        """Return the time since which the clock has always read more than `expiry`; None when it does not."""
         since, end = None, now
         for when, offset in reversed(self.steps):
             if end + offset <= expiry:
@@ -72,7 +72,7 @@ class WallClockModel:
 
 @frozen
 class GrantPolicy:
-    """What the operator allows at most."""
+    """Limits that the operator sets for sessions."""
 
     max_ttl: float | None = None
     reduce_only: bool = False
@@ -83,19 +83,19 @@ OPEN = GrantPolicy()
 
 @frozen
 class RequestedTerms:
-    """What was asked for a session, where anything was."""
+    """Requested terms of a session; None where nothing was requested."""
 
     ttl: float | None = None
     grants: Spans | None = None
 
     @property
     def members(self) -> dict[str, object]:
-        """Of the body that asks for it."""
+        """Return the members of the request body."""
         members: dict[str, object] = {} if self.grants is None else {"grants": in_json(self.grants)}
         return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
 
     def or_else(self, other: RequestedTerms) -> RequestedTerms:
-        """Item by item this, else the other."""
+        """Return these terms, completed by those of another request."""
         return RequestedTerms(
             other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants
         )
@@ -106,29 +106,29 @@ NOTHING = RequestedTerms()
 
 @frozen
 class GrantTerms:
-    """How long a session lasts, and each of its grants."""
+    """Expiry of a session and of each grant."""
 
     expires_at: float
     grants: Mapping[str, float]
 
     def until(self, channel: str) -> float:
-        """When a grant is over in any case."""
+        """Return the time when a grant ends at the latest."""
         return min(self.expires_at, self.grants.get(channel, -inf))
 
     def is_within(self, other: GrantTerms) -> bool:
-        """Whether nothing of it lasts longer."""
+        """Report whether session and grants end no later than in the other terms."""
         return self.expires_at <= other.expires_at and all(
             end <= other.until(channel) for channel, end in self.grants.items()
         )
 
 
 def in_json(grants: Spans) -> dict[str, object]:
-    """As it is asked for."""
+    """Return the members of a request for grants."""
     return {channel: False if span is None else span for channel, span in grants.items()}
 
 
 def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms:
-    """The terms of a session that is made now."""
+    """Return the terms of a session that is paired now."""
     expires_at = _expiry(wall, DEFAULT_TTL if wish.ttl is None else wish.ttl, policy)
     return GrantTerms(expires_at, _with_wish(_defaults(wall, expires_at), wall, expires_at, wish))
 
@@ -136,7 +136,7 @@ def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms
 def patched(
     before: GrantTerms, explicit: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
 ) -> GrantTerms:
-    """Its terms when they are changed now; `explicit`: the channels that somebody has ever set."""
+    """Return the terms after a change now; `explicit`: the channels with an explicit expiry."""
     expires_at = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
     kept = {channel: min(end, expires_at) for channel, end in before.grants.items()}
     defaults = {} if policy.reduce_only else _defaults(wall, expires_at)
@@ -147,9 +147,9 @@ def patched(
 def refusal(
     before: GrantTerms, withheld: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
 ) -> str:
-    """Return the error code when a session may not change its own terms so; empty if it may.
+    """Return the error code of a session's change of its own terms; empty if the change is permitted.
 
-    `withheld` are the channels that only the operator gives. The operator is never refused.
+    `withheld` are the channels that only the operator grants. The operator is never refused.
     """
     end = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
     if policy.reduce_only and end > before.expires_at:
@@ -162,7 +162,7 @@ def refusal(
 
 
 def fits(told: GrantTerms, due: Callable[[float], GrantTerms], readings: Iterable[tuple[float, float]]) -> bool:
-    """Whether what was told is due at some reading of the clock. Terms never end sooner at a later one."""
+    """Report whether the reported terms are due at some reading; terms never end sooner at a later reading."""
     return any(_is_between(told, due(low), due(high)) for low, high in readings)
 
 
@@ -181,7 +181,7 @@ def _expiry(wall: float, ttl: float, policy: GrantPolicy) -> float:
 
 
 def _defaults(wall: float, expires_at: float) -> dict[str, float]:
-    """A session that never ends has grants that never end."""
+    """Return the default grants; a session without expiry has grants without expiry."""
     return {
         channel: expires_at if expires_at == inf else min(expires_at, wall + span) for channel, span in SPANS.items()
     }

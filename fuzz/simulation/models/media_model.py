@@ -1,7 +1,7 @@
-"""The life of media as those know it who put them there and fetch them (wire core 6.5).
+"""Expected life of registered media (wire core 6.5), by the requests of their clients.
 
-It looks at no server. A request whose answer was lost may have been carried out at any time from then on, or never.
-What is said to be over is over whatever happened to those, and what must live does so, too. Monotonic seconds.
+The model reads no server state. A request whose response was lost may have been executed at any later time, or never.
+Results hold in all these cases. Times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import define, field
 
 @define(eq=False)
 class MediaUse:
-    """Somebody asked for it, or put it there: it was used at some time between the two."""
+    """Use of a media file, registration or fetch, at some time between request and response."""
 
     sent: float
     told: float = inf
@@ -21,67 +21,67 @@ class MediaUse:
 
 @define(eq=False)
 class MediaFileModel:
-    """A file behind a token. The first of its uses is its registration."""
+    """Media file behind a token. The first of its uses is its registration."""
 
     data: bytes
     uses: list[MediaUse]
     path: str = ""  # of a file of the host; an upload has none
-    token: str = ""  # until it is told
+    token: str = ""  # until it is reported
 
     @property
     def since(self) -> MediaUse:
-        """When it was put there."""
+        """Return the registration."""
         return self.uses[0]
 
     def last_used(self, before: float) -> float:
-        """By those who had asked by then it was not used later; what has no answer yet may come at any time."""
+        """Return the latest possible time of uses requested before `before`; infinite for one without a response."""
         return max(use.told for use in self.uses if use.sent < before)
 
     def surely_used(self, before: float) -> float:
-        """It was used later than that, by those whose answers had come by then."""
+        """Return the earliest possible time of the last use that was answered by `before`."""
         return max(use.sent for use in self.uses if use.told <= before)
 
 
 @define
 class MediaModel:
-    """All of them: each lives for `ttl` seconds, and there are never more than `cap`."""
+    """All media files: each lives for `ttl` seconds, and there are never more than `cap`."""
 
     ttl: float
     cap: int
     media: list[MediaFileModel] = field(factory=list)
-    outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which forgets them all
+    outages: list[tuple[float, float]] = field(factory=list)  # of the relay, which drop all media
 
     def is_running_since(self, when: float) -> bool:
-        """Whether the relay has run from then on."""
+        """Report whether the relay has run without a stop since `when`."""
         return all(came < when for _, came in self.outages)
 
     def add(self, data: bytes, now: float, path: str = "") -> MediaFileModel:
-        """Somebody is about to put something there."""
+        """Record a file that a client is about to register."""
         medium = MediaFileModel(data, [MediaUse(now)], path)
         self.media.append(medium)
         return medium
 
     def refused(self, medium: MediaFileModel) -> None:
-        """It was not put there."""
+        """Remove a file whose registration was refused."""
         self.media.remove(medium)
 
     def use(self, medium: MediaFileModel, now: float) -> MediaUse:
-        """Somebody is about to fetch it."""
+        """Record a fetch that is about to be sent."""
         use = MediaUse(now)
         medium.uses.append(use)
         return use
 
     def discard_use(self, medium: MediaFileModel, use: MediaUse) -> None:
-        """It was not there, or nobody looked: that was no use of it."""
+        """Remove a fetch that found no file, or was not executed."""
         medium.uses.remove(use)
 
     @property
     def known_files(self) -> list[MediaFileModel]:
-        """Those whose token is known, oldest first."""
+        """Return the files with a known token, oldest first."""
         return [medium for medium in self.media if medium.token]
 
     def end_reason(self, medium: MediaFileModel, sent: float) -> str:
-        """Why it was over when something was sent; empty if that cannot be said."""
+        """Return why the file had expired at `sent`; empty if that is uncertain."""
         told = medium.since.told
         if medium.since.sent >= sent:
             return ""
@@ -94,11 +94,11 @@ class MediaModel:
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
 
     def max_stored_uploads(self, now: float) -> int:
-        """How many uploads may be on the disk: those that are not over, or are under way."""
+        """Return how many uploads may be on the disk: live ones, and those under way."""
         return sum(not medium.path and not self.end_reason(medium, now) for medium in self.media)
 
     def must_live(self, medium: MediaFileModel, sent: float, now: float) -> bool:
-        """Whether a fetch of this span of time must find it."""
+        """Report whether a fetch between `sent` and `now` must find the file."""
         since = medium.since
         if medium.since.told > sent or now >= since.sent + self.ttl:
             return False

@@ -1,7 +1,7 @@
-"""The slow, obvious reference: what may be so, going by what was asked and what was answered, and nothing else.
+"""Slow, obvious reference model of permitted states, by requests and responses alone.
 
-It looks at no server. Where an answer was lost it keeps both possibilities, so what it calls wrong is wrong.
-Times are monotonic seconds of the world, except those whose name says `wall`.
+The model reads no server state. Where a response was lost, both possibilities are kept, so each reported violation is
+real. Times are monotonic seconds of the simulation, except those whose name contains `wall`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SLACK = 10.0  # s that an answer may be on its way, retransmissions included
 
 
 def violated(invariant: Invariant, detail: str) -> NoReturn:
-    """It does not hold."""
+    """Raise a `Violation` of an invariant."""
     raise Violation(invariant, detail)
 
 
 def end_of(expiry: object) -> float:
-    """An expiry as the relay tells it, in JSON: a number, or null for never."""
+    """Convert an expiry in the relay's JSON, a number or null for never, to a float."""
     if expiry is None:
         return inf
     if not isinstance(expiry, int | float):
@@ -53,23 +53,23 @@ def end_of(expiry: object) -> float:
 
 @define(eq=False)
 class CodeModel:
-    """A registered code, perhaps."""
+    """Pairing code whose registration was requested."""
 
     word: str
     sent: float
     told: float | None = None  # when its registration was answered
-    lost: bool = False  # the relay that knew it is gone
+    lost: bool = False  # the relay that stored it has ended
     uses: int = 0
-    shown: int = 0  # times that it may have been looked up
-    wish: RequestedTerms = field(factory=RequestedTerms)  # the operator's
+    shown: int = 0  # number of requests that may have looked it up
+    wish: RequestedTerms = field(factory=RequestedTerms)  # requested by the operator
 
     def must_count(self, sent: float, now: float) -> bool:
-        """Whether an `auth` that was sent then, the first with it, had to be accepted."""
+        """Report whether an `auth` sent at `sent`, the first with this code, had to be accepted."""
         known = self.told is not None and self.told <= sent and not self.lost
         return known and now < self.sent + CODE_LIFETIME and not self.uses and self.shown == 1
 
     def use(self, sent: float, now: float) -> None:
-        """`auth.ok` came for an `auth` that was sent at that time."""
+        """Check an `auth.ok` for an `auth` that was sent at `sent`."""
         self.uses += 1
         if self.uses > 1:
             violated(Invariant.CODE_ONCE, f"code {self.word} was accepted {self.uses} times")
@@ -80,37 +80,38 @@ class CodeModel:
 
 @define(eq=False)
 class SessionModel:
-    """A paired session: its token, and what it may hold as far as was told."""
+    """Paired session: its token, and the terms that were reported."""
 
     token: str
-    owner: str  # name of the host that was given it
+    owner: str  # name of the host that received it
     device: str
     surface: str
-    terms: list[GrantTerms | None] = field(factory=list)  # all that may be so; None: anything
-    afterwards: list[GrantTerms | None] = field(factory=list)  # if there are any: all that may be so after a restart
-    past: list[GrantTerms | None] = field(factory=list)  # all that may ever have been so
-    explicit: dict[str, None] | None = field(factory=dict)  # channels that somebody has set; None: not known
+    terms: list[GrantTerms | None] = field(factory=list)  # all possible terms; None: unknown terms
+    afterwards: list[GrantTerms | None] = field(factory=list)  # if not empty: all possible terms after a restart
+    past: list[GrantTerms | None] = field(factory=list)  # all terms that were ever possible
+    explicit: dict[str, None] | None = field(factory=dict)  # channels with explicit expiry; None: not known
     withheld: tuple[str, ...] = ()  # channels, by the pairing
-    stored: bool = True  # as far as the log says
-    revoked: float | None = None  # when that was answered
-    suspended: float | None = None  # when it was revoked until the relay restarts, since the store did not take it
-    revoking: bool = False  # asked for, perhaps done
-    changed: float = -inf  # when other terms were told last
-    patches: int = 0  # under way
-    patched: int = 0  # ever begun
+    stored: bool = True  # as far as the log shows
+    revoked: float | None = None  # when the revocation was answered
+    # When it was revoked until the relay restarts, since the store refused the revocation.
+    suspended: float | None = None
+    revoking: bool = False  # revocation requested, perhaps done
+    changed: float = -inf  # when other terms were reported last
+    patches: int = 0  # requests under way
+    patched: int = 0  # requests ever sent
 
     @property
     def prefix(self) -> str:
-        """What it is named by."""
+        """Return the token's prefix, the session's name in reports."""
         return self.token[:8]
 
     @property
     def sure(self) -> GrantTerms | None:
-        """Its terms, if they are known."""
+        """Return the session's terms, if they are certain."""
         return self.terms[0] if len(self.terms) == 1 and not self.patches else None
 
     def learn(self, members: Mapping[str, object]) -> GrantTerms:
-        """Read terms as the relay told them, and check them against each other."""
+        """Parse terms from a response of the relay, and check that they are consistent."""
         expires_at, grants = members.get("expires_at"), members.get("grants")
         if not isinstance(grants, dict):
             violated(Invariant.STATUS, f"no grants in {members!r:.200}")
@@ -118,7 +119,7 @@ class SessionModel:
         return GrantTerms(end_of(expires_at), {channel: end_of(expiry) for channel, expiry in grants.items()})
 
     def ended(self, wall: WallClockModel, now: float) -> float | None:
-        """From when on its token could not be accepted, until now; None when it may be."""
+        """Return since when the token has been invalid until `now`; None when the token may be valid."""
         ends = [end for end in (self.revoked, self.suspended) if end is not None]
         expiries = [inf if terms is None else terms.expires_at for terms in self.terms]
         if expiries and (latest := max(expiries)) < inf and (over := wall.over_since(latest, now)) is not None:
@@ -126,14 +127,14 @@ class SessionModel:
         return min(ends, default=None)
 
     def is_dead(self, wall: WallClockModel, since: float, until: float) -> bool:
-        """Whether its token could not be accepted at any time of a span."""
+        """Report whether the token was invalid during the whole span."""
         if any(end is not None and end <= since for end in (self.revoked, self.suspended)):
             return True
         earliest = wall.earliest(since, until)
         return all(terms is not None and terms.expires_at < earliest for terms in self.terms)
 
     def lacks(self, channel: str, wall: WallClockModel, since: float, until: float) -> bool:
-        """Whether it could not hold a live grant at any time of a span."""
+        """Report whether the session cannot have had a live grant at any time of the span."""
         if self.is_dead(wall, since, until):
             return True
         earliest = wall.earliest(since, until)
@@ -141,7 +142,7 @@ class SessionModel:
         return all(terms is not None and terms.until(channel) < earliest for terms in possible)
 
     def surely_lives(self, latest_wall: float) -> bool:
-        """Whether its token must be accepted."""
+        """Report whether the relay must accept the token."""
         return (
             self.stored
             and not self.revoking
@@ -149,11 +150,11 @@ class SessionModel:
         )
 
     def surely_holds(self, channel: str, latest_wall: float) -> bool:
-        """Whether it must be let in where that grant is wanted."""
+        """Report whether the relay must accept the token where this grant is required."""
         return self.surely_lives(latest_wall) and _all_reach(self.terms, channel, latest_wall)
 
     def surely_held(self, channel: str, latest_wall: float) -> bool:
-        """Whether that has been so from its beginning."""
+        """Report whether the session must have had this grant since its pairing."""
         return self.surely_lives(latest_wall) and _all_reach(self.past, channel, latest_wall)
 
 
@@ -162,7 +163,7 @@ def _all_reach(terms: list[GrantTerms | None], channel: str, latest_wall: float)
 
 
 def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) -> None:
-    """No grant outlives its session."""
+    """Check that no grant outlives its session."""
     limit = end_of(expires_at)
     for channel, expiry in grants.items():
         if end_of(expiry) > limit:
@@ -171,25 +172,25 @@ def check_grants(grants: Mapping[str, object], expires_at: object, prefix: str) 
 
 @define(eq=False)
 class CommandModel:
-    """A Device Control call: who made it, what reached which phone, what was answered."""
+    """Device Control call: its caller, the phones that received it, and the response."""
 
     mark: str
     caller: SessionModel
     sent: float
-    selector: str = ""  # which phone is meant: the name of its host
+    selector: str = ""  # the selected phone: the name of its host
     secret: str = ""
     reached: dict[str, float] = field(factory=dict)  # name of the phone, when
-    answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer went out
+    answered: dict[str, float] = field(factory=dict)  # name of the phone, when its answer was sent
     request_id: str = ""
-    outcome: tuple[float, str] | None = None  # when its caller was told, and what decision that is
+    outcome: tuple[float, str] | None = None  # when its caller got the response, and which decision it is
     reference: bool = False  # the reference phone was online when it was sent
-    unheeded: bool = False  # no phone will answer it
-    patched: int = 0  # of its caller, when it was sent
+    unheeded: bool = False  # no phone will answer
+    patched: int = 0  # `patched` of its caller, when it was sent
 
 
 @define(eq=False)
 class AuthAttempt:
-    """An authentication under way, then one that failed; one whose answer never came may have failed."""
+    """Authentication that is pending or failed; without a response it may have failed."""
 
     sent: float
     told: float | None = None
@@ -197,36 +198,36 @@ class AuthAttempt:
 
 @define
 class AddressBlockModel:
-    """Who may be blocked, and who must be: failed authentications by address, and what clears them."""
+    """Addresses that may be blocked, and that must be: failed authentications, and the events that clear them."""
 
     attempts: dict[str, list[AuthAttempt]] = field(factory=dict)
     successes: dict[str, list[tuple[float, float]]] = field(factory=dict)
-    cleared: list[tuple[float, float]] = field(factory=list)  # spans within which everything may have been forgotten
-    surely_cleared: list[tuple[float, float]] = field(factory=list)  # those within which it was
+    cleared: list[tuple[float, float]] = field(factory=list)  # spans within which all failures may have been cleared
+    surely_cleared: list[tuple[float, float]] = field(factory=list)  # spans within which they were
 
     def attempt(self, address: str, now: float) -> AuthAttempt:
-        """A credential is sent."""
+        """Record that a credential is sent."""
         attempt = AuthAttempt(now)
         self.attempts.setdefault(address, []).append(attempt)
         return attempt
 
     def did_not_fail(self, address: str, attempt: AuthAttempt) -> None:
-        """It was refused for a reason that does not count."""
+        """Record that a credential was refused for a reason that does not count."""
         self.attempts[address].remove(attempt)
 
     def succeeded(self, address: str, attempt: AuthAttempt, told: float) -> None:
-        """It was accepted."""
+        """Record that a credential was accepted."""
         self.attempts[address].remove(attempt)
         self.successes.setdefault(address, []).append((attempt.sent, told))
 
     def forget(self, since: float, until: float, *, sure: bool = True) -> None:
-        """A registration or a restart. `sure` is False for a registration that may never have been carried out."""
+        """Record a registration or a restart. `sure` is False for a registration that may never have been executed."""
         self.cleared.append((since, until))
         if sure:
             self.surely_cleared.append((since, until))
 
     def check_open(self, address: str, opened: float, now: float) -> None:
-        """A WebSocket was accepted; the request was sent at `opened`."""
+        """Check an accepted WebSocket; the request was sent at `opened`."""
         sure = [attempt for attempt in self.attempts.get(address, []) if attempt.told is not None]
         sure.sort(key=_describe)
         for last in range(MAX_FAILURES - 1, len(sure)):
@@ -239,13 +240,13 @@ class AddressBlockModel:
             violated(Invariant.BLOCKED, f"{address} got 101 {opened - told:.1f} s after 5 failures in a minute")
 
     def check_refused(self, address: str, opened: float, now: float) -> None:
-        """A WebSocket was refused with 429."""
+        """Check a WebSocket that was refused with 429."""
         since = opened - BLOCK_DURATION - WINDOW - SLACK
-        # What a finished registration has cleared does not count any more.
+        # Failures that a finished registration has cleared do not count any more.
         cleared = max((begun for begun, until in self.surely_cleared if until <= opened), default=-inf)
         attempts = self.attempts.get(address, [])
         possible = [each for each in attempts if each.sent <= now and _describe(each) >= max(since, cleared)]
-        # Each failed at some time between the two: those of a window that begins when one was told at the earliest.
+        # Each attempt failed between request and response: windows begin at the earliest response.
         most = max((_within(possible, _describe(each)) for each in possible), default=0)
         if most < MAX_FAILURES:
             violated(Invariant.NOT_BLOCKED, f"{address} got 429 after {most} failures within a minute")
@@ -256,7 +257,7 @@ class AddressBlockModel:
 
 
 def _within(attempts: list[AuthAttempt], until: float) -> int:
-    """How many may have failed in the minute that ends a minute after that time."""
+    """Return how many may have failed in the minute that starts at `until`."""
     return sum(_describe(each) >= until and each.sent < until + WINDOW for each in attempts)
 
 
@@ -266,7 +267,7 @@ def _describe(attempt: AuthAttempt) -> float:
 
 @define(eq=False)
 class TurnModel:
-    """A turn of a chat as its reader saw it."""
+    """Turn of a chat as its reader observed it."""
 
     chat: ChatModel
     text: str
@@ -275,12 +276,12 @@ class TurnModel:
     said: list[str] = field(factory=list)
     events: list[str] = field(factory=list)
     content: str | None = None  # of `assistant.completed`
-    why: str = ""  # the code of its failure
-    called: list[str] = field(factory=list)  # tools that came to an end, by the ids of the calls
+    why: str = ""  # error code
+    called: list[str] = field(factory=list)  # finished tool calls, by id
 
     @property
     def ended_well(self) -> bool:
-        """Whether it was told to the end, and the store had taken everything then."""
+        """Report whether the stream was read to its end, and the store had accepted all records before."""
         return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
 
 
@@ -291,12 +292,12 @@ class ChatModel:
     id: str
     turns: list[TurnModel] = field(factory=list)
     deleting: bool = False
-    deleted: bool = False  # that was answered
-    runs: int = 0  # that were ever asked for
-    long: bool = False  # there is a long answer in it
+    deleted: bool = False  # the deletion was answered
+    runs: int = 0  # runs that were ever requested
+    long: bool = False  # the chat has a long answer
 
     def allowed(self, manner: str) -> str:
-        """One long answer is enough: all of a chat is told in one write."""
+        """Return the permitted behavior: one long answer for each chat, since a chat is sent in one write."""
         if manner != "long":
             return manner
         manner, self.long = ("plain" if self.long else manner), True

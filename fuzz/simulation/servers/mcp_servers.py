@@ -1,7 +1,7 @@
-"""Servers of MCP that the agent of a world uses: one is a child of the home, one is far away, one says what is not so.
+"""Simulated MCP servers for the agent: a child process of the home, a remote server, and one with false statements.
 
-How a call is answered stands in its arguments: well, late, not at all, beside the point, without an end, or by a crash.
-They are none of our servers: no flows, no deadlines, and nothing that they say has to be true.
+The arguments of a call select its answer: good, late, missing, wrong, endless, or a crash. These servers are none of
+ours: no flows, no deadlines, and their statements need not be true.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ SERVERS: Mapping[str, Mapping[str, object]] = {
     "gossip": {"command": PROGRAMS["gossip"]},
     "tickets": {"url": f"http://10.0.0.6:{PORT}/mcp", "trust": True},
 }
-ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that somebody has to allow
+ASKING = ("mcp_files_act", "mcp_gossip_look", "mcp_gossip_act", "mcp_tickets_act")  # tools that need an approval
 
 
 class SimMcpServers:
-    """All of them. `heard` is told of each call, with the name that the model has for its tool."""
+    """All simulated MCP servers. `heard` is called for each call, with the model's name of its tool."""
 
     def __init__(self, world: Deployment, heard: Callable[[str, str, str], None]) -> None:
         self.world = world
         self.heard = heard
-        self.answered: dict[str, float] = {}  # by mark, when a good answer went out
-        self.editions: dict[str, int] = {}  # by server, how often it has changed what it says of its tools
+        self.answered: dict[str, float] = {}  # by mark, when a good answer was sent
+        self.editions: dict[str, int] = {}  # by server, how often its tool descriptions have changed
         self._open = False
 
     def open(self) -> None:
-        """They are there from now on, and configured."""
+        """Start and configure the servers."""
         if self._open:
             return
         self._open = True
@@ -59,7 +59,7 @@ class SimMcpServers:
         )
 
     def close(self) -> None:
-        """Nobody wants them any more: the next turn ends them."""
+        """Remove the configuration: the next turn ends the servers."""
         if self._open:
             self._configure({})
 
@@ -67,10 +67,10 @@ class SimMcpServers:
         text = json.dumps({"mcp_servers": servers})
         self.world.home.disk.put(f"{self.world.home.state}/config.yaml", text.encode())
 
-    # --- what is said ---
+    # --- answers ---
 
     def answer(self, server: str, message: Mapping[str, Any], way: ToolTransport) -> None:
-        """A request."""
+        """Answer a request."""
         identity, method = message["id"], message["method"]
         if method == "tools/call":
             params = message["params"]
@@ -104,7 +104,7 @@ class SimMcpServers:
 
 
 class _StdioMcpServer(ScriptedProgram):
-    """On its standard input and output. One of two does not mind that it is told to go."""
+    """MCP server on standard input and output. One of two ignores requests to stop."""
 
     def __init__(self, shed: SimMcpServers, name: str, child: SimChild) -> None:
         super().__init__(child)
@@ -114,11 +114,11 @@ class _StdioMcpServer(ScriptedProgram):
         self._stubborn = shed.world.rng.random() < 0.5
 
     def on_start(self) -> None:
-        """It has something to say, but nobody keeps it."""
+        """Write to standard error, which is discarded."""
         self.child.emit_error(b"starting\n")
 
     def on_input(self, data: bytes) -> None:
-        """Carry out whole lines."""
+        """Handle whole lines."""
         *lines, self._heard = (self._heard + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
@@ -126,55 +126,55 @@ class _StdioMcpServer(ScriptedProgram):
                 self._shed.answer(self._name, message, self)
 
     def on_input_closed(self) -> None:
-        """Goodbye; nobody is there for whom it could stay, if who has started it was killed."""
+        """Exit, unless this server is stubborn; always exit if the parent was killed."""
         if not self._stubborn or self.child.output.gone:
             super().on_input_closed()
 
     def on_signal(self, signal: SignalName) -> None:
-        """The same."""
+        """Exit, unless this server is stubborn."""
         if not self._stubborn:
             super().on_signal(signal)
 
-    # --- as a way ---
+    # --- transport ---
 
     def send_message(self, message: Said, *, last: bool = False) -> None:
-        """A line."""
+        """Write a message as one line."""
         self.send_garbage(json.dumps(message).encode() + b"\n")
 
     def send_garbage(self, data: bytes) -> None:
-        """Anything."""
+        """Write any bytes."""
         self.child.emit(data)
 
     def crash(self) -> None:
-        """With a word."""
+        """Exit with an error text."""
         self.child.emit_error(b"out of order\n")
         self.child.exit(3)
 
     def cut(self, later: Callable[[ToolTransport], None]) -> None:
-        """Nothing can be cut, but it stutters."""
+        """Pause: a pipe cannot be interrupted."""
         self._shed.world.sim.after(SOON, lambda: later(self) if self.child.alive else None)
 
 
 class _HttpMcpServer:
-    """Streamable HTTP, far away."""
+    """Remote MCP server over Streamable HTTP."""
 
     def __init__(self, shed: SimMcpServers) -> None:
         self.shed = shed
         self.sessions = 0
-        self.forgotten = False  # whoever comes with a session has none
-        self.cut_off: Callable[[ToolTransport], None] | None = None  # what comes behind the event of number 1
+        self.forgotten = False  # every session is refused
+        self.cut_off: Callable[[ToolTransport], None] | None = None  # continues the answer after event 1
 
 
 class _McpConnection(ServerSideConnection):
-    """One connection."""
+    """Connection to the remote server."""
 
     def __init__(self, far: _HttpMcpServer, end: SimEnd) -> None:
         super().__init__(end)
         self._far = far
-        self._begun = False  # an answer that consists of events
+        self._begun = False  # an event stream has begun
 
     def on_request(self, body: bytes) -> None:
-        """By its method, and by what it calls."""
+        """Answer a request by its method and the called tool."""
         self._begun = False
         head, far = self.head, self._far
         if head.method == "GET":
@@ -204,24 +204,24 @@ class _McpConnection(ServerSideConnection):
     def _send_response(self, status: int) -> None:
         self.put(ResponseHead(self.stream, status, Headers([(b"content-length", b"0")])), ResponseEnd(self.stream))
 
-    # --- as a way ---
+    # --- transport ---
 
     def send_message(self, message: Said, *, last: bool = False) -> None:
-        """An event."""
+        """Send a message as an event."""
         self._event(b"", json.dumps(message).encode())
         if last and not self.end.gone:
             self.put(ResponseEnd(self.stream))
 
     def send_garbage(self, data: bytes) -> None:
-        """What is no message."""
+        """Send an event that is no message."""
         self._event(b"", b"{no message")
 
     def crash(self) -> None:
-        """The connection ends."""
+        """Reset the connection."""
         self.end.abort()
 
     def cut(self, later: Callable[[ToolTransport], None]) -> None:
-        """It ends behind an event that has a number, and goes on for who comes back."""
+        """Reset the connection after an event with a number; the answer continues when the client resumes."""
         self._far.cut_off = later
         self._event(b"id: 1\n", json.dumps(note("notifications/message", {"level": "info", "data": "x"})).encode())
         self._far.shed.world.sim.after(0.1, self.end.abort)

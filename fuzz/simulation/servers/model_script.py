@@ -1,4 +1,4 @@
-"""What a model says in a turn whose question has its part written out: round after round, calls of tools and words.
+"""Scripted model answers: the question holds the model calls of its turn, with tool calls and texts.
 
 script: audit7x #[{"calls": [["memory", {"action": "add", "content": "x"}]]}, {"text": "Done."}]
 """
@@ -13,39 +13,39 @@ from attrs import field, frozen
 
 @frozen(kw_only=True)
 class ModelRound:
-    """One answer of the model."""
+    """Answer of the model."""
 
     text: str = ""
     think: str = ""
-    calls: list[list[Any]] = field(factory=list)  # name and arguments of each; text counts as what it is
+    calls: list[list[Any]] = field(factory=list)  # name and arguments of each; a text is sent unchanged
     finish: str = "stop"
     usage: list[int] | None = None  # tokens in, and out
-    status: int = 200  # else it refuses
+    status: int = 200  # other than 200: an error
     wait: float = 0.0  # s of silence before the end
-    hang: bool = False  # nothing comes behind the words
+    hang: bool = False  # nothing follows the words
     number: int = 0
 
     @property
     def deltas(self) -> list[dict[str, object]]:
-        """Thoughts, then words."""
+        """Return the deltas of reasoning, then those of the text."""
         told = (("reasoning_content", self.think), ("content", self.text))
         return [{name: word} for name, text in told for word in _words(text)]
 
     def ending(self) -> list[bytes]:
-        """Calls, the reason of the end, and tokens; all that comes behind the words but for the very last."""
+        """Return the chunks behind the words: tool calls, finish reason, and usage, without the last one."""
         calls = [(f"call_{self.number}_{n}", *call) for n, call in enumerate(self.calls)]
         pieces = calling(*calls) if calls else [chunk({}, self.finish)]
         return pieces if self.usage is None else [*pieces, usage(*self.usage)]
 
 
 def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
-    """A piece of an answer."""
+    """Return a chunk of an answer."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return _event({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
 
 
 def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
-    """The end of an answer that calls tools: by the id of each call, its tool, and what that is given."""
+    """Return the end of an answer with tool calls: for each the id, the tool, and its arguments."""
     told = [
         {"index": n, "id": identity, "type": "function", "function": _function(name, arguments)}
         for n, (identity, name, arguments) in enumerate(calls)
@@ -54,7 +54,7 @@ def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
 
 
 def usage(asked: int, said: int) -> bytes:
-    """What it took, in tokens."""
+    """Return the chunk with the token counts."""
     told = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     return _event({"id": "c", "choices": [], "usage": told})
 
@@ -64,13 +64,13 @@ def _event(told: dict[str, object]) -> bytes:
 
 
 def question_with_script(word: str, *rounds: ModelRound) -> str:
-    """The question that has a model say this."""
+    """Return the question that has these answers."""
     told = [{name: value for name, value in _members(each).items() if value} for each in rounds]
     return f"script: {word} #{json.dumps(told)}"
 
 
 def round_of(rows: list[dict[str, Any]], question: str) -> ModelRound:
-    """What is said now: the rounds are counted by what the model has said since it was asked."""
+    """Return the present answer, by the number of the model's messages since the question."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(row["role"] == "assistant" for row in rows[last:])
     rounds = json.loads(question.partition("#")[2])

@@ -1,6 +1,6 @@
-"""A model's server in a simulated world: it says back what it was asked, slowly, and fails on request.
+"""Simulated model server: it repeats the question, slowly, and fails on request.
 
-It is none of our servers: a listener of the network with the server's role of HTTP, no flows, no deadlines.
+The server is none of ours: a listener of the network with the server's role of HTTP, without flows and deadlines.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from tests.support.sim_http import ServerSideConnection, listen
 MODEL_PORT = 9000
 LONG = 200  # pieces of a long answer, too much for a reader's buffer
 LONG_ANSWER_CHUNK = "long answer " * 125
-TAKEN = (9, 1)  # tokens that a round of an answer with notes takes, as it says: those asked with, and those said
+TAKEN = (9, 1)  # tokens that one model call of an answer with notes reports: input and output
 TOKENS = sum(TAKEN)
-MURMURS = 9  # such pieces: a window of the network is full, and the reader's buffer is not
+MURMURS = 9  # such pieces fill a window of the network, but not the reader's buffer
 DONE = b"data: [DONE]\n\n"
 
 
 class ModelBehavior(Enum):
-    """How it answers."""
+    """Behavior of a model's answer."""
 
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds
     SLOW_DELTAS = "murmur"  # more than a small window holds, and then nothing
-    TOOL = "tool"  # it wants the phone pinged first
-    LOSE = "lose"  # the same, and the connection breaks when it should go on
-    ASK = "ask"  # it wants a text message sent first, which somebody has to allow
-    NOTES = "notes"  # it looks at the phone, then wants to keep two notes, which somebody has to allow
-    USE = "use"  # it wants what tools of others give, all at once
+    TOOL = "tool"  # it calls the phone's ping tool first
+    LOSE = "lose"  # like `TOOL`, but the connection breaks after the call
+    ASK = "ask"  # it calls a tool that sends a text message and needs an approval
+    NOTES = "notes"  # it pings the phone, then stores two notes, which need an approval
+    USE = "use"  # it calls tools of MCP servers, all at once
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
-    HANG = "hang"  # nothing more comes in the middle
+    HANG = "hang"  # no data after the middle
     NONSENSE = "nonsense"  # no JSON in its events
-    # as the question says behind its number sign, in JSON: see `fuzz.simulation.servers.model_script.ModelRound`
+    # JSON behind the question's number sign: see `fuzz.simulation.servers.model_script.ModelRound`
     SCRIPT = "script"
 
 
@@ -53,23 +53,24 @@ CALLS = (ModelBehavior.TOOL, ModelBehavior.ASK, ModelBehavior.LOSE)
 
 
 class SimModelServer:
-    """The listener. `trouble`, while it is set, is how every answer goes; else the words of a question decide."""
+    """Listener of the simulated model; `trouble`, or else the question, selects the behavior of an answer."""
 
     def __init__(self, host: SimHost) -> None:
         self.host = host
         self.trouble: ModelBehavior | None = None
         self.asked = 0
-        self.visits: dict[_ModelConnection, None] = {}  # that wait for words
-        self.doomed: list[float] = []  # so many s after the next question, answering ends
-        self.forsaken: dict[str, None] = {}  # what was asked when the model was about to leave
-        self.broken: list[tuple[float, str]] = []  # when an answer ended before its end, and what was asked
-        self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []  # who hears what it is asked
-        self.newest: dict[str, float] = {}  # when something was last asked
+        self.visits: dict[_ModelConnection, None] = {}  # connections with an unfinished answer
+        self.doomed: list[float] = []  # seconds from the next question to the end of its connection
+        self.forsaken: dict[str, None] = {}  # questions whose connection was to end early
+        self.broken: list[tuple[float, str]] = []  # when an answer was cut off, and its question
+        # Called with each question and its messages.
+        self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []
+        self.newest: dict[str, float] = {}  # time of the last request with this question
         listen(host, MODEL_PORT, lambda end: _ModelConnection(self, end))
 
     @property
     def questions(self) -> list[str]:
-        """Those that are being answered."""
+        """Return the questions that are being answered."""
         return [visit.question for visit in self.visits]
 
 
@@ -80,13 +81,13 @@ class _ModelConnection(ServerSideConnection):
         self.question = ""  # until it is answered
 
     def on_closed(self, why: str) -> None:
-        """It is over; in the middle, perhaps."""
+        """Record the end of a connection, perhaps during an answer."""
         upstream = self._upstream
         if upstream.visits.pop(self, self) is None:
             upstream.broken.append((upstream.host.world.now, self.question))
 
     def on_request(self, body: bytes) -> None:
-        """Something is to be said."""
+        """Answer a request."""
         upstream = self._upstream
         if self.head.method == "GET":
             self._send_response(200, b'{"data":[{"id":"sim"}]}')
@@ -167,14 +168,14 @@ class _ModelConnection(ServerSideConnection):
     def _send_chunks(
         self, pieces: list[bytes], manner: ModelBehavior = ModelBehavior.PLAIN, rest: tuple[int, float] = (-1, 0.0)
     ) -> None:
-        """One piece after another, each some time after the last; `rest`: so many s when so many are left."""
+        """Send chunks one after another; `rest`: number of last chunks, and seconds to wait before them."""
         if self.end.gone:
             return
         if len(pieces) == rest[0]:
             self._upstream.host.world.after(rest[1], lambda: self._send_chunks(pieces, manner))
             return
         if pieces and self.end.unsent == 0:
-            if pieces[0] is DONE:  # and may leave now
+            if pieces[0] is DONE:  # the client may disconnect from now on
                 self._upstream.visits.pop(self, None)
             self.put(ResponseData(self.stream, pieces[0]))
             pieces = pieces[1:]
@@ -189,7 +190,7 @@ class _ModelConnection(ServerSideConnection):
 
 
 def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
-    """The calls of that manner, which are made twice; what is noted is what the question says behind its number."""
+    """Return the next tool calls of `NOTES`, at most twice; the notes are the words behind the number sign."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(bool(row.get("tool_calls")) for row in rows[last:])
     calls: list[list[Any]] = [["phone_ping", {}]]
@@ -200,7 +201,7 @@ def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
 
 
 def _uses(question: str) -> list[tuple[str, str, dict[str, str]]]:
-    """The calls of that manner: behind each number sign stand a tool's name, how it is to be answered, and a mark."""
+    """Return the tool calls of `USE`: behind each number sign are a tool's name, the kind of answer, and a mark."""
     calls: list[tuple[str, str, dict[str, str]]] = []
     for n, words in enumerate(question.split("#")[1:]):
         name, how, mark = words.split()

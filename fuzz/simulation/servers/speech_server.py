@@ -1,10 +1,9 @@
-"""A vendor of speech in a simulated world: it speaks OpenAI's protocols, realtime and over HTTP, and fails.
+"""Speech vendor of the simulation: OpenAI's realtime and HTTP protocols, with faults.
 
-What a person says decides: `talk: …` is answered, anything else becomes a task for the agent, `later: …` one in the
-background. A session without functions reads aloud what it is told. All samples of a sound are its text's number, of
-what a microphone hears, too: that is understood as `talk: voice` and the number.
-
-It is none of our servers: a listener of the network with the server's role of HTTP and WebSocket.
+The user's text selects the behavior: `talk: …` is answered, any other text becomes a task for the agent, and `later: …`
+one in the background. A session without functions reads its text aloud. All samples of a sound have the number of their
+text as value. A recording is transcribed as `talk: voice` and the number.
+The vendor is none of our servers: a listener of the network with the server's role of HTTP and WebSocket.
 """
 
 from __future__ import annotations
@@ -38,41 +37,41 @@ SAMPLES = 1_200  # of one piece of sound, a twentieth of a second
 PIECES = 6  # of a text that is read over HTTP
 HEAD = 44  # bytes of a WAV file before its sound
 PAUSE = 0.3  # s at most between two pieces
-ABRUPT = 0.5  # of all ends while it says nothing
-ASTRAY = 0.1  # of all answers that were to be read aloud: it says something else
+ABRUPT = 0.5  # share of ends while no response is under way
+ASTRAY = 0.1  # share of answers to be read aloud that are replaced by another text
 
 
 def sample_value(text: str) -> int:
-    """The value of all samples of a text that is spoken."""
+    """Return the value of all samples for a spoken text."""
     found = NUMBER.search(text)
     return int(found[1]) % 30_000 if found else 0
 
 
 def build_recording(number: int, samples: int = SAMPLES) -> bytes:
-    """What a microphone hears: the number is in all samples."""
+    """Build a recording whose samples all have the value `number`."""
     return number.to_bytes(2, "little") * samples
 
 
 class SimSpeechServer:
-    """The listener. It has the troubles of the model."""
+    """Listener of the simulated speech vendor, with the faults of the simulated model."""
 
     def __init__(self, host: SimHost, upstream: SimModelServer) -> None:
         self.host = host
         self._upstream = upstream
-        self.doomed: list[float] = []  # so many s after something is said next, the socket ends
+        self.doomed: list[float] = []  # seconds from the next message to the end of its socket
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
-        self.failed_at = -1.0  # when it last let somebody down over HTTP
+        self.failed_at = -1.0  # when a request over HTTP last failed
         listen(host, PROVIDER_PORT, lambda end: _RealtimeConnection(self, end))
         listen(host, VENDOR_PORT, lambda end: _SpeechRequestConnection(self, end))
 
     @property
     def fault_mode(self) -> ModelBehavior | None:
-        """How every answer goes, while it is set."""
+        """Return the behavior of all answers, while one is set."""
         return self._upstream.trouble
 
 
 class _SpeechRequestConnection(ServerSideConnection):
-    """`/audio/speech` and `/audio/transcriptions`."""
+    """Connection for `/audio/speech` and `/audio/transcriptions`."""
 
     def __init__(self, provider: SimSpeechServer, end: SimEnd) -> None:
         super().__init__(end)
@@ -80,7 +79,7 @@ class _SpeechRequestConnection(ServerSideConnection):
         self._world = provider.host.world
 
     def on_request(self, body: bytes) -> None:
-        """A text is to be read, or a recording to be understood."""
+        """Answer a request for speech or for a transcription."""
         trouble = self._provider.fault_mode
         if trouble is ModelBehavior.REFUSE:
             self._provider.failed_at = self._world.now
@@ -110,28 +109,29 @@ class _SpeechRequestConnection(ServerSideConnection):
 
 
 class _RealtimeConnection(ServerSideConnection):
-    """One socket."""
+    """Realtime WebSocket of the vendor."""
 
     def __init__(self, provider: SimSpeechServer, end: SimEnd) -> None:
         super().__init__(end)
         self._provider = provider
         self._world = provider.host.world
         self._numbers = 0
-        self._said = ""  # by the person, until it is answered
-        self._heard = b""  # by the microphone, until it is committed
+        self._said = ""  # by the user, until it is answered
+        self._heard = b""  # recorded sound, until it is committed
         self._functions = False
         self._playing = ""  # the response under way
         self._left = False
-        self._numbered: list[int] = []  # of what was said
+        self._numbered: list[int] = []  # numbers of the user's texts
 
     def on_closed(self, why: str) -> None:
-        """It is over."""
+        """Record the end of a conversation."""
         provider, self._playing = self._provider, ""
-        if self._functions:  # else it was somebody who had a text read aloud
+        # A session without functions only reads a text aloud.
+        if self._functions:
             provider.lost.append((self._world.now, tuple(self._numbered)))
 
     def _close(self) -> None:
-        """Go, with a farewell or without."""
+        """Disconnect, with a close frame or without."""
         if self.end.gone:
             return
         if self._playing or self._world.rng.random() < ABRUPT:
@@ -142,7 +142,7 @@ class _RealtimeConnection(ServerSideConnection):
         self._left = True
 
     def on_readable(self) -> None:
-        """Take what is said."""
+        """Read and handle the messages of the client."""
         while (data := self.end.read()) is not None:
             if not data:
                 self._playing = ""
@@ -172,7 +172,7 @@ class _RealtimeConnection(ServerSideConnection):
             self._send_websocket_event(AcceptWebSocket(self.stream))
             self._send_event("session.created", session={"id": "sess", "model": "m"})
 
-    # --- what it is told ---
+    # --- messages of the client ---
 
     def _on_message(self, message: dict[str, Any]) -> None:
         match message["type"]:
@@ -203,7 +203,7 @@ class _RealtimeConnection(ServerSideConnection):
                 pass
 
     def _transcribe(self) -> None:
-        """What was said last is in the last sample."""
+        """Transcribe the recording: its number is in the last sample."""
         number, self._heard = int.from_bytes(self._heard[-2:], "little"), b""
         self._said = f"talk: voice {number}"
         self._numbered.append(number)
@@ -234,7 +234,7 @@ class _RealtimeConnection(ServerSideConnection):
         self._send_event("response.output_item.done", response_id=self._playing, output_index=0, item=item)
         self._done("completed", [item])
 
-    # --- what it says ---
+    # --- responses ---
 
     def _speak(self, text: str) -> None:
         words = text.split(" ")
@@ -253,7 +253,7 @@ class _RealtimeConnection(ServerSideConnection):
         self._done("completed", [])
 
     def _go_on(self, response: str, pieces: Iterator[None]) -> None:
-        """One piece after another, each some time after the last."""
+        """Send one piece after another, with a pause before each."""
         if self._playing != response or self.end.gone:
             return
         trouble = self._provider.fault_mode

@@ -1,1 +1,1 @@
-"""What an agent can do: one room for each kind of tool, and the table that runs them."""
+"""Tools of the agent, one module for each kind."""

@@ -1,7 +1,7 @@
-"""Arguments of a call against the schema of its tool: what a model gets wrong is said so that it can do better.
+"""Validation of a call's arguments against the schema of its tool, with errors that a model can act on.
 
-Only the part of JSON Schema that our tools use: types, required, enum, minimum, maximum, items. Models write numbers
-and booleans as text now and then; those are read as what they mean. Members that no schema names are left out.
+Only the part of JSON Schema that our tools use: types, required, enum, minimum, maximum, items. Numbers and booleans
+as text are converted, since models write them now and then. Members outside the schema are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ __all__ = ["check_arguments"]
 Schema: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[object], Any]
 
-READERS: Mapping[str, tuple[Reader, str]] = {  # of a type, and what it is called
+# Parser and displayed name by type.
+READERS: Mapping[str, tuple[Reader, str]] = {
     "string": (coercion.coerce_text, "a string"),
     "integer": (partial(coercion.coerce_integer, pointed=True), "a whole number"),
     "boolean": (coercion.coerce_boolean, "true or false"),
@@ -30,7 +31,7 @@ ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 
 def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments as the tool takes them. Raises `ToolError` naming the first that is wrong."""
+    """Return the converted arguments. Raises `ToolError` that names the first invalid one."""
     properties: Mapping[str, Schema] = schema["properties"]
     for name in schema.get("required", ()):
         if arguments.get(name) is None:

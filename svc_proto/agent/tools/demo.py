@@ -1,4 +1,4 @@
-"""Tools that only the built-in agent uses, to show what a client makes of tool events. No model is offered them."""
+"""Demonstration tools of the built-in agent, for the display of tool events. Models are not offered them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SECONDS = 10  # s, in the schema of the demonstration tool
 
 
 def demo_tools(engine: Engine) -> Toolset:
-    """`demo_wait`, `demo_fail` and `demo_ask`."""
+    """Return `demo_wait`, `demo_fail` and `demo_ask`."""
 
     def pause(arguments: Arguments) -> Flow[str]:
         seconds = int(str(arguments.get("seconds", 1)))

@@ -1,9 +1,9 @@
-"""Tools of MCP servers as tools of the agent, and what they return as text.
+"""Tools of MCP servers as tools of the agent, and conversion of their results to text.
 
-A server's words are others' words: what it says of a tool is shortened, freed of what hides or directs, and said to be
-its own; what it returns taints the turn like a screen or a web page. Somebody is asked before each call, but for
-tools that the configuration names (`auto`), and those that a trusted server says only read. An answer that was meant
-"always" is for that definition of the tool at that server: another one asks again.
+A server's text is foreign content. A tool's description is shortened, cleaned and marked as the server's. A result
+taints the turn like a screen or a web page. Each call needs approval, except tools in the configuration's `auto` and
+read-only tools of a trusted server. An approval "always" holds for one definition of the tool at that server: a
+changed definition needs a new approval.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = ["GROUP", "PREFIX", "Run", "parse_tool_result", "tools_of"]
 PREFIX = "mcp_"
 GROUP = "mcp"
 MAX_TOOLS = 64  # of one server
-MAX_BYTES = 48 * 1024  # of what a model is told of one server's tools
-MAX_SCHEMA = 8 * 1024  # the same of one tool's parameters
-MAX_NAME = 64  # characters, as model servers have it
-MAX_SAID = 800  # characters of what a server says of a tool
-MAX_WORDS = 300  # characters of a text in its schema
-MAX_DEPTH = 10  # of its schema
-MAX_MEMBERS = 128  # of one object or array in it
+MAX_BYTES = 48 * 1024  # of one server's tool definitions for a model
+MAX_SCHEMA = 8 * 1024  # of one tool's parameters
+MAX_NAME = 64  # characters; the limit of model servers
+MAX_SAID = 800  # characters of a tool's description
+MAX_WORDS = 300  # characters of a text in a schema
+MAX_DEPTH = 10  # of a schema
+MAX_MEMBERS = 128  # of one object or array in a schema
 MAX_BLOCKS = 200  # of one result
-MAX_PICTURES = 4  # of one result that the model is shown
-MAX_PICTURE = 4 * 1024 * 1024  # characters of base64 of each of them
+MAX_PICTURES = 4  # of one result for the model
+MAX_PICTURE = 4 * 1024 * 1024  # characters of base64 of each picture
 MAX_FAILURE = 4_000  # characters of a failed call's text
 _UNFIT = re.compile("[^A-Za-z0-9_-]")
 _BASE64 = re.compile("[A-Za-z0-9+/]+={0,2}")
@@ -47,9 +47,9 @@ Run = Callable[[str, Arguments], Flow[ToolResult]]
 
 
 def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
-    """The tools that are wanted of a server's list, and how many of those are left out, being too many or too long.
+    """Convert a server's list to enabled tools; return also how many are left out by the limits.
 
-    `run` calls one by the name that the server has for it.
+    `run` calls a tool by the server's name for it.
     """
     tools: dict[str, Tool] = {}
     left_out = size = 0
@@ -68,12 +68,12 @@ def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> t
 
 
 def parse_tool_result(result: JsonObject) -> ToolResult:
-    """What a call has led to. Raises `ToolError` for what the server calls an error."""
+    """Convert a result to text and images. Raises `ToolError` if the server reports an error."""
     failed, pictures = result.get("isError") is True, list[ToolImage]()
     pieces = [_block(block, None if failed else pictures) for block in result.objects("content")[:MAX_BLOCKS]]
     if not pieces and (data := result.object_or_none("structuredContent")) is not None:
         pieces = [strict_json.dumps(data)]
-    text = _MARKER.sub(r"\1MEDIA :", sanitize_text("\n".join(pieces)))  # only our own phone shows pictures by a line
+    text = _MARKER.sub(r"\1MEDIA :", sanitize_text("\n".join(pieces)))  # only our own phone may use markers
     if failed:
         text = text or "the tool failed, and does not say why"
         raise ToolError(text if len(text) <= MAX_FAILURE else f"{text[:MAX_FAILURE]}… [cut]")
@@ -102,7 +102,7 @@ def _tool(config: McpServerConfig, raw: str, row: JsonObject, run: Run) -> Tool 
 
 
 def _name(slug: str, raw: str) -> str:
-    """`mcp_<server>_<tool>`; of a name that cannot stand as it is a part, and its hash."""
+    """Return `mcp_<server>_<tool>`; an unfit name is shortened and ends with its hash."""
     start = f"{PREFIX}{slug}_"
     if not _UNFIT.search(raw) and len(start) + len(raw) <= MAX_NAME:
         return start + raw
@@ -118,7 +118,7 @@ def _edition(config: McpServerConfig, row: JsonObject) -> str:
 
 
 def _parameters(given: JsonObject) -> Mapping[str, object]:
-    """A schema of an object, in clean words."""
+    """Return a sanitized schema of an object."""
     found = _clean_members(given, MAX_DEPTH)
     properties = JsonObject.of(found.get("properties"))
     found |= {"type": "object", "properties": {name: JsonObject.of(value) for name, value in properties.items()}}
@@ -141,7 +141,7 @@ def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, objec
 
 
 def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:
-    """Its text; what is a picture joins the others, where there is a place for them."""
+    """Return the text of a block; append an image to `pictures` if allowed."""
     match block.get("type"):
         case "text":
             return block.text("text")
@@ -157,7 +157,7 @@ def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:
 
 
 def _file(what: str, block: JsonObject, name: str, pictures: list[ToolImage] | None) -> str:
-    """A word for what is no text. Whether it is a picture, its bytes say."""
+    """Describe a block that is no text. The type of an image is detected from its bytes."""
     data = block.text(name)
     there = pictures is not None and len(pictures) < MAX_PICTURES and len(data) <= MAX_PICTURE
     kind = image_type(_start_of(data)) if there else None
@@ -169,5 +169,5 @@ def _file(what: str, block: JsonObject, name: str, pictures: list[ToolImage] | N
 
 
 def _start_of(data: str) -> bytes:
-    """The first bytes of what is base64 as a whole; nothing otherwise."""
+    """Decode the first bytes of valid base64; return nothing for other text."""
     return b64decode(data[:64]) if _BASE64.fullmatch(data) and len(data) % 4 == 0 else b""

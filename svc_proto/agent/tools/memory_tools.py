@@ -1,4 +1,4 @@
-"""Tools for what the agent keeps and knows: its memory, and the skills of the operator."""
+"""Tools for the agent's memory and for the operator's skills."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["memory_tools", "skill_tools"]
 
 
 def memory_tools(memory: AgentMemory) -> Toolset:
-    """The tool `memory`. A note is in every later prompt, so what others wrote must not get there by itself."""
+    """Return the tool `memory`. Notes are part of later prompts, so a note after foreign content needs approval."""
 
     def run(arguments: Arguments) -> Flow[str | MemoryToolResult]:
         action, target = str(arguments["action"]), str(arguments.get("target", "memory"))
@@ -55,7 +55,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
 
 
 def skill_tools(skills: SkillLibrary) -> Toolset:
-    """The tools `skills_list` and `skill_view`."""
+    """Return the tools `skills_list` and `skill_view`."""
 
     def list_them(arguments: Arguments) -> Flow[str]:
         found = yield from skills.list()
@@ -87,6 +87,6 @@ def skill_tools(skills: SkillLibrary) -> Toolset:
         ),
         run=view,
         group="skills",
-        reads_foreign_content=False,  # the operator wrote it
+        reads_foreign_content=False,  # written by the operator
     )
     return Toolset(name="skills", label="Skills", description="Instructions for tasks", tools=(listing, viewing))

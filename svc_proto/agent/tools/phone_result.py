@@ -1,4 +1,4 @@
-"""The phone's answer as a text for a model: what it needs to go on, and what a failure means for what it does next."""
+"""Conversion of a phone's answer to text for a model, with advice for the reaction to a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
 
 __all__ = ["ERROR_HINTS", "body_of", "result_of", "text_of"]
-MAX_ERROR = 500  # characters of what the phone or the relay says
+MAX_ERROR = 500  # characters of an error text of the phone or the relay
 
 STOP = "Stop here and tell the user; do not try the same by other means."
 ERROR_HINTS = {
@@ -35,11 +35,11 @@ ERROR_HINTS = {
     "ambiguous_device": "Several phones match: name one of them with the argument device.",
     "grant_required": "The agent's session at the relay holds no bridge grant: tell the user.",
 }
-"""By the `code` of the relay or the `error_code` of the phone (wire bridge 2.2, 5.9)."""
+"""Advice for the model by the relay's `code` or the phone's `error_code` (wire bridge 2.2, 5.9)."""
 
 
 def result_of(name: str, answer: PhoneResponse, brand: Brand, *, bounds: bool = False) -> str:
-    """The text of a result. Raises as `body_of` does."""
+    """Return the text of a result. Raises as `body_of` does."""
     body = body_of(name, answer, bounds=bounds)
     if name == "screenshot" and (marker := JsonObject.of(body).string("media")) is not None:
         return (
@@ -49,14 +49,14 @@ def result_of(name: str, answer: PhoneResponse, brand: Brand, *, bounds: bool = 
 
 
 def text_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> str:
-    """What a result says, as JSON. Raises as `body_of` does."""
+    """Return a result as JSON text. Raises as `body_of` does."""
     if answer.text and answer.status < 400 and name != "screen":
         return answer.text
     return strict_json.dumps(body_of(name, answer, bounds=bounds))
 
 
 def body_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> JsonObject:
-    """What a result says, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
+    """Return a result's body, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(*_failure(answer))
     body = JsonObject.of(answer.body)
@@ -64,7 +64,7 @@ def body_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> JsonOb
 
 
 def _failure(answer: PhoneResponse) -> tuple[str, str]:
-    """Return the failure for people, and what else the model needs to react to it."""
+    """Return the failure for people, and the advice for the model."""
     body = JsonObject.of(answer.body)
     code = body.text("error_code", "code")
     said = " ".join(body.text("error").split())[:MAX_ERROR] or "no reason given"
@@ -81,7 +81,7 @@ def _failure(answer: PhoneResponse) -> tuple[str, str]:
 
 
 def _lean(screen: JsonObject, bounds: bool) -> JsonObject:
-    """A screen without what is null or false: a third of the size, and nothing is lost."""
+    """Remove null and false members of a screen's nodes: a third of the size, without a loss."""
     if screen.array_or_none("nodes") is None:
         return screen
     lean = [
@@ -96,7 +96,7 @@ def _lean(screen: JsonObject, bounds: bool) -> JsonObject:
 
 
 def _marker(text: str, brand: Brand) -> str:
-    """A media marker in our spelling, whichever the phone used."""
+    """Return a media marker in our spelling, whichever the phone used."""
     for each in BRANDS.values():
         text = text.replace(f"MEDIA:{each.scheme}://", f"MEDIA:{brand.scheme}://")
     return text if text.startswith("MEDIA:") else f"MEDIA:{text}"

@@ -1,9 +1,8 @@
 """Tools for the phone: one row for each Device Control route of SPEC.md, called through the relay (wire bridge 3, 6).
 
-Those that cost somebody something, or reach past what the phone's own safety looks at, ask first: calls, messages, raw
-intents and broadcasts. A phone that asks about calls and messages by itself is left to do so. What only opens a screen
-in which the person chooses what becomes of it (sharing) does not ask.
-What acts on the screen happens in the order of the calls.
+Calls, messages, raw intents and broadcasts need approval: they may cost money, or bypass the phone's safety gates. If
+the phone itself requests confirmation of calls and messages, no approval is requested here. Sharing needs none, since
+the user then chooses the recipient on the phone. Actions on the screen keep the order of the calls.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse,
 
 __all__ = ["PHONE_TOOLS", "PhoneTool", "path_of", "run_phone_tool", "phone_tools", "tools_of"]
 
-SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis that a finger travels
+SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis for a swipe
 Properties: TypeAlias = "Mapping[str, Mapping[str, object]]"
 NONE: Properties = {}
 
 
 @frozen(kw_only=True)
 class PhoneTool:
-    """One tool, `phone_<name>`. `prepare` makes the route's arguments out of the tool's."""
+    """Definition of the tool `phone_<name>`. `prepare` converts the tool's arguments to the route's."""
 
     name: str
     method: str
@@ -40,11 +39,11 @@ class PhoneTool:
     properties: Properties = NONE
     changes_screen: bool = False
     needs_approval: str | None = None
-    phone_asks_user: bool = False  # a phone with gates asks its user by itself (wire bridge 5.2, "always confirm")
+    phone_asks_user: bool = False  # the phone's gates request confirmation (wire bridge 5.2, "always confirm")
     asks_by: tuple[str, ...] = ()
-    always: Arguments = NONE  # what its route is told besides
+    always: Arguments = NONE  # further arguments of the route
     prepare: Callable[[PhoneControl, Arguments], Flow[Arguments]] | None = None
-    parameters: Mapping[str, object] = field(init=False)  # made once, whoever is offered the tool
+    parameters: Mapping[str, object] = field(init=False)  # built once for all toolboxes
 
     @parameters.default
     def _schema(self) -> Mapping[str, object]:
@@ -52,7 +51,7 @@ class PhoneTool:
 
 
 def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
-    """All of them."""
+    """Return the toolset of the phone."""
     return Toolset(
         name="phone",
         label="Phone",
@@ -64,18 +63,18 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
 
 
 def tools_of(link: PhoneControl, brand: Brand) -> tuple[Tool, ...]:
-    """The tools alone."""
+    """Return the phone's tools."""
     return tuple(_tool(row, link, brand) for row in PHONE_TOOLS)
 
 
 def run_phone_tool(row: PhoneTool, link: PhoneControl, brand: Brand, arguments: Arguments) -> Flow[PhoneResponse]:
-    """Have the phone do what a row says. Raises `ToolError` where it cannot be asked."""
+    """Run a row on the phone. Raises `ToolError` if the phone cannot be reached."""
     given = arguments if row.prepare is None else (yield from row.prepare(link, arguments))
     return (yield from link.call(row.method, path_of(row, brand), {**given, **row.always}))
 
 
 def path_of(row: PhoneTool, brand: Brand) -> str:
-    """Of its route."""
+    """Return the route's path."""
     return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
@@ -99,7 +98,7 @@ def _tool(row: PhoneTool, link: PhoneControl, brand: Brand) -> Tool:
 
 
 def _swipe(link: PhoneControl, arguments: Arguments) -> Flow[Arguments]:
-    """A direction becomes coordinates, since phones in use know no directions (wire bridge 3.9)."""
+    """Convert a direction to coordinates, since phones in use support no directions (wire bridge 3.9)."""
     if all(name in arguments for name in ("start_x", "start_y", "end_x", "end_y")):
         return arguments
     direction = arguments.get("direction")
@@ -126,7 +125,7 @@ def _swipe(link: PhoneControl, arguments: Arguments) -> Flow[Arguments]:
     return {**{name: value for name, value in arguments.items() if name != "distance"}, **line}
 
 
-# tools that a model with a small context is told of by group, when it asks; see `svc_proto.agent.tool_selection`
+# Groups of tools that a model with a small context gets on demand; see `svc_proto.agent.tool_selection`.
 ON_DEMAND = {
     "look": (
         *("ping", "setup", "current_app", "return_to_app", "screen_hash", "diff_screen", "find_nodes"),
@@ -145,7 +144,7 @@ NODE: Mapping[str, object] = {"type": "string", "description": "as phone_screen 
 DIRECTION: Mapping[str, object] = {"type": "string", "enum": ["up", "down", "left", "right"]}
 DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
 EXTRAS: Mapping[str, object] = {"type": "object", "description": "extras, plain values only"}
-AIM = ("action", "data", "package", "component")  # what an intent does, to what, by which app
+AIM = ("action", "data", "package", "component")  # action, data and app of an intent
 ATTACHMENTS: Mapping[str, object] = {
     "type": "array",
     "description": "files: media is a bare media token, or path an absolute path on this host",
@@ -182,7 +181,7 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
         name="screen", method="GET", path="/screen",
         description="What is on the screen: texts and controls with their node ids. What is not mentioned is false.",
         properties={"include_bounds": {**FLAG, "description": "also where each one is, in pixels"}},
-        always={"include_bounds": True},  # without, phones in use find no nodes at all (wire bridge 3.4)
+        always={"include_bounds": True},  # phones in use find no nodes without it (wire bridge 3.4)
     ),
     PhoneTool(name="screen_hash", method="GET", path="/screen_hash", description="A fingerprint of the screen."),
     PhoneTool(
@@ -330,4 +329,4 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
         asks_by=("to",), phone_asks_user=True,
     ),
 )  # fmt: skip
-"""One row a route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""
+"""One row for each route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

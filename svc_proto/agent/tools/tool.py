@@ -1,8 +1,7 @@
-"""What a tool is: a name and a schema for the model, a flow for us, and what makes it ask first.
+"""Types of a tool: name and schema for the model, a flow that runs it, and its approval rules.
 
-A tool's flow returns the text that the model gets; `ToolResult` has pictures besides, `MemoryToolResult` says as well
-what has become of the notes. It raises `ToolError` with a text that the model can react to; anything else that is
-raised is a bug.
+A tool's flow returns text for the model; `ToolResult` has images besides, `MemoryToolResult` a change of the notes. It
+raises `ToolError` with a text that the model can react to; any other exception is a bug.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Arguments: TypeAlias = Mapping[str, object]
 
 @frozen
 class MemoryToolResult:
-    """A result, and what was changed in the agent's memory."""
+    """A result, and the change of the agent's memory."""
 
     text: str
     change: MemoryChange
@@ -30,7 +29,7 @@ class MemoryToolResult:
 
 @frozen
 class ToolImage:
-    """One that a model may look at: its media type, and its bytes as base64."""
+    """An image for the model: its media type, and its bytes as base64."""
 
     kind: str
     data: str
@@ -38,7 +37,7 @@ class ToolImage:
 
 @frozen
 class ToolResult:
-    """A result, and the pictures that came with it."""
+    """A result with its images."""
 
     text: str
     pictures: tuple[ToolImage, ...] = ()
@@ -46,28 +45,28 @@ class ToolResult:
 
 @frozen(kw_only=True)
 class Tool:
-    """One tool. `parameters` is a JSON schema of type object."""
+    """Tool of the agent. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
     run: Callable[[Arguments], Flow[str | MemoryToolResult | ToolResult]]
     parameters: Mapping[str, object]
-    needs_approval: str | None = None  # why somebody has to allow it first; None: nobody has to
-    needs_approval_after_reading: str | None = None  # the same, once the model has read what others wrote
-    # Whoever carries it out asks, and we need not: what it is given then, so that nobody else does it.
+    needs_approval: str | None = None  # reason for the approval; None: none is needed
+    needs_approval_after_reading: str | None = None  # the same, after the model has read foreign content
+    # If the executor requests approval itself, the arguments that bind the call to it; else None.
     requests_own_approval: Callable[[Arguments], Flow[Arguments | None]] | None = None
-    asks_by: tuple[str, ...] = ()  # the arguments that a remembered answer is for: the target (the number called, say)
-    reads_foreign_content: bool = True  # the model reads what others wrote: a screen, a web page, an answer of a server
-    group: str = ""  # which a model with a small context is told of on demand; empty: always
-    hidden_by_default: tuple[str, ...] = ()  # arguments that such a model is not told of
-    edition: str = ""  # which definition of it: a remembered answer is for this one alone; empty: there is one
-    pass_through: bool = False  # whoever carries it out checks the arguments
-    sequential: bool = False  # waits for the calls of its kind that came before it in the same answer
+    asks_by: tuple[str, ...] = ()  # arguments in the approval's pattern: the target, such as the called number
+    reads_foreign_content: bool = True  # the result may hold foreign content: a screen, a web page, a server's answer
+    group: str = ""  # that a model with a small context gets on demand; empty: always offered
+    hidden_by_default: tuple[str, ...] = ()  # arguments that are not offered to such a model
+    edition: str = ""  # version of the definition, to which a stored approval is bound; empty: there is one
+    pass_through: bool = False  # the executor checks the arguments
+    sequential: bool = False  # runs after earlier sequential calls of the same answer
 
 
 @frozen(kw_only=True)
 class Toolset:
-    """Tools that belong together (wire api 8.2). `offered` ones are told to models."""
+    """Tools that belong together (wire api 8.2). `offered` ones are shown to models."""
 
     name: str
     label: str
@@ -75,11 +74,11 @@ class Toolset:
     tools: tuple[Tool, ...]
     offered: bool = True
     configured: bool = True
-    available: Callable[[], Flow[bool]] | None = None  # whether it can be used at the moment; None: always
+    available: Callable[[], Flow[bool]] | None = None  # reports whether the toolset is usable now; None: always
 
 
 def schema(required: tuple[str, ...] = (), /, **properties: Mapping[str, object]) -> Mapping[str, object]:
-    """A JSON schema of an object with these properties and no others."""
+    """Build a JSON schema of an object with these properties and no others."""
     found: dict[str, object] = {"type": "object", "properties": properties}
     if required:
         found["required"] = list(required)

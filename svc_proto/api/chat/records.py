@@ -1,4 +1,4 @@
-"""What the store keeps of a chat: sessions and messages as values. Times are Unix seconds; ids are opaque text."""
+"""Stored records of chats: sessions and messages as values. Times are Unix seconds; ids are opaque text."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Usage:
 
 @frozen(kw_only=True)
 class ChatSession:
-    """One chat (wire api 3.1). The counters, `preview` and `last_active` are kept by the store as messages come."""
+    """A chat session (wire api 3.1). The store updates the counters, `preview` and `last_active` with each message."""
 
     id: str
     started_at: float
-    updated_at: float  # the last write to it or to its messages
-    last_active: float  # the last message, or the start: what lists are ordered by
+    updated_at: float  # time of the last write to the session or its messages
+    last_active: float  # time of the last message, or the start: the sort key of lists
     title: str | None = None
     source: str = "api_server"
     model: str | None = None
     system_prompt: str | None = None  # never leaves the server
-    parent_id: str | None = None  # what it was forked from
+    parent_id: str | None = None  # the session that it was forked from
     is_child: bool = False  # a run of a sub-agent or a continuation: hidden in lists by default
     ended_at: float | None = None
     end_reason: str | None = None
     pinned: bool = False
     archived: bool = False
     preview: str | None = None  # the first user message that has words: one line, 60 characters and `...` if cut
-    message_count: int = 0  # of every row
+    message_count: int = 0  # all rows
     tool_call_count: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -56,7 +56,7 @@ class ChatSession:
 
 @frozen(kw_only=True)
 class Message:
-    """One row of a chat (wire api 3.7): of role user, assistant, tool or system."""
+    """A row of a chat session (wire api 3.7), of role user, assistant, tool or system."""
 
     id: str
     session_id: str
@@ -74,7 +74,7 @@ class Message:
 
 @frozen(kw_only=True)
 class ChatPage:
-    """A part of the list of sessions, and how many there are in all."""
+    """A page of the list of sessions, and the total number."""
 
     sessions: tuple[ChatSession, ...]
     total: int
@@ -82,17 +82,17 @@ class ChatPage:
 
 @frozen(kw_only=True)
 class SearchHit:
-    """A message that a search found. In `snippet`, `>>>` and `<<<` surround what was found."""
+    """A search hit. In `snippet`, `>>>` and `<<<` surround the match."""
 
     message: Message
     session: ChatSession
     snippet: str
-    context: tuple[Message, ...] = ()  # the rows right before and after it
+    context: tuple[Message, ...] = ()  # the rows directly before and after the hit
 
 
 @frozen(kw_only=True)
 class StoredResponse:
-    """What can be gone on with: a response as JSON, or the name of a conversation, whose text is empty."""
+    """A stored response as JSON, or the name of a conversation, whose text is empty."""
 
     session_id: str
     text: str

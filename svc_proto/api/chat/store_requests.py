@@ -1,4 +1,4 @@
-"""The requests that the API makes of the store. Each is one transaction; `Done` means that it outlives a crash."""
+"""Requests of the API to the store. Each is one transaction; after `Done` the change survives a crash."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NoneType = type(None)
 
 @frozen(kw_only=True)
 class CreateChat(StoreRequest[bool]):
-    """Insert a session; False, and nothing changed, if its id is taken."""
+    """Insert a session; False, without a change, if its id exists."""
 
     answer = bool
 
@@ -40,7 +40,7 @@ class CreateChat(StoreRequest[bool]):
 
 @frozen(kw_only=True)
 class GetChat(StoreRequest[ChatSession | None]):
-    """One session, or None."""
+    """Get one session; None if it does not exist."""
 
     answer = (ChatSession, NoneType)
 
@@ -49,7 +49,7 @@ class GetChat(StoreRequest[ChatSession | None]):
 
 @frozen(kw_only=True)
 class ListChats(StoreRequest[ChatPage]):
-    """Sessions: last active first, ties by start then by id, both descending."""
+    """List sessions: last active first, ties by start then by id, both descending."""
 
     answer = ChatPage
 
@@ -62,7 +62,7 @@ class ListChats(StoreRequest[ChatPage]):
 
 @frozen(kw_only=True)
 class UpdateChat(StoreRequest[ChatSession | None]):
-    """Set fields of a session, named as in `ChatSession`; the row afterwards, or None if there is none.
+    """Set fields of a session, named as in `ChatSession`; the row afterwards, or None if it does not exist.
 
     Only `title`, `model`, `pinned`, `archived`, `ended_at` and `end_reason` can be set, else it fails as `INVALID`; the
     last two only while `end_reason` is unset: the first reason stays. `updated_at` becomes `now`.
@@ -77,7 +77,7 @@ class UpdateChat(StoreRequest[ChatSession | None]):
 
 @frozen(kw_only=True)
 class DeleteChat(StoreRequest[bool]):
-    """Delete a session, its messages, and its children that are `is_child`; forks lose their parent. False: no such."""
+    """Delete a session, its messages and its `is_child` children; forks lose their parent. False if there is none."""
 
     answer = bool
 
@@ -88,9 +88,9 @@ class DeleteChat(StoreRequest[bool]):
 class ForkChat(StoreRequest[ChatSession | bool]):
     """Copy all messages of `source` into a new `session`, and end the source with reason `branched` unless it ended.
 
-    Copies get new ids, `<new session id>:<position>` from 1 on, so that a fork needs no entropy. Whatever `session`
-    says of them, its parent is the source, and its counters and preview are the source's. The new row; True if there
-    is no such source; False if the new id is taken.
+    Copies get new ids, `<new session id>:<position>` from 1 on, so that a fork needs no entropy. Parent, counters and
+    preview of `session` are replaced: its parent is the source, and the others are the source's. The answer is the new
+    row; True if there is no such source; False if the new id exists.
     """
 
     answer = (ChatSession, bool)
@@ -102,27 +102,27 @@ class ForkChat(StoreRequest[ChatSession | bool]):
 
 @frozen(kw_only=True)
 class AddMessages(StoreRequest[bool]):
-    """Append messages to one session in the order given and keep its counters in step; False if it is gone.
+    """Append messages to one session in the order given and update its counters; False if it does not exist.
 
-    A message whose id is there already is replaced, in its old place, and counted once. `last_active` and `updated_at`
+    A message with an existing id replaces the old one in its place and is counted once. `last_active` and `updated_at`
     become the latest `timestamp`, if that is later. Ids need to be unique within their session only.
 
-    With a `fence` that is less than one that was there before it fails as `DENIED`, and nothing has changed.
+    With a `fence` below the highest earlier one the request fails as `DENIED`, without a change.
     """
 
     answer = bool
 
     session_id: str
     messages: tuple[Message, ...]
-    fence: int | None = None  # by what right a node writes, see `svc_proto.cluster.leases`; None: there are no others
+    fence: int | None = None  # fencing token of the writing node, see `svc_proto.cluster.leases`; None: a single node
 
 
 @frozen(kw_only=True)
 class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
-    """Append what a client says, as `AddMessages` does, and give the newest `history` rows that were there before.
+    """Append a client's messages, as `AddMessages` does, and return the newest `history` rows before them.
 
-    They come oldest first. `create` is inserted first unless its id is taken. None: there is no such session. A
-    `fence` may make it fail as there.
+    Rows come oldest first. `create` is inserted first unless its id exists. None: there is no such session. A `fence`
+    may make the request fail, as for `AddMessages`.
     """
 
     answer = (tuple, NoneType)
@@ -131,12 +131,12 @@ class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
     messages: tuple[Message, ...]
     history: int
     create: ChatSession | None = None
-    fence: int | None = None  # as there
+    fence: int | None = None  # as for `AddMessages`
 
 
 @frozen(kw_only=True)
 class ListMessages(StoreRequest[tuple[Message, ...] | None]):
-    """Messages of a session, oldest first by insertion; None if there is no such session.
+    """List messages of a session, oldest first by insertion; None if there is no such session.
 
     `offset` counts from the oldest, or with `latest` from the newest: the window still comes oldest first.
     """
@@ -151,7 +151,7 @@ class ListMessages(StoreRequest[tuple[Message, ...] | None]):
 
 @frozen(kw_only=True)
 class ListTitles(StoreRequest[tuple[str, ...]]):
-    """All titles that are `base` or begin with `base` and a space and `#`, to find the next free number."""
+    """List all titles that are `base` or begin with `base` and ` #`, to find the next free number."""
 
     answer = tuple
 
@@ -160,7 +160,7 @@ class ListTitles(StoreRequest[tuple[str, ...]]):
 
 @frozen(kw_only=True)
 class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
-    """Messages of any session that hold every word of `query`, best first where the engine ranks, else newest first.
+    """Search messages of all sessions for every word of `query`, best first where the engine ranks, else newest first.
 
     Case and accents do not matter. A word also finds the longer words that begin with it. Nothing in a query has a
     special meaning; of a long one the first 1,000 characters and 32 words count. Blank: no hits.
@@ -175,9 +175,9 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
 
 @frozen(kw_only=True)
 class SaveResponse(StoreRequest[bool]):
-    """Keep what can be gone on with, of a `kind` (`response`, `conversation`), in place of one of the same name.
+    """Store a response or a conversation by `kind` (`response`, `conversation`); one of the same name is replaced.
 
-    Of each kind the `most` that were used last stay, as far as their texts have `size` characters together.
+    Of each kind the `most` entries used last stay, as far as their texts have `size` characters together.
     """
 
     answer = bool
@@ -193,7 +193,7 @@ class SaveResponse(StoreRequest[bool]):
 
 @frozen(kw_only=True)
 class FindResponse(StoreRequest[StoredResponse | None]):
-    """What was kept by that name, which counts as used now; or None."""
+    """Find an entry by kind and name, or None; count the access as a use."""
 
     answer = (StoredResponse, NoneType)
 
@@ -204,7 +204,7 @@ class FindResponse(StoreRequest[StoredResponse | None]):
 
 @frozen(kw_only=True)
 class DeleteResponse(StoreRequest[bool]):
-    """Forget a response; False if there is none."""
+    """Delete a response; False if there is none."""
 
     answer = bool
 

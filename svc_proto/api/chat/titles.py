@@ -1,4 +1,4 @@
-"""What clients may call a session: its title, and an id that they choose themselves (wire api 2.1, 3.3)."""
+"""Validation of session titles, and of ids that clients choose (wire api 2.1, 3.3)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NUMBERED = re.compile(r"(.+) #([0-9]{1,9})")
 
 
 def clean_title(value: object) -> str | None:
-    """A title as it is stored; blank is None. Raises `Refused` 400 `invalid_title`."""
+    """Normalize a title; a blank one is None. Raises `Refused` 400 `invalid_title`."""
     if value is None:
         return None
     text = as_text(value)
     if text is None:
         raise invalid_request("title must be a string or null", code="invalid_title", param="title")
-    spaced = BLANK.sub(" ", text)  # first: tabs and line ends are control characters, too
+    spaced = BLANK.sub(" ", text)  # before the removal of control characters, which include tabs and line ends
     title = " ".join("".join(each for each in spaced if unicodedata.category(each) not in HIDDEN).split())
     if len(title) > MAX_TITLE:
         raise invalid_request(f"title may have at most {MAX_TITLE} characters", code="invalid_title", param="title")
@@ -34,13 +34,13 @@ def clean_title(value: object) -> str | None:
 
 
 def base_title(title: str) -> str:
-    """A title without the number of a copy: `Trip` of `Trip #2`."""
+    """Return a title without the number of a copy: `Trip` of `Trip #2`."""
     numbered = _NUMBERED.fullmatch(title)
     return title if numbered is None else numbered[1]
 
 
 def title_of_copy(title: str, taken: Iterable[str]) -> str:
-    """`Trip #2`, or the first number after those in use (wire api 3.8)."""
+    """Return `Trip #2`, or the first number after those in use (wire api 3.8)."""
     stem = base_title(title)
     used = [1]
     for other in taken:
@@ -52,7 +52,7 @@ def title_of_copy(title: str, taken: Iterable[str]) -> str:
 
 
 def check_session_id(value: object, *, param: str | None = "id") -> str:
-    """An id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
+    """Check an id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
     found = as_text(value)
     if not found:
         raise invalid_request("a session id must be a string", code="invalid_session_id", param=param)

@@ -1,6 +1,6 @@
-"""Sessions and messages as clients see them (wire api 3.1, 3.7): the specification's fields and the numeric ones.
+"""JSON views of sessions and messages (wire api 3.1, 3.7): the specification's fields and the numeric ones.
 
-Null counts: booleans are never null, times are numbers beside their ISO text, and what is internal is left out.
+Clients distinguish null: booleans are never null, times are numbers beside their ISO text. Internal fields are omitted.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(seconds: float) -> str:
-    """Unix seconds as ISO 8601 in UTC, whole seconds: `2031-02-03T04:05:06Z`."""
+    """Format Unix seconds as ISO 8601 in UTC, whole seconds: `2031-02-03T04:05:06Z`."""
     return (EPOCH + timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def function_call(call: ToolCall) -> dict[str, object]:
-    """A call of a tool as OpenAI writes it."""
+    """Return a tool call in OpenAI's form."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:
-    """A session. The system prompt never leaves the server."""
+    """Return the view of a session. The system prompt never leaves the server."""
     return {
         "object": f"{brand.name}.session",
         "id": chat.id,
@@ -68,13 +68,13 @@ def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:
 
 
 def session_answer(chat: ChatSession, brand: Brand) -> dict[str, object]:
-    """A session as the whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
+    """Return a session as a whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
     view = session_view(chat, brand)
     return {**view, "session": view}
 
 
 def message_view(message: Message) -> dict[str, object]:
-    """A row of a chat; members that do not apply to it are left out."""
+    """Return the view of a row; members that do not apply are omitted."""
     view: dict[str, object] = {
         "id": message.id,
         "session_id": message.session_id,
@@ -97,12 +97,12 @@ def message_view(message: Message) -> dict[str, object]:
 
 
 def content_view(content: Content) -> object:
-    """Text, or a list of content parts."""
+    """Return text, or a list of content parts."""
     return content if isinstance(content, str) else [dict(part) for part in content]
 
 
 def usage_view(usage: Usage) -> dict[str, int]:
-    """Tokens of a turn (wire api 4.3)."""
+    """Return the token counts of a turn (wire api 4.3)."""
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -111,12 +111,12 @@ def usage_view(usage: Usage) -> dict[str, int]:
 
 
 def call_members(call: ToolCall) -> dict[str, Any]:
-    """A tool call as the events of a chat have it (wire api 4.3)."""
+    """Return the members of a tool call in chat events (wire api 4.3)."""
     return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
 
 
 def approval_request_event(asked: ApprovalRequested) -> ApprovalRequest:
-    """What somebody has to allow, and may answer (wire api 6.3 `approval.request`)."""
+    """Return the event for a pending approval with its choices (wire api 6.3 `approval.request`)."""
     return ApprovalRequest(
         tool=asked.call.name,
         **call_members(asked.call),
@@ -130,13 +130,13 @@ def approval_request_event(asked: ApprovalRequested) -> ApprovalRequest:
 
 
 def approval_response_event(given: ApprovalResolved) -> ApprovalResponded:
-    """What became of it (wire api 6.3 `approval.responded`)."""
+    """Return the event for an answered approval (wire api 6.3 `approval.responded`)."""
     identity = given.call.id
     return ApprovalResponded(call_id=identity, tool_call_id=identity, choice=given.choice, resolved=given.resolved)
 
 
 def memory_event(event: MemoryChanged) -> MemoryUpdated:
-    """A note that was written, and the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
+    """Return the event for a changed note, with the call of `/api/memory` that undoes it (wire api 4.3, 8.3)."""
     change = event.change
     body = JsonObject(target=change.target)
     if change.added is not None:

@@ -1,1 +1,1 @@
-"""What API nodes share."""
+"""Coordination between the nodes of an API service."""

@@ -1,9 +1,8 @@
-"""Which process has the turns of a session, as an API server has it that is alone: all of them are its own.
+"""Session ownership for an API server that runs as a single node: the process owns every session.
 
-Everything here is called where something happens that other nodes of the service would have to agree on.
-`LocalSessionOwnership` is the whole of it for one process.
-`svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` does the same by way of the cluster; the API does not
-know which of the two it has.
+The methods are called at each event on which the nodes of a service would have to agree. `LocalSessionOwnership` is
+the whole implementation for one process. `svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` implements
+the same methods over the cluster; the API uses either without a distinction.
 """
 
 from __future__ import annotations
@@ -23,64 +22,64 @@ __all__ = ["LocalSessionOwnership"]
 
 
 class LocalSessionOwnership:
-    """See the module."""
+    """Session ownership of a single node, and the base class of `ClusterSessionOwnership`."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self.limiter = AuthRateLimiter()  # of who shows wrong keys
+        self.limiter = AuthRateLimiter()  # counts wrong keys by address
 
     def start(self) -> Flow[None]:
-        """Meet the others, if they can be met."""
+        """Connect to the other nodes, if there are any."""
         yield from ()
 
     def stop(self) -> None:
-        """Leave them."""
+        """Disconnect from the other nodes."""
 
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Have the turns of a session, until `release`; or what the node that has them answers to the request.
+        """Acquire the turns of a session until `release`; or return the owner's answer to the request.
 
-        Without a request one waits until they are to be had. With a `key` the request may be one that was made before:
-        who has answered that answers it. `Refused` 503 if nobody can say who has what.
+        Without a request, wait until the session is free. With a `key`, the request may repeat an earlier one, and the
+        node that has the earlier run answers. Raises `Refused` 503 if the owner cannot be determined.
         """
         yield from ()
         return None
 
     def release(self, session_id: str) -> None:
-        """What it was acquired for is over."""
+        """Release a session after `acquire`."""
 
-    # --- places: how many turns there may be ---
+    # --- slots: the number of concurrent turns ---
 
     def check_capacity(self) -> Flow[None]:
-        """For a turn that may not wait, before its body is read. `Refused` 429, or 503 if nobody can say."""
+        """Check, before a body is read, that a turn that may not wait gets a slot. Raises `Refused` 429 or 503."""
         yield from ()
         self.api.runs.registry.check_capacity()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """Let the turn that enters next have its place, where those are shared. `Refused` 429 or 503."""
+        """Reserve a slot, where slots are shared, for the turn that enters next. Raises `Refused` 429 or 503."""
         yield from ()
 
     def on_slot_freed(self) -> None:
-        """A turn has left its place, and nobody else has it yet."""
+        """Release the slot of a turn that ended, unless another turn of this node has taken the slot."""
 
     def on_ready_started(self) -> None:
-        """Who can begin has begun."""
+        """Acquire slots for the turns that still wait, after all turns that could start have started."""
 
-    # --- what is where ---
+    # --- location of runs and responses ---
 
     def fence(self, session_id: str) -> int | None:
-        """What goes with what is written into a session, so that the store refuses who was overtaken."""
+        """Return the fencing token for writes into a session: the store refuses writes of an earlier owner."""
         return None
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
-        """The answer to a request for a run that is not known here; None: there is nowhere to ask."""
+        """Return the owner's answer to a request for a run that is unknown here; None: there are no other nodes."""
         return None
 
     def responses(self) -> ResponseStore:
-        """Those that are kept."""
+        """Return the store of responses."""
         return ResponseStore(self.api.engine)
 
     def metrics(self) -> list[MetricFamily]:
-        """What a monitor is shown of the others."""
+        """Return the metrics of the cluster."""
         return []

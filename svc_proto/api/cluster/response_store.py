@@ -1,8 +1,8 @@
-"""Responses of a service with several nodes: in the store that all of them have, so that none ends with its node.
+"""Responses of a service with several nodes, in the store that all nodes share: a response outlives its node.
 
-As `responses` otherwise: the newest by access, of all nodes together. A response is stored when its turn has ended, and
-told then, not after: who goes on with it at another node may come before it is there, so what looks like one and is not
-there is looked for again. What the store did not take stays with this node.
+Limits are those of `svc_proto.api.runs.response_store`, for all nodes together. A response is stored when its turn has
+ended, and the client does not wait for that. It may continue at another node before the response is stored, so a
+missing id of valid form is looked up a second time. Responses that the store refused stay with this node.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
 
 __all__ = ["PROPAGATION_DELAY", "ClusterResponseStore"]
 
-PROPAGATION_DELAY = 0.25  # s until one that is not there is looked for again
-NAME = re.compile("resp_[0-9a-f]{28}")  # of those that we make
+PROPAGATION_DELAY = 0.25  # s before a missing response is looked up again
+NAME = re.compile("resp_[0-9a-f]{28}")  # ids that this server makes
 
 
 class ClusterResponseStore(ResponseStore):
-    """See the module."""
+    """The response store of a cluster node."""
 
     def __init__(self, api: Api) -> None:
         super().__init__(api.engine)
         self._api = api
-        self._here: dict[tuple[str, str], tuple[str, str]] = {}  # not stored, or not yet: session and text, by name
+        self._here: dict[tuple[str, str], tuple[str, str]] = {}  # not stored (yet): session and text by name
 
     def load(self, *, required: bool = True) -> Flow[None]:
-        """There is nothing to load."""
+        """Do nothing: responses are read from the shared store."""
         yield from ()
 
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
-        """See `ResponseStore`; so are the others. `Refused` 503 if the store does not say."""
+        """Return a response by its id, or None. Raises `Refused` 503 if the store does not answer."""
         found = yield from self._find("response", response_id)
         if found is None:
             return None
         return cast("Mapping[str, object]", strict_json.loads(found[1], max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """The same."""
+        """Return the session of a `response` or a `conversation`. Raises `Refused` 503 if the store does not answer."""
         found = yield from self._find(kind, name)
         return None if found is None else found[0]
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """In the store, and here until it is there."""
+        """Store a response; keep a copy in memory until the store has confirmed."""
         text = strict_json.dumps(response)
         named = [("response", str(response["id"]), text)]
         if conversation is not None:
@@ -65,7 +65,7 @@ class ClusterResponseStore(ResponseStore):
             yield from self._store(kind, name, session_id, said)
 
     def delete(self, response_id: str) -> Flow[bool]:
-        """At all nodes."""
+        """Delete a response for all nodes; False if there is none."""
         if (yield from self._find("response", response_id)) is None:
             return False
         here = self._here.pop(("response", response_id), None)
@@ -75,7 +75,7 @@ class ClusterResponseStore(ResponseStore):
     # --- helpers ---
 
     def _find(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
-        """Its session and text."""
+        """Return session and text; look twice for a missing response."""
         found = yield from self._load(kind, name)
         if found is None and kind == "response" and NAME.fullmatch(name):
             yield from sleep(self._engine, PROPAGATION_DELAY)

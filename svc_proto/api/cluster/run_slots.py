@@ -1,10 +1,10 @@
-"""How many turns there may be at all nodes of a service together: see `ownership`, `svc_proto.cluster.semaphore`.
+"""Limit of concurrent turns for all nodes of a service together, see `svc_proto.cluster.semaphore`.
 
-The cap of a node's `RunScheduler` is what the node has of the service's places. A turn gets one before it enters, or if
-it may wait one in the line. What a turn leaves is given back. Where nobody waits at other nodes the next of this one
-has it at once; else each node with somebody who waits looks for one now and then, and it goes to whoever looks first:
-by lot, so that no node keeps the others waiting. At one node it goes to who has waited longest. While Redis is not
-there the next of the same node has it.
+The cap of a node's `RunScheduler` is the number of slots that the node holds. A turn gets a slot before it enters, or
+if it may wait, a place in the queue. A slot is released when its turn ends. If no turn waits at other nodes, the next
+turn of the same node gets the slot at once. Otherwise each node with waiting turns polls at random intervals and the
+first one gets the slot, so that no node starves the others. Within a node the turn that has waited longest is first.
+While Redis is unreachable the next turn of the same node gets the slot.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_POLL_INTERVAL", "ClusterRunSlots"]
 
-MAX_POLL_INTERVAL = 0.5  # s from one look to the next, at the most
+MAX_POLL_INTERVAL = 0.5  # s between two polls, at most
 
 
 class ClusterRunSlots:
-    """See the module."""
+    """Slots of this node for running turns and for waiting turns."""
 
     def __init__(self, api: Api, node: Node) -> None:
         self._engine = api.engine
@@ -47,27 +47,27 @@ class ClusterRunSlots:
         self._count()
 
     def stop(self) -> None:
-        """Keep nothing any more: what is still had is free when its time is up."""
+        """Stop renewing: slots that are still held expire."""
         self._timer.cancel()
         if self._seeking is not None:
             self._seeking.cancel()
 
     def renew(self) -> None:
-        """Have what is in use for longer; at times, and as soon as Redis is there again."""
+        """Renew the slots in use; called periodically and as soon as Redis is reachable again."""
         self.on_slot_freed()
         self._places.renew()
         self._line.renew()
         self._count()
 
-    # --- see `LocalSessionOwnership` ---
+    # --- as in `LocalSessionOwnership` ---
 
     def check_capacity(self) -> Flow[None]:
-        """For one that may not wait."""
+        """Check that a turn that may not wait gets a slot. Raises `Refused` 429 or 503."""
         if self._cap and not _parse_reply((yield from self._places.has_free())):
             raise self._full()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """One place, for the turn that enters right after this."""
+        """Reserve a slot for the turn that enters right after this call. Raises `Refused` 429 or 503."""
         turns = self._turns
         while self._cap and not (may_wait and turns.busy(session_id)):
             if len(self._places) > turns.slots:
@@ -85,14 +85,14 @@ class ClusterRunSlots:
             self._count()
 
     def on_slot_freed(self) -> None:
-        """Give back what nobody here is at."""
+        """Release the slots and queue places that no turn of this node uses."""
         if self._node.is_up:
             self._places.release_down_to(self._turns.slots)
             self._line.release_down_to(self._turns.waiting)
             self._count()
 
     def on_ready_started(self) -> None:
-        """The same; and look for who waits."""
+        """Release unused slots, and start to poll for slots if turns wait."""
         self.on_slot_freed()
         self._freed.notify_all()
         if self._turns.waits_only_for_slot and self._seeking is None:
@@ -101,7 +101,7 @@ class ClusterRunSlots:
     # --- helpers ---
 
     def _count(self) -> None:
-        """What we have is what there is here."""
+        """Set the cap to the number of slots held, and start or stop the renewal timer."""
         self._turns.cap = len(self._places) if self._cap else inf
         if not len(self._places) + len(self._line):
             self._timer.cancel()

@@ -1,22 +1,22 @@
-"""Which node has the turns of a session, in a service of several: see `ownership`, `svc_proto.cluster`.
+"""Session ownership in a service of several nodes, see `local_session_ownership` and `svc_proto.cluster`.
 
-- **Sessions and messages** are in the store that all nodes have, and are read there when they are asked for.
-- **Turns** of one session are at one node, which has a lease of it while one runs or waits. Who is asked for another
-  turn, or for the end of the session, and does not get the lease, passes the request on to the node that has it: there
-  it waits in line, as with one process. What is written carries the fence of the lease.
-- **Runs** are where they were begun. One that nobody here knows is asked for at all nodes, and the request (follow it,
-  stop it, answer it, how it is) is passed on to the one that has it.
-- **Responses** and conversations are in the store, see `stored_responses`.
-- **Idempotency keys** say at which node the run of the first request is: the same one again is passed on there.
-- **Places** of turns, and of turns that wait, are members of sets at Redis: at all nodes together there are as many as
-  one process has, see `shared_places`.
-- **Wrong keys** are counted by all nodes together, see `told_limiter`.
-- A node that is gone takes its runs with it, as a process that ends; its sessions can be had when its leases are over.
+- **Sessions and messages** are in the store that all nodes share, and are read there on request.
+- **Turns** of one session are at one node, which holds a lease of the session while a turn runs or waits. A node that
+  needs another turn, or the end of the session, and does not get the lease forwards the request to the lease holder.
+  There the request waits in line, as with one process. Writes carry the fencing token of the lease.
+- **Runs** are where they were started. A node queries all nodes for an unknown run, and forwards the request (follow,
+  stop, answer, status) to the node that has the run.
+- **Responses** and conversations are in the store, see `response_store`.
+- **Idempotency keys** name the node that has the run of the first request: a repeated request is forwarded there.
+- **Slots** of running and of waiting turns are members of sets in Redis: all nodes together have as many as one
+  process alone, see `run_slots`.
+- **Wrong keys** are counted by all nodes together, see `ReplicatedAuthRateLimiter`.
+- The runs of a lost node are lost, as with a process that ends. Its sessions are free when their leases expire.
 
 | word  | to  |                                                                                                  |
 |-------|-----|--------------------------------------------------------------------------------------------------|
-| `failed`, `succeeded`, `cleared` | all | see `told_limiter`                                                    |
-| `has` | one | a question: where a run is to be had |
+| `failed`, `succeeded`, `cleared` | all | see `ReplicatedAuthRateLimiter`                                       |
+| `has` | one | a request: the URL of the node if it has the run |
 """
 
 from __future__ import annotations
@@ -54,27 +54,26 @@ if TYPE_CHECKING:
 __all__ = ["ClusterSessionOwnership"]
 
 KIND = "api"
-START_TIMEOUT = 3.0  # s for meeting the others, after which the doors open without them
-ACQUIRE_TIMEOUT = (
-    LEASE + 2.0
-)  # s for a session whose node is gone, or that was given back while a request was passed on
-WAIT_TIMEOUT = 600.0  # s for one whose node runs a turn, for what cannot be passed on
-POLL_INTERVAL = 0.5  # s between two tries
-MAX_WAITING = 1_000  # requests at a time that wait for what others have, or for their answer to begin; another: 503
-MAX_TURN_DURATION = 86_400.0  # s for an answer that comes at the end of a turn; a node that is gone ends it before
+START_TIMEOUT = 3.0  # s for the connection to the other nodes; then the server starts without them
+# s for a session whose node is lost, or that was released while a request was forwarded
+ACQUIRE_TIMEOUT = LEASE + 2.0
+WAIT_TIMEOUT = 600.0  # s for a session whose node runs a turn, where there is no request to forward
+POLL_INTERVAL = 0.5  # s between two attempts
+MAX_WAITING = 1_000  # requests that wait for other nodes at a time; more are refused with 503
+MAX_TURN_DURATION = 86_400.0  # s for an answer at the end of a turn; a lost node ends the wait earlier
 RUN_ID = re.compile("run_[0-9a-f]{32}")
 FORWARD_RULE = ForwardRule(
     asked=(b"authorization", b"content-type", b"accept", b"idempotency-key", *BRANDED),
-    answers=lambda status: status not in (401, 403),  # who was let in here; keys are the same at all nodes
+    answers=lambda status: status not in (401, 403),  # this node has accepted the key, and all nodes have the same keys
     kept_back=EXPOSED_HEADERS,
     within=MAX_TURN_DURATION,
 )
 
 
 class ClusterSessionOwnership(LocalSessionOwnership):
-    """See the module. A `NodeHandler` of the cluster's node."""
+    """Session ownership by leases in Redis. Implements `NodeHandler` for the node of this process."""
 
-    node: Node  # these three from the start on
+    node: Node  # these three exist from `start` on
     leases: LeaseManager
     places: ClusterRunSlots
 
@@ -83,10 +82,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._tell_all)
         self._where = where
         self._waiting = 0
-        self._passing: dict[OperationId, str] = {}  # requests whose answer is to come, and from which node
+        self._passing: dict[OperationId, str] = {}  # requests that wait for an answer, with the node that answers
 
     def start(self) -> Flow[None]:
-        """Meet the others, and open the doors without them if that takes too long."""
+        """Connect to the other nodes; return without them after `START_TIMEOUT`."""
         engine = self.api.engine
         until = engine.now.mono + START_TIMEOUT
         api = self.api
@@ -99,7 +98,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             yield from sleep(engine, POLL_INTERVAL)
 
     def stop(self) -> None:
-        """Say so. What is still had is free when its time is up, so that what is stored until then is stored."""
+        """Disconnect. Leases are not released but expire, so that pending writes of this node are still accepted."""
         self.leases.stop()
         self.places.stop()
         self.node.stop()
@@ -109,7 +108,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """As the lease, or the key, says."""
+        """Acquire the lease of a session, or forward the request; see `LocalSessionOwnership.acquire`."""
         self._enter()
         try:
             passed = None
@@ -122,28 +121,28 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             self._waiting -= 1
 
     def release(self, session_id: str) -> None:
-        """Others may have it."""
+        """Release the lease of a session."""
         self.leases.release(session_id)
 
     def check_capacity(self) -> Flow[None]:
-        """At all nodes."""
+        """Check that a turn that may not wait gets a slot of the cluster. Raises `Refused` 429 or 503."""
         yield from self._settled()
         yield from self.places.check_capacity()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """The same."""
+        """Reserve a slot of the cluster for the turn that enters next. Raises `Refused` 429 or 503."""
         return self.places.reserve_slot(session_id, may_wait=may_wait)
 
     def on_slot_freed(self) -> None:
-        """Who waits at another node may have it."""
+        """Release unused slots for turns that wait at other nodes."""
         self.places.on_slot_freed()
 
     def on_ready_started(self) -> None:
-        """Look for places for who waits."""
+        """Poll for slots if turns wait at this node."""
         self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:
-        """That of the lease."""
+        """Return the fencing token of the lease."""
         return self.leases.fencing_token(session_id)
 
     def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
@@ -165,7 +164,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             yield from sleep(engine, POLL_INTERVAL)
 
     def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
-        """From the node that has the run of the first request. Who begins one now is asked for it from now on."""
+        """Forward a repeated request to the node of the first one; else record this node under the key."""
         redis, name = self.node.redis, self.node.key("again", key)
         yield from self._settled()
         mine = ("SET", name, self._me, "EX", int(KEY_TTL))
@@ -195,12 +194,12 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             yield from sleep(self.api.engine, left)
 
     def _overtaken(self, session_id: str) -> None:
-        """Another node has the session: what we would write into it is refused."""
+        """Log that another node has the session, and stop its runs here: their writes are refused."""
         self.api.engine.log(Level.WARNING, "session taken over", session=session_id)
         self.api.runs.stop_session_runs(session_id)
 
     def _lapsed(self, session_id: str) -> None:
-        """Another node may have had the session since we last did: the store knows."""
+        """Check with the store whether another node has had the session since the lease expired."""
         self.api.engine.spawn(self._check(session_id))
 
     def _check(self, session_id: str) -> Flow[None]:
@@ -213,16 +212,16 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def _tell_all(self, word: str, body: Mapping[str, object]) -> None:
         self.node.broadcast(word, body)
 
-    # --- what is where it was begun ---
+    # --- runs, responses, metrics ---
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
-        """At all nodes, for what may be there. A request that was passed on to us is asked for nowhere else."""
+        """Query all nodes for the run, unless another node has forwarded the request."""
         if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
         return self._sought(request, run_id)
 
     def _sought(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
-        """`Refused` 503 if none has it, and one cannot say."""
+        """Raise `Refused` 503 if no node has the run and a node did not answer."""
         self._enter()
         try:
             yield from self._settled()
@@ -239,10 +238,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         return None
 
     def responses(self) -> ResponseStore:
-        """Those of all nodes."""
+        """Return the response store that all nodes share."""
         return ClusterResponseStore(self.api)
 
-    # --- passing on ---
+    # --- forwarding ---
 
     def _enter(self) -> None:
         if self._waiting >= MAX_WAITING:
@@ -250,7 +249,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self._waiting += 1
 
     def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
-        """The answer of a node, unless that is gone before it begins."""
+        """Return a node's answer. Raises `Refused` 503 if the node is lost before the answer begins."""
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
         self._passing[ticket] = node
@@ -266,38 +265,38 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         return answer
 
     def metrics(self) -> list[MetricFamily]:
-        """Whom this node reaches, and what it has."""
+        """Return metrics of the cluster connection, the leases and the forwarded requests."""
         return [
             *cluster_metrics(self.node, "runs"),
             gauge("svc_cluster_leases", "Sessions whose turns are at this node.", len(self.leases)),
             gauge("svc_cluster_passing", "Requests that wait for another node.", self._waiting),
         ]
 
-    # --- `NodeHandler`: what the node hears ---
+    # --- `NodeHandler`: messages of other nodes ---
 
     def export_state(self) -> dict[str, object]:
-        """Nobody has to know anything before they ask."""
+        """Return an empty state: other nodes need none."""
         return {}
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """The same."""
+        """Ignore the state of another node."""
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
-        """What the others count."""
+        """Apply the authentication failures that other nodes have counted."""
         self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
-        """By the table of the module."""
+        """Answer `has` with the URL of this node if the run is here."""
         api = self.api
         return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}
 
     def on_messages_missed(self) -> None:
-        """We may have been away: have again what we had."""
+        """Renew leases and slots: this node may have been disconnected."""
         self.leases.renew()
         self.places.renew()
 
     def on_node_lost(self, node: str) -> None:
-        """What waits for it waits no longer. While we reach nobody, it may be there."""
+        """End the waits for a lost node, but not while this node itself is disconnected."""
         for ticket, where in list(self._passing.items()):
             if where == node and self.node.is_up:
                 self.api.engine.resume(ticket, None)

@@ -1,4 +1,4 @@
-"""Turns, runs and responses as types, for the API's document (`api.says`): what is sent, answered, and told in streams.
+"""Types of turns, runs and responses for the API's OpenAPI document: request bodies, answers and stream events.
 
 The events of a session's own stream are classes already (`schema.chat_events`).
 """

@@ -1,6 +1,6 @@
-"""What the API is sent and answers, as types: for its document (`api.says`). The writers are beside the routes.
+"""Types of requests and answers for the API's OpenAPI document. The routes write the answers themselves.
 
-What clients send is `total=False`: all of it may be left out.
+Types of requests are `total=False`: each member may be omitted.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
@@ -113,14 +113,14 @@ class EndpointJson(TypedDict):
 
 
 class AuthNeededJson(TypedDict):
-    """Whether a key is required."""
+    """Authentication that the server requires."""
 
     type: Literal["bearer"]
     required: bool
 
 
 class RuntimeJson(TypedDict):
-    """Where the agent and its tools run."""
+    """Location of the agent and its tools."""
 
     mode: Literal["server"]
     tool_execution: Literal["server"]
@@ -547,7 +547,7 @@ class AvailableQueryJson(TypedDict, total=False):
 
 
 class KeyReloadedJson(TypedDict):
-    """Whether the key has changed."""
+    """Result of reloading the key."""
 
     ok: Literal[True]
     changed: bool

@@ -1,1 +1,1 @@
-"""How a turn is told: the same story as the events of a session's stream, of a run, or as completion chunks."""
+"""Projections of a turn: session events, run events, completion chunks and responses."""

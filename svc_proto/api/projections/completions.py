@@ -1,7 +1,7 @@
-"""Chat-completions chunks: a role, the text, a finish, usage where it is asked for, `[DONE]`; nothing else.
+"""Chat-completions chunks: role, text, finish reason, usage on request, `[DONE]`; nothing else.
 
-An OpenAI client takes whatever has data for a chunk, so an event of another name breaks it. Tool progress (wire api
-5.3) is told to those that ask for it by a header.
+An OpenAI client parses every data line as a chunk, so an event of another name breaks it. Tool progress (wire api 5.3)
+is sent only to clients that request it by a header.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ EMOJI = "🔧"
 
 
 class CompletionProjection:
-    """Told to whoever posted to `/v1/chat/completions` with `stream`.
+    """Projection for a client that posted to `/v1/chat/completions` with `stream`.
 
-    `usage`: told in a last chunk without choices, as OpenAI does for `stream_options.include_usage`.
+    `usage`: send a last chunk without choices, as OpenAI does for `stream_options.include_usage`.
     """
 
     __slots__ = ("_brand", "_end", "_head", "_progress", "_running", "_start", "_tail", "_usage")
@@ -41,7 +41,7 @@ class CompletionProjection:
         self._brand = brand
         self._usage = usage
         self._progress = progress
-        self._running: set[str] = set()  # tool calls; asked about, never iterated
+        self._running: set[str] = set()  # ids of running tool calls; never iterated
         head = {"id": id, "object": "chat.completion.chunk", "created": created, "model": model}
         self._head = f'data: {strict_json.dumps(head)[:-1]},"choices":['
         self._tail = ',"usage":null}\n\n' if usage else "}\n\n"
@@ -49,7 +49,7 @@ class CompletionProjection:
         self._end = f',"finish_reason":null}}]{self._tail}'
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """See `Projection`."""
+        """Implement `Projection.encode`."""
         match event:
             case TextDelta(text):
                 return f'{self._start}{{"content":{strict_json.dumps(text)}}}{self._end}'
@@ -90,12 +90,12 @@ class CompletionProjection:
 
 
 def finish_reason(ended: TurnEnded) -> str:
-    """`stop`, `length`, `tool_calls` or `error`."""
+    """Return `stop`, `length`, `tool_calls` or `error`."""
     return "error" if ended.error is not None or ended.interrupted else ended.finish
 
 
 def completion_usage(usage: Usage) -> dict[str, int]:
-    """Tokens in the words of chat completions."""
+    """Return the tokens with the member names of chat completions."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

@@ -1,4 +1,4 @@
-"""A turn as an OpenAI response: its output items one after the other, and the events that tell of them (wire api 7)."""
+"""A turn as an OpenAI response: its output items one after the other, and their events (wire api 7)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Told: TypeAlias = "tuple[str, dict[str, object]]"
 
 
 class ResponseBuilder:
-    """Gathers the output of a turn. What was said between two calls of tools is one message."""
+    """Collects the output of a turn. The text between two tool calls is one message."""
 
     def __init__(self, *, id: str, created: int, model: str) -> None:  # noqa: A002 - the field's name
         self.id = id
         self.ended: TurnEnded | None = None
         self._head: Item = {"id": id, "object": "response", "created_at": created, "model": model}
         self._output: list[Item] = []
-        self._calls: set[str] = set()  # asked about, never iterated
-        self._text: list[str] = []  # of the message that is open
+        self._calls: set[str] = set()  # ids of calls in the output; never iterated
+        self._text: list[str] = []  # of the open message
         self._messages = 0
 
     @property
     def response(self) -> Item:
-        """The response as it stands."""
+        """The response as of the latest event."""
         ended = self.ended
         view: Item = {**self._head, "status": self._status, "output": list(self._output)}
         if ended is not None:
@@ -40,7 +40,7 @@ class ResponseBuilder:
         return view
 
     def add_event(self, event: TurnStreamEvent) -> list[Told]:
-        """The next event of the story; what there is to tell of it."""
+        """Add an event of the turn; return the resulting response events."""
         match event:
             case TurnStarted():
                 return [("response.created", {"response": self.response})]
@@ -88,7 +88,7 @@ class ResponseBuilder:
                 return []  # the gap between two messages
             self._messages += 1
             told.append(self._item("added", len(self._output), self._message("in_progress", None)))
-            # Beside wire api 7: the helpers of OpenAI's libraries add deltas to a part that they were told of.
+            # Beside wire api 7: OpenAI's client libraries need a part to which they add the deltas.
             told.append(("response.content_part.added", {**self._place, "part": _part("")}))
         self._text.append(text)
         told.append(("response.output_text.delta", {**self._place, "delta": text}))
@@ -152,7 +152,7 @@ def _part(text: str) -> Item:
 
 
 class ResponseProjection:
-    """Told to whoever posted to `/v1/responses` with `stream`."""
+    """Projection for a client that posted to `/v1/responses` with `stream`."""
 
     __slots__ = ("_builder", "_number")
 
@@ -161,7 +161,7 @@ class ResponseProjection:
         self._number = 0  # of the next event, from 0
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """See `Projection`."""
+        """Implement `Projection.encode`."""
         frames: list[str] = []
         for name, members in self._builder.add_event(event):
             frames.append(encode_frame({"type": name, "sequence_number": self._number, **members}, event=name))

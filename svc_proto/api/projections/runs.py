@@ -1,6 +1,6 @@
-"""The events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well.
+"""Events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well.
 
-Additions that clients of today accept: `run.started`, call ids, `args`, `result_preview`, `session_id`.
+Additions that current clients accept: `run.started`, call ids, `args`, `result_preview`, `session_id`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLOSED = ": stream closed\n\n"  # wire api 6.3: at the end, a comment
 
 
 class RunProjection:
-    """Told to the one consumer of a run's events."""
+    """Projection for the one reader of a run's events."""
 
     __slots__ = ("_by_type", "_delta", "_run_id", "_session_id", "_stamp")
 
@@ -59,7 +59,7 @@ class RunProjection:
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """See `Projection`."""
+        """Implement `Projection.encode`."""
         if isinstance(event, TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
         tell = self._by_type.get(type(event))
@@ -108,5 +108,5 @@ class RunProjection:
 
 
 def _call(call: ToolCall) -> dict[str, object]:
-    """As in a chat's events, but for the member of its name."""
+    """Return the members as in a chat's events, except that the tool's name is `tool`."""
     return {"tool": call.name} | {name: value for name, value in call_members(call).items() if name != "tool_name"}

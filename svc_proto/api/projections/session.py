@@ -1,6 +1,6 @@
-"""A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`): what is told when.
+"""A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`).
 
-Everything that is shown is a string. All tool events carry `call_id` and `tool_call_id`, equal.
+All displayed values are strings. All tool events carry `call_id` and `tool_call_id`, with the same value.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["SessionProjection"]
 
-MAX_ECHO = 128 * 1024  # characters said back of a message: readers bound their lines, and have the whole of it
+MAX_ECHO = 128 * 1024  # characters of the user's message in its echo: readers limit the line length
 
 
 class SessionProjection:
-    """Told to whoever posted to `/api/sessions/{id}/chat/stream`."""
+    """Projection for a client that posted to `/api/sessions/{id}/chat/stream`."""
 
     __slots__ = ("_by_type", "_delta", "_head", "_message_id", "_pending", "_seq", "_stamp", "_thought")
 
@@ -46,7 +46,7 @@ class SessionProjection:
         self._message_id = message_id
         self._seq = 0
         self._stamp = TimestampCache()
-        self._pending: set[str] = set()  # calls that were told to wait: asked about, never iterated
+        self._pending: set[str] = set()  # ids of announced calls; never iterated
         self._head = f'{{"session_id":{_quoted(session_id)},"run_id":{_quoted(run_id)},"seq":'
         self._delta = AssistantDelta(message_id=message_id).around(self._head)
         self._thought = ToolProgress(message_id=message_id, tool_name=THINKING).around(self._head)
@@ -64,7 +64,7 @@ class SessionProjection:
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """See `Projection`."""
+        """Implement `Projection.encode`."""
         if isinstance(event, TextDelta):
             return self._piece(self._delta, event.text, now)
         if isinstance(event, ReasoningDelta):
@@ -90,7 +90,7 @@ class SessionProjection:
 
     def _waits(self, event: ToolCallPending | ApprovalRequested) -> Iterable[ChatEvent]:
         if event.call.id in self._pending:
-            return ()  # a phone draws a card for each
+            return ()  # a phone draws a card for each event
         self._pending.add(event.call.id)
         return (events.ToolPending(**call_members(event.call), preview=event.call.preview),)
 

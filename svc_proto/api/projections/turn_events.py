@@ -1,6 +1,6 @@
-"""The story of a turn: how it began, what the agent told, how it ended; and what a projection makes of it.
+"""Start and end events of a turn, and the interface of its projections.
 
-A projection has one reader. It gives text, not bytes, so that a batch of small events is joined and encoded once.
+A projection has one reader. It returns text, not bytes, so that a batch of small events is joined and encoded once.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ __all__ = ["Projection", "TimestampCache", "TurnStreamEvent", "TurnStarted", "Tu
 
 @frozen(kw_only=True)
 class TurnStarted:
-    """The user's message is stored, and the agent is about to work."""
+    """The user's message is stored, and the agent is about to start."""
 
     title: str | None  # of the session
     user_id: str  # of the stored message
-    user_text: str  # without its images: whoever sent them has them
+    user_text: str  # without its images, which the client has
     model: str = ""
 
 
 @frozen(kw_only=True)
 class TurnEnded:
-    """What there is of the answer is stored. Nothing comes after it."""
+    """The answer, or the part that there is, is stored. No event follows."""
 
     content: str  # every delta, joined
     usage: Usage = field(factory=Usage)
     api_calls: int = 0
     finish: str = "stop"  # `stop`, `length`, `tool_calls`, `error` or `interrupted`
-    interrupted: bool = False  # somebody stopped it
+    interrupted: bool = False  # the run was stopped
     error: str | None = None  # for people; None unless the turn failed
     code: str = ""  # of the error
-    calls: tuple[ToolCall, ...] = ()  # which the client is to make
+    calls: tuple[ToolCall, ...] = ()  # calls that the client is to make
 
     @property
     def completed(self) -> bool:
-        """The agent said all that it wanted to say."""
+        """Report whether the agent completed its answer."""
         return self.finish in ("stop", "tool_calls") and self.error is None
 
     @property
     def partial(self) -> bool:
-        """Whether the turn was cut short, so that its text is not all that there would have been."""
+        """Report whether the turn was cut short."""
         return not self.completed
 
 
@@ -58,12 +58,12 @@ class Projection(Protocol):
     """Server-sent events for one reader."""
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
-        """Whole frames; empty for what this reader is not told."""
+        """Return whole frames; empty if the projection has nothing for this event."""
         ...
 
 
 class TimestampCache:
-    """The wall clock as a JSON number with three decimals, made once for all events of a moment."""
+    """The wall clock as a JSON number with three decimals, formatted once for all events of a moment."""
 
     __slots__ = ("_now", "_text")
 
@@ -72,7 +72,7 @@ class TimestampCache:
         self._text = ""
 
     def at(self, now: Moment) -> str:
-        """Epoch seconds as text, made once for all that is told at one moment."""
+        """Return epoch seconds as text."""
         if now is not self._now:
             self._now = now
             self._text = f"{now.wall:.3f}"
@@ -80,6 +80,6 @@ class TimestampCache:
 
 
 def encode_frame(members: object, *, event: str | None = None) -> str:
-    """One event as `svc_proto.wire.sse.encode_event` writes it; JSON has no line ends, so `data` is one line."""
+    """Encode one event as `svc_proto.wire.sse.encode_event` does; JSON has no line ends, so `data` is one line."""
     data = strict_json.dumps(members)
     return f"data: {data}\n\n" if event is None else f"event: {event}\ndata: {data}\n\n"

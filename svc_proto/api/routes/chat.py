@@ -1,4 +1,4 @@
-"""Turns on a session: as a stream of events, or as one answer (wire api 4, 3.8)."""
+"""Routes for turns on a session: as an event stream, or as one answer (wire api 4, 3.8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["routes"]
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of turns."""
     chat = _ChatRoutes(api)
     blocking = "/api/sessions/{id}/chat"
     stream = f"{blocking}/stream"
@@ -48,7 +48,7 @@ class _ChatRoutes:
         self._api = api
 
     def probe(self, request: Request) -> Response:
-        """A phone asks whether the route exists; whether the session does is another matter (wire api 1)."""
+        """Answer a phone's check that the route exists, whether or not the session does (wire api 1)."""
         return empty_response(200)
 
     def stream(self, request: Request) -> Flow[Response | StreamedResponse]:
@@ -91,10 +91,10 @@ class _ChatRoutes:
         )
 
     def _order(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:
-        """The checks in the order of wire api 2.1; nothing is stored before all of them have passed.
+        """Check a request in the order of wire api 2.1; nothing is stored before all checks have passed.
 
-        `"approvals": true` says that the client shows the questions of the stream and answers them. Phones in use know
-        none there (wire api 6.5), and do not say so: what would have to be asked is refused at once.
+        With `"approvals": true` the client declares that it shows approval requests of the stream. Phones in use have
+        none there (wire api 6.5) and omit the member: tool calls that need an approval are refused at once.
         """
         api = self._api
         api.check_not_stopping()
@@ -122,9 +122,10 @@ class _ChatRoutes:
 
 
 def _operator(request: Request) -> tuple[tuple[bytes, bytes], ...] | None:
-    """What the caller shows the relay, if a program of this host says that it speaks for this host's operator.
+    """Return the relay credentials of a local program that declares to act for this host's operator; else None.
 
-    Who speaks for a device, as the TUI gateway and voice do, does not say so, and a device's own key never may.
+    Programs that act for a device, as the TUI gateway and voice do, omit the declaration. A device's key never
+    qualifies.
     """
     says = request.headers.get(OPERATOR[0]) == OPERATOR[1]
     return (

@@ -1,6 +1,6 @@
-"""`/v1/chat/completions`: any OpenAI client can talk to the agent (wire api 5.3).
+"""Routes of `/v1/chat/completions` for OpenAI clients (wire api 5.3).
 
-Here a client that goes away interrupts the agent, since it has no session in which to find the answer.
+A client that disconnects interrupts the agent here, since it has no session in which to find the answer.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = ["routes"]
 PATH = "/v1/chat/completions"
 FINGERPRINT = ("model", "messages", "tools", "tool_choice", "stream")  # wire api 2.3
 MAX_KEY = 256  # characters of a memory scope
-DERIVED = 16  # hexadecimal digits of an id that is made from the conversation
+DERIVED = 16  # hexadecimal digits of an id that is derived from the conversation
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of chat completions."""
     completions = _CompletionRoutes(api)
     return [
         Route(method="POST", pattern=PATH, access=ApiAccess.KEY, handler=completions.create, streamed=True),
@@ -61,11 +61,11 @@ def routes(api: Api) -> list[Route]:
 
 @frozen(kw_only=True)
 class _SessionScope:
-    """What the headers say."""
+    """Session, idempotency key and memory scope of a request's headers."""
 
     session_id: str | None
     key: str  # Idempotency-Key; empty: none
-    fields: Fields  # to be said back
+    fields: Fields  # to repeat in the answer
 
 
 class _CompletionRoutes:
@@ -74,7 +74,7 @@ class _CompletionRoutes:
         self._keys = IdempotencyKeys("completions")
 
     def probe(self, request: Request) -> Response:
-        """A phone asks whether the route exists."""
+        """Answer the HEAD request by which a phone checks that the route exists."""
         return empty_response(200)
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
@@ -133,7 +133,7 @@ class _CompletionRoutes:
         name = body.text("model")
         route = settings.aliases.get(name, settings.route)
         tools = options.tools or (() if talk.results else None)
-        if tools is not None and route is None:  # the built-in agent calls none of a client's tools
+        if tools is not None and route is None:  # the built-in agent calls no tools of a client
             if talk.results or options.must_call:
                 text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
                 raise invalid_request(text, param="messages" if options.tools is None else "tools")
@@ -147,7 +147,7 @@ class _CompletionRoutes:
             session_id=session_id,
             prompt=talk.prompt,
             system=join_system_prompt(base, settings.prompt_for(None), talk.system),
-            history=talk.history if scope.session_id is None else None,  # a stored session replaces it
+            history=talk.history if scope.session_id is None else None,  # a stored session replaces the history
             route=route,
             model=name or settings.name,
             max_tokens=min(filter(None, (settings.max_tokens, options.max_tokens)), default=None),
@@ -204,7 +204,7 @@ def _message(ended: TurnEnded) -> Mapping[str, object]:
 
 
 def _brings_tools(body: JsonObject, options: CompletionOptions) -> bool:
-    """Whether a client carries out tools by itself: it names them, or tells what came of one."""
+    """Report whether the client runs tools itself: it lists tools, or sends a tool's result."""
     return options.tools is not None or any(row.get("role") == "tool" for row in body.objects("messages")[-1:])
 
 
@@ -213,7 +213,7 @@ def _wants_usage(body: JsonObject) -> bool:
 
 
 def _derived(talk: MessageList) -> str:
-    """The same for every request of one conversation: a hash over system prompt and first user text (wire api 5.3)."""
+    """Return a stable id of a conversation: a hash over system prompt and first user text (wire api 5.3)."""
     asked = (content_text(message["content"]) for message in talk.history if message["role"] == "user")
     first = next(asked, content_text(talk.prompt))
     return f"api-{sha256_hex(talk.system + chr(0) + first)[:DERIVED]}"

@@ -1,4 +1,4 @@
-"""Configuration, memory, skills, toolsets and the list of models (wire api 8). Refusals are in the short form."""
+"""Routes of configuration, memory, skills, toolsets and models (wire api 8). Errors have the short form."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-CUSTOM = "custom"  # the provider that is any OpenAI-compatible endpoint, wire api 9
-BUILT_IN = "builtin"  # the provider where no model is configured
+CUSTOM = "custom"  # provider name of any OpenAI-compatible endpoint, wire api 9
+BUILT_IN = "builtin"  # provider name if no model is configured
 HINT = "GET /api/skills/{name} reads one"
 NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of the skills folder"
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of management."""
     view = _ManagementRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/api/config", view.config),
@@ -70,7 +70,7 @@ class _ManagementRoutes:
         return json_response(200, body)
 
     def change_config(self, request: Request) -> Flow[Response]:
-        """What the environment says wins over the file still, so the answer is what is in force now."""
+        """Change the file and return the settings in force; the environment has precedence over the file."""
         change = parse_change(request.json_object())
         if change:
             yield from self._api.config_file.change_model(change)
@@ -79,7 +79,7 @@ class _ManagementRoutes:
         return json_response(200, body)
 
     def reload_key(self, request: Request) -> Flow[Response]:
-        """Whoever shows the key says that the files hold another."""
+        """Reload the key from the files, at a request with the present key."""
         return json_response(200, {"ok": True, "changed": (yield from self._api.reload_key())})
 
     def models(self, request: Request) -> Flow[Response]:
@@ -161,7 +161,7 @@ class _ManagementRoutes:
         return json_response(200, {"object": "list", "data": [skill.row for skill in found]})
 
     def skill(self, request: Request) -> Flow[Response]:
-        name = request.params.get("name", "toggle")  # nothing forbids a skill of that name
+        name = request.params.get("name", "toggle")  # a skill may have the name `toggle`
         return json_response(200, (yield from self._api.parts.skills.read(name, request.query.get("file_path"))))
 
     def toggle_skill(self, request: Request) -> Response:
@@ -172,13 +172,13 @@ class _ManagementRoutes:
         return json_response(200, {"object": "list", "platform": "api_server", "data": rows})
 
     def servers(self, request: Request) -> Flow[Response]:
-        """The MCP servers as they are; those that nobody has needed yet are not started."""
+        """Return the state of the MCP servers; those not yet needed are not started."""
         yield from self._api.settings()
         found = self._api.parts.servers
         return json_response(200, {"servers": [] if found is None else found.report()})
 
     def reload_servers(self, request: Request) -> Flow[Response]:
-        """Begin anew with all of them."""
+        """Restart all MCP servers."""
         yield from self._api.settings()
         found = self._api.parts.servers
         if found is not None:
@@ -196,7 +196,7 @@ def _check_target(target: str) -> None:
 
 
 def _texts(request: Request, *names: str) -> list[str]:
-    """Members of the body that must be text; the first is a target."""
+    """Return members of the body that must be text; the first is a target."""
     body = request.json_object()
     values = [text(body.get(name), name) for name in names]
     _check_target(values[0])

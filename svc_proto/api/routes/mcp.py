@@ -1,4 +1,4 @@
-"""`/mcp`: the agent for any client of the Model Context Protocol, by Streamable HTTP."""
+"""Route `/mcp`: the agent for clients of the Model Context Protocol, over Streamable HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["routes"]
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of the MCP server."""
 
     def post(request: Request) -> Answered:
         return api.mcp.post(request)

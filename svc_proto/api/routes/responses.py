@@ -1,4 +1,4 @@
-"""`/v1/responses`: the OpenAI responses protocol, with chains that share a session (wire api 7)."""
+"""Routes of `/v1/responses`: the OpenAI responses protocol, with chains that share a session (wire api 7)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_NAME = 256  # characters of a conversation's name
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of responses."""
     responses = _ResponseRoutes(api)
     one = "/v1/responses/{response_id}"
     return [
@@ -54,7 +54,7 @@ def routes(api: Api) -> list[Route]:
 
 @frozen(kw_only=True)
 class _ResponseChain:
-    """Where a response belongs."""
+    """Session and conversation that a response belongs to."""
 
     session_id: str
     goes_on: bool  # the session's rows are the history
@@ -121,7 +121,7 @@ class _ResponseRoutes:
         if refused is not None:
             raise refused
         builder = run.attachment
-        assert isinstance(builder, ResponseBuilder)  # this room's runs have one
+        assert isinstance(builder, ResponseBuilder)  # `create` sets the attachment of each run
         fields = session_headers(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
         return json_response(200, builder.response, fields)
 
@@ -134,7 +134,7 @@ class _ResponseRoutes:
         if name != given or (name is not None and not 1 <= len(name) <= MAX_NAME):
             raise invalid_request("conversation must be a name", param="conversation")
         required = previous is not None or name is not None
-        yield from api.responses.load(required=required)  # so that this one can be continued the moment it is told
+        yield from api.responses.load(required=required)  # the client may continue this response at once
         found: str | None = None
         if response is not None:
             found = yield from api.responses.session_of("response", response)
@@ -177,7 +177,7 @@ class _ResponseRoutes:
 
 
 def _talk(body: JsonObject) -> MessageList:
-    """`input`: a string, or an array of strings, of `{role, content}`, and of what an earlier response put out."""
+    """Parse `input`: a string, or an array of strings, `{role, content}` objects and items of an earlier response."""
     text = body.string("input")
     entries = body.array("input") if text is None else [text]
     talk = parse_conversation([_message_of(entry) for entry in entries], "input")
@@ -190,7 +190,7 @@ def _message_of(entry: object) -> object:
         return {"role": "user", "content": entry}
     members = JsonObject.of(entry)
     if "role" not in members and members.get("type", "message") != "message":
-        return {"role": "tool"}  # a call, its output, a thought: dropped, as in chat completions
+        return {"role": "tool"}  # a call, its output or reasoning: dropped, as in chat completions
     return entry
 
 

@@ -1,4 +1,4 @@
-"""Runs: begun, watched, asked after, stopped, answered (wire api 6)."""
+"""Routes of runs: start, events, status, stop, approval (wire api 6)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
-STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: how a phone learns that a POST may be a stream
+STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of runs."""
     runs = _RunRoutes(api)
     one = "/v1/runs/{run_id}"
     return [
@@ -58,7 +58,7 @@ class _RunRoutes:
         self._api = api
 
     def probe(self, request: Request) -> Response:
-        """A phone asks whether the answer to a POST can be a stream."""
+        """Answer a phone's check that the answer to a POST can be a stream."""
         brand = self._api.config.brand
         return Response(200, Headers(field for name in STREAM_MODES for field in branded_header(brand, name, "sse")))
 
@@ -84,7 +84,7 @@ class _RunRoutes:
     def _anywhere(
         self, request: Request, here: Callable[[Request], Response]
     ) -> Response | Flow[Response | StreamedResponse]:
-        """As `here` answers, or the node that has the run."""
+        """Answer by `here`, or by the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
         return here(request) if seeking is None else self._sought(request, here, seeking)
@@ -158,11 +158,11 @@ class _RunRoutes:
             max_tokens=settings.max_tokens,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
-            may_ask=True,  # the events of a run have questions (wire api 6.3)
+            may_ask=True,  # the events of a run include approval requests (wire api 6.3)
         )
 
     def _earlier(self, body: JsonObject) -> Flow[tuple[Mapping[str, object], ...]]:
-        """What `previous_response_id` continues; wire api 6.1: an unknown one is ignored here."""
+        """Return the history that `previous_response_id` continues; an unknown id is ignored (wire api 6.1)."""
         api, previous = self._api, body.string("previous_response_id")
         if previous is None or body.get("conversation_history") is not None:
             return ()
@@ -171,7 +171,7 @@ class _RunRoutes:
 
 
 def _talk(body: JsonObject) -> MessageList:
-    """`input`: text, content parts, or messages; `conversation_history` wins over earlier messages (wire api 6.1)."""
+    """Parse `input`: text, parts or messages; `conversation_history` replaces earlier messages (wire api 6.1)."""
     value = body.get("input")
     if value is None and body.get("message") is None:
         raise invalid_request("input is missing", param="input")
@@ -187,7 +187,7 @@ def _talk(body: JsonObject) -> MessageList:
 
 
 def _wants_events(request: Request) -> bool:
-    """`text/event-stream` is accepted, and JSON is not preferred (wire api 6.1)."""
+    """Report whether `text/event-stream` is accepted and JSON is not preferred (wire api 6.1)."""
     for accepted in (request.headers.get(b"accept") or b"").lower().split(b","):
         kind = accepted.partition(b";")[0].strip()
         if kind in (b"text/event-stream", b"application/json"):

@@ -1,4 +1,4 @@
-"""Chat sessions and their messages: list, create, read, change, delete, copy, search (wire api 3)."""
+"""Routes of chat sessions and messages: list, create, read, change, delete, copy, search (wire api 3)."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-DEFAULT_PAGE = 50  # sessions, wire api 3.2, where a client asks for a page
+DEFAULT_PAGE = 50  # sessions, wire api 3.2, if a client requests a page
 MAX_PAGE = 200  # sessions of one page; a larger `limit` is cut
 DEFAULT_HITS = 20  # wire api 3.8
 MAX_HITS = 100  # hits of one search; a larger `limit` is cut
 MAX_ROWS = 100_000  # sessions or messages of one answer
-MAX_OFFSET = 2**53 - 1  # what every JSON reader can count to
+MAX_OFFSET = 2**53 - 1  # the largest integer of every JSON reader
 MAX_NAME = 256  # characters of a model's name or of an end reason
 MAX_CONTEXT = 200  # characters of each row around a hit
-FIELDS = ("title", "end_reason", "pinned", "archived")  # that PATCH takes
+FIELDS = ("title", "end_reason", "pinned", "archived")  # members that PATCH accepts
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of sessions."""
     view = _ChatSessionRoutes(api)
     one = "/api/sessions/{id}"
     return [
@@ -71,7 +71,7 @@ class _ChatSessionRoutes:
     # --- lists ---
 
     def list_all(self, request: Request) -> Flow[Response]:
-        """All sessions (SPEC.md: no request parameters); a page of them where the client asks for one."""
+        """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one."""
         api, query = self._api, request.query
         limit = min(_lenient(query.get("limit"), DEFAULT_PAGE) or DEFAULT_PAGE, MAX_PAGE)
         if "limit" not in query and "offset" not in query:
@@ -97,7 +97,7 @@ class _ChatSessionRoutes:
         return json_response(200, body)
 
     def messages(self, request: Request) -> Flow[Response]:
-        """All rows; a page of them where the client asks for one (wire api 3.7)."""
+        """List all rows; a page of them if the client requests one (wire api 3.7)."""
         identity, query = request.params["id"], request.query
         limit, offset = _lenient(query.get("limit"), 0), _lenient(query.get("offset"), 0)
         order = "latest" if query.get("order") == "latest" else "oldest"
@@ -115,7 +115,7 @@ class _ChatSessionRoutes:
         return json_response(200, body)
 
     def search(self, request: Request) -> Flow[Response]:
-        """Messages by their words; unlike lists it refuses what makes no sense (wire api 3.8)."""
+        """Search messages; unlike lists, this refuses invalid parameters (wire api 3.8)."""
         query = request.query.get("q", "").strip()
         if not query:
             raise invalid_request("q must be the words to look for", param="q")
@@ -167,9 +167,8 @@ class _ChatSessionRoutes:
         if passed is not None:
             return passed
         try:
-            yield from api.runs.stop_session_runs_and_wait(
-                identity
-            )  # its turn stores what it has said, and nothing after that
+            # The session's turn stores its text now, and nothing after that.
+            yield from api.runs.stop_session_runs_and_wait(identity)
             if not (yield from api.run_store_request(DeleteChat(id=identity))):
                 raise session_not_found(identity)
         finally:
@@ -182,7 +181,7 @@ class _ChatSessionRoutes:
         source = yield from self._get(request.params["id"])
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
         title = clean_title(body.get("title"))
-        yield from api.forks.acquire()  # between the look for a free number and its use nobody takes it
+        yield from api.forks.acquire()  # so that no other fork takes the free number before this one uses it
         try:
             if title is None and source.title is not None:
                 title = yield from self._title_of_copy(source.title)
@@ -208,7 +207,7 @@ class _ChatSessionRoutes:
         return json_response(201, session_answer(made, api.config.brand))
 
     def _title_of_copy(self, title: str) -> Flow[str]:
-        """With a free number. A long stem is cut to make room for that: then others may have been cut so, too."""
+        """Return the title with a free number. A long stem is cut, and other titles may share the shorter stem."""
         while True:
             stem = base_title(title)
             title = title_of_copy(title, (yield from self._api.run_store_request(ListTitles(base=stem))))
@@ -222,7 +221,7 @@ class _ChatSessionRoutes:
         return chat
 
 
-# --- what clients send --------------------------------------------------------------------------------------------
+# --- requests -----------------------------------------------------------------------------------------------------
 
 
 def _changes(body: dict[str, object], now: float) -> dict[str, object]:
@@ -259,7 +258,7 @@ def _system_prompt(body: dict[str, object]) -> str | None:
 
 
 def _lenient(text: str | None, default: int) -> int:
-    """Wire api 3.2: junk or negative falls back to the default, never 400."""
+    """Parse a number (wire api 3.2): junk or negative falls back to the default, never 400."""
     number = _number(text)
     return default if number is None else number
 
@@ -280,7 +279,7 @@ def _number(text: str | None) -> int | None:
     return MAX_OFFSET if len(digits) > len(str(MAX_OFFSET)) else min(int(digits), MAX_OFFSET)
 
 
-# --- what they get ------------------------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------------------------
 
 
 def _taken(identity: str) -> Exception:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
-# What clients may look for, by the name in `endpoints`; only what the route table has is told (wire api 5.2).
+# Endpoints that clients may detect, by the name in `endpoints`; only those of the route table are listed (wire api 5.2)
 ENDPOINTS = {
     "health": ("GET", "/health"),
     "models": ("GET", "/v1/models"),
@@ -63,7 +63,7 @@ FEATURES = {  # by the endpoint that they need
     "run_events_sse": "run_events",
     "run_stop": "run_stop",
     "run_approval": "run_approval",
-    # As other servers of this kind name the same (wire api leaves them open).
+    # The same features by the names of other servers of this kind (wire api leaves them open).
     "run_approval_response": "run_approval",
     "approval_events": "run_approval",
     "tool_progress_events": "session_chat_stream",
@@ -74,7 +74,7 @@ FEATURES = {  # by the endpoint that they need
 
 
 def routes(api: Api) -> list[Route]:
-    """The rows of this theme."""
+    """Return the routes of status."""
     view = _ApiStatusRoutes(api)
     return [
         Route(method="GET", pattern="/health", access=ApiAccess.PUBLIC, handler=view.health),
@@ -94,7 +94,7 @@ class _ApiStatusRoutes:
         return json_response(200, self._identity("ok"))
 
     def details(self, request: Request) -> Flow[Response]:
-        """Words and counts only."""
+        """Return states and counts only."""
         api = self._api
         settings = yield from api.settings()
         state_db: dict[str, object] = {"status": "ok"}
@@ -132,7 +132,7 @@ class _ApiStatusRoutes:
         return json_response(200, {"object": "list", "data": rows})
 
     def model(self, request: Request) -> Flow[Response]:
-        """`GET /v1/models/{id}`: one model, or OpenAI's 404."""
+        """Return one model, or OpenAI's 404."""
         wanted = request.params["id"]
         for row in (yield from self._models()):
             if row["id"] == wanted:

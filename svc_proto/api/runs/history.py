@@ -1,4 +1,4 @@
-"""The rows of a session as the messages that a model is given, mended where a turn was cut off, and bounded."""
+"""Conversion of a session's rows to messages for the model: completed after a cut-off turn, and bounded."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from svc_proto.schema.json_object import JsonObject, as_array, content_text
 
 __all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history"]
 
-MAX_ROWS = 1_000  # newest rows of a session that a model is given
-MAX_TEXT = 400_000  # characters of them, some 100,000 tokens; older messages are left out, whole turns at a time
-MAX_IMAGES = 8 * 1024 * 1024  # characters of the images in them; an older image is named only
+MAX_ROWS = 1_000  # newest rows of a session that the model receives
+MAX_TEXT = 400_000  # characters of these rows, about 100,000 tokens; whole older turns are left out
+MAX_IMAGES = 8 * 1024 * 1024  # characters of the images in these rows; older images are replaced by a note
 INTERRUPTED = "interrupted: this call was cut off, and nothing is known of its result"
 IMAGE_GONE = "[an image that was sent earlier]"
 
@@ -21,13 +21,13 @@ Row: TypeAlias = Mapping[str, object]
 
 
 def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
-    """Messages in the chat-completions form, oldest first.
+    """Build messages in the chat-completions form, oldest first.
 
-    Every call has exactly one result right behind its message: one that was never stored is made up, and a result
-    without its call is left out, as are answers that say nothing. Models refuse anything else.
+    Each call has exactly one result right behind its message, since models refuse anything else. A missing result
+    is replaced by `INTERRUPTED`; a result without its call and an empty answer are left out.
     """
     messages: list[Row] = []
-    results: dict[str, str] | None = None  # of the calls made last: what is stored of them
+    results: dict[str, str] | None = None  # stored results of the latest calls
     for row in rows:
         if row.role == "tool":
             if results is not None and row.tool_call_id in results and isinstance(row.content, str):
@@ -49,9 +49,9 @@ def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
 
 
 def _newest(messages: list[Row]) -> tuple[Row, ...]:
-    """As many whole turns as fit, from the end; images while they fit."""
+    """Return as many whole turns as fit, from the end; images while they fit."""
     kept: list[Row] = []
-    fitting = 0  # messages of `kept` that make whole turns
+    fitting = 0  # messages of `kept` that form whole turns
     text, images = MAX_TEXT, MAX_IMAGES
     for message in reversed(messages):
         content = message["content"]

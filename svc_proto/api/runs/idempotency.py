@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: the same request again is not run again (wire api 2.3).
+"""`Idempotency-Key`: a repeated request does not start a second run (wire api 2.3).
 
-Same key and same fingerprint: the run of the first request answers, over or not. Same key and another fingerprint:
-it is run, and replaces the entry. A run that failed answers nobody else. In memory, 1000 keys, 300 seconds.
+Same key and same fingerprint: the run of the first request answers, whether it has ended or not. Same key and another
+fingerprint: a new run starts and replaces the entry. A failed run answers no repeated request. Entries are in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["KEY_TTL", "MAX_KEYS", "IdempotencyKeys", "IdempotentRequest", "fingerprint"]
 
 KEY_TTL = 300.0  # s, wire api 2.3
-MAX_KEYS = 1_000  # the same; one too many drops the oldest
+MAX_KEYS = 1_000  # wire api 2.3; the oldest entry is dropped
 
 
 @frozen
@@ -32,28 +32,28 @@ class _StoredRun:
 
 
 class IdempotencyKeys:
-    """The runs that were begun with a key; `theme` is of which routes."""
+    """The runs that were started with a key, for one group of routes (`theme`)."""
 
     def __init__(self, theme: str) -> None:
         self._theme = theme
         self._entries: ExpiringMap[str, _StoredRun] = ExpiringMap(MAX_KEYS)
 
     def for_request(self, key: str, mark: str, engine: Engine) -> IdempotentRequest:
-        """A request with a key; an empty one is none."""
+        """Return the idempotent request for a key; an empty key counts as none."""
         return IdempotentRequest(self._entries, engine, mark, f"{self._theme}:{sha256_hex(key)}" if key else "")
 
 
 @frozen
 class IdempotentRequest:
-    """A request that may have been made before."""
+    """A request that may repeat an earlier one."""
 
     _entries: ExpiringMap[str, _StoredRun]
     _engine: Engine
     _mark: str
-    name: str  # of the key; empty: it has none
+    name: str  # of the key; empty: there is no key
 
     def find(self) -> Run | None:
-        """The run that answers this request as well, if there is one."""
+        """Return the run that answers this request as well, or None."""
         entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
         if entry is None or entry.fingerprint != self._mark:
             return None
@@ -61,7 +61,7 @@ class IdempotentRequest:
         return None if ended is not None and not ended.completed else entry.run
 
     def remember(self, run: Run) -> None:
-        """This run answers it, and is not the one that was found."""
+        """Store this run for repeated requests, unless it is the stored one."""
         if self.name and self.find() is not run:
             mono = self._engine.now.mono
             self._entries.purge(mono)
@@ -69,5 +69,5 @@ class IdempotentRequest:
 
 
 def fingerprint(body: Mapping[str, object], names: Sequence[str], *more: str | None) -> str:
-    """What two requests must have in common to be the same."""
+    """Return a hash of the members that two requests must share to count as equal."""
     return sha256_hex(canonical([[body.get(name) for name in names], list(more)]))

@@ -1,7 +1,7 @@
-"""The responses that can be asked for again, and the sessions that they continue (wire api 7).
+"""Stored responses and the sessions that they continue (wire api 7).
 
-The 100 newest by access, and the names of conversations; in a state file, so that a restart forgets nothing. While that
-file cannot be read it is not written over: who asks for what may be in it is told so, and new ones are kept in memory.
+The 100 responses used last and the names of conversations are kept in a state file, so that they survive a restart.
+An unreadable file is not overwritten: lookups fail with 503, and new responses are kept in memory.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "MAX_STORED", "MAX_TEXT", "ResponseStore"]
 
 FILE = "responses.json"  # in the state folder
-MAX_STORED = 100  # responses, and as many conversations, wire api 7; the one that was used longest ago is dropped
-MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the same
+MAX_STORED = 100  # responses, and as many conversations, wire api 7; the least recently used is dropped
+MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the least recently used is dropped
 
 
 class ResponseStore:
-    """The responses that are kept, by their ids, loaded at the first use."""
+    """Responses by id, loaded at the first use."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._busy = Lock(engine)
         self._loaded = False
-        self._texts: dict[str, str] = {}  # a response as JSON, by its id; the last used last
-        self._sessions: dict[str, str] = {}  # the session of each
-        self._conversations: dict[str, str] = {}  # the session of each name
+        self._texts: dict[str, str] = {}  # a response as JSON by its id; the last used is last
+        self._sessions: dict[str, str] = {}  # session of each response
+        self._conversations: dict[str, str] = {}  # session of each conversation name
 
     def load(self, *, required: bool = True) -> Flow[None]:
-        """Read the file. After this a response can be found as soon as `put` has begun.
+        """Read the file. From then on a response is found as soon as `put` has begun.
 
-        Raises `Refused` 503 if it is `required` and cannot be read; the next use tries again.
+        Raises `Refused` 503 if it is `required` and cannot be read; the next use retries.
         """
         if self._loaded:
             return
@@ -57,7 +57,7 @@ class ResponseStore:
             raise store_unavailable()
 
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
-        """A response, which counts as used now."""
+        """Return a response by its id, or None; count the access as a use."""
         yield from self.load(required=response_id not in self._texts)
         text = self._texts.pop(response_id, None)
         if text is None:
@@ -66,12 +66,12 @@ class ResponseStore:
         return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """The session of a `response` or a `conversation`. `Refused` 503 as for `load`."""
+        """Return the session of a `response` or a `conversation`. Raises `Refused` 503 as `load` does."""
         yield from self.load()
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Keep a response. It is found from now on, whatever the file says. One that is too large is not kept."""
+        """Store a response, also if the file cannot be written. One over `MAX_TEXT` is dropped."""
         response_id, text = str(response["id"]), strict_json.dumps(response)
         self._texts[response_id], self._sessions[response_id] = text, session_id
         if conversation is not None:
@@ -88,7 +88,7 @@ class ResponseStore:
         yield from self._save()
 
     def delete(self, response_id: str) -> Flow[bool]:
-        """Forget a response; False if there is none."""
+        """Delete a response; False if there is none."""
         yield from self.load()
         if self._texts.pop(response_id, None) is None:
             return False
@@ -112,7 +112,7 @@ class ResponseStore:
         return True
 
     def _restore(self, value: object) -> None:
-        """Put what the file has before what came about while it could not be read."""
+        """Put the file's entries before those that were added while it could not be read."""
         state = cast("dict[str, list[list[object]]]", value)
         texts, sessions, conversations = {}, {}, {}
         for response_id, session_id, told in state["responses"]:
@@ -124,7 +124,7 @@ class ResponseStore:
         self._conversations = {**conversations, **self._conversations}
 
     def _save(self) -> Flow[None]:
-        """Write everything. Who waits for their turn writes what is true then."""
+        """Write everything. The state is built after the lock is acquired, so it is current."""
         engine = self._engine
         if not self._loaded:
             engine.log(Level.WARNING, "responses not stored", problem="not read")

@@ -1,4 +1,4 @@
-"""One turn while it runs: what it was told by its agent, who reads it, how it is stopped. The agent's `AgentHost`."""
+"""Run of one turn: its events, its reader and its end. Implements the agent's `AgentHost`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
-WAIT_TIMEOUT = 60.0  # s after which a wait looks again; what it waits for has a deadline of its own
-PARAGRAPH_BREAK = "\n\n"  # between the texts of two answers of the model
+WAIT_TIMEOUT = 60.0  # s after which a wait checks its condition again; what it waits for has its own deadline
+PARAGRAPH_BREAK = "\n\n"  # between two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TurnStarted: "run.started",
     TextDelta: "message.delta",
@@ -56,7 +56,7 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
 
 
 class Run:
-    """A turn of one session. `on_changed` is called when a place may have become free."""
+    """A turn of one session. `on_changed` is called when a slot may have become free."""
 
     def __init__(
         self, api: Api, record: RunRecord, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
@@ -65,46 +65,46 @@ class Run:
         self.begun_at = api.engine.now.mono  # s
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
-        self.model = ""  # what it is called towards clients
-        self.credential_id = ""  # whose it is, see `Engine.revocables`; empty: nobody's
+        self.model = ""  # the model name for clients
+        self.credential_id = ""  # of the client, see `Engine.revocables`; empty: none
         self.reader: Subscriber | None = None
         self.ended: TurnEnded | None = None
-        self.attachment: object = None  # of the route that began it
+        self.attachment: object = None  # set by the route that started the run
         self._watch: Callable[[TurnStreamEvent], None] | None = None
         self._api = api
         self._engine = api.engine
-        self._stops_alone = stops_alone  # nobody reads it any more: stop it (wire api 5.3)
+        self._stops_alone = stops_alone  # stop when no client reads it any more (wire api 5.3)
         self._on_changed = on_changed
-        self._waiter_count = 0  # flows that wait for its end
-        self._others = Condition(api.engine)  # of who waits for its end, or for its readers
-        self._turn = Condition(api.engine)  # of the flow that performs it
+        self._waiter_count = 0  # flows that wait for the end
+        self._others = Condition(api.engine)  # notifies flows that wait for the end, or for the readers
+        self._turn = Condition(api.engine)  # notifies the flow that executes the turn
         self._agent: Task | None = None
         self._outcome: TurnOutcome | None = None
         self._last: TurnStreamEvent | None = None
-        self._text: list[str] = []  # everything that was said
-        self._round: list[str] = []  # since the last row that was stored
-        self._thoughts: list[str] = []  # the same of the reasoning
-        self._unsaved: dict[str, Message] = {}  # by id: rows whose storing has failed, or is under way
+        self._text: list[str] = []  # the whole text of the turn
+        self._round: list[str] = []  # text since the last stored row
+        self._thoughts: list[str] = []  # reasoning since the last stored row
+        self._unsaved: dict[str, Message] = {}  # by id: rows that could not be stored, or are being stored
         self._gap = False  # the next text begins another answer
         self._usage = Usage()
         self._calls = 0
         self._approvals = PendingApprovals()
-        self._asked: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # the open ones, oldest first
+        self._asked: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # pending ones, oldest first
 
-    # --- TurnHost ---
+    # --- AgentHost ---
 
     @property
     def reader_behind(self) -> bool:
-        """See `AgentHost`."""
+        """Implement `AgentHost.reader_behind`."""
         return self.reader is not None and self.reader.is_behind
 
     @property
     def can_request_approval(self) -> bool:
-        """See `AgentHost`."""
+        """Implement `AgentHost.can_request_approval`."""
         return self._may_ask
 
     def emit(self, event: TurnEvent) -> None:
-        """See `AgentHost`."""
+        """Implement `AgentHost.emit`."""
         if type(event) is TextDelta:
             text = event.text
             if not self._gap:
@@ -113,7 +113,7 @@ class Run:
                 self._text.append(PARAGRAPH_BREAK)
                 self._publish(TextDelta(PARAGRAPH_BREAK))
                 self._round.append(text)
-            # else: the agent tells of the gap itself; it belongs to no row
+            # else: the agent emits the paragraph break itself, which belongs to no row
             self._gap = False
             self._api.runs.deltas += 1
             self._text.append(text)
@@ -133,12 +133,12 @@ class Run:
         self._publish(event)
 
     def wait_drained(self) -> Flow[None]:
-        """See `AgentHost`."""
+        """Implement `AgentHost.wait_drained`."""
         while self.reader_behind:
             yield from self._wait(self._others)
 
     def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
-        """See `AgentHost`."""
+        """Implement `AgentHost.store_calls`."""
         self._round, self._thoughts = [], []
         self._gap = bool(self._text)
         row = self._row(
@@ -151,11 +151,11 @@ class Run:
         yield from self._store_row(row)
 
     def store_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """See `AgentHost`."""
+        """Implement `AgentHost.store_result`."""
         yield from self._store_row(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
 
     def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
-        """See `AgentHost`."""
+        """Implement `AgentHost.request_approval`."""
         engine, record = self._engine, self.record
         approval = self._approvals.request(
             asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
@@ -177,14 +177,14 @@ class Run:
         return approval.choice
 
     def revoke(self, refused: Refused) -> None:
-        """Whose it is may do nothing any more: interrupt it. What was said is stored."""
+        """Interrupt the run because its credential was revoked. The text so far is stored."""
         self._api.runs.stop(self.record.id)
 
     # --- for readers and routes ---
 
     @property
     def last_event(self) -> str | None:
-        """The name of the last event, in the words of wire api 6.3; None before the first."""
+        """Name of the last event, in the words of wire api 6.3; None before the first."""
         last = self._last
         if last is None or not isinstance(last, TurnEnded):
             return NAMES.get(type(last))
@@ -193,7 +193,7 @@ class Run:
         return "run.completed" if last.error is None else "run.failed"
 
     def subscribe(self, projection: Projection) -> Subscriber:
-        """Give the run its one reader, who is told everything from here on; of one that is over, how it ended."""
+        """Return the run's one reader, which gets every event from now on; after the end, only the end."""
         reader = self.reader = Subscriber(self._engine, projection, self._caught_up)
         if self.ended is not None:
             reader.add_event(self.ended)
@@ -201,11 +201,11 @@ class Run:
         return reader
 
     def observe(self, watch: Callable[[TurnStreamEvent], None]) -> None:
-        """Have somebody called with every event, reader or not."""
+        """Call `watch` with every event, whether there is a reader or not."""
         self._watch = watch
 
     def wait_ended(self) -> Flow[TurnEnded]:
-        """Wait until it is over."""
+        """Wait for the end of the run."""
         self._waiter_count += 1
         try:
             while self.ended is None:
@@ -217,11 +217,11 @@ class Run:
 
     @property
     def pending_approvals(self) -> list[ApprovalRequested]:
-        """What somebody has to allow, oldest first."""
+        """Pending approval requests, oldest first."""
         return [asked for asked, _ in self._asked.values()]
 
     def answer(self, answer: ApprovalAnswer) -> int:
-        """Take the answer to a question, or to all: how many that were. Raises `Refused` 400 or 409."""
+        """Apply an answer to one approval request, or to all; return how many. Raises `Refused` 400 or 409."""
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")
         answered = self._approvals.answer(answer, self._engine.now.mono)
@@ -232,22 +232,22 @@ class Run:
     # --- for the turn ---
 
     def wait_started(self) -> Flow[bool]:
-        """Wait for its turn; False if it was stopped before."""
+        """Wait until the run may start; False if it was stopped before."""
         while self.record.state is RunState.QUEUED:
             yield from self._wait(self._turn)
         return not self.stopping
 
     @property
     def stopping(self) -> bool:
-        """Whether somebody stopped it."""
+        """Report whether the run was stopped."""
         return self.record.state is RunState.STOPPING
 
     def publish_started(self, begun: TurnStarted) -> None:
-        """The user's row is stored: tell."""
+        """Publish the start of the turn, after the user's row is stored."""
         self._publish(begun)
 
     def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
-        """Run the agent as a task of its own; None if it was stopped before its end."""
+        """Run the agent as a task of its own; None if the run was stopped before the agent's end."""
         if self.stopping:
             return None
         self._agent = self._engine.spawn(agent, on_done=self._agent_done, on_error=self._agent_failed)
@@ -259,13 +259,13 @@ class Run:
         return self._outcome
 
     def notify(self) -> None:
-        """Something has changed: it has its place, its agent is done, or somebody stopped it."""
+        """Wake the turn's flow: it got its slot, its agent has ended, or the run was stopped."""
         self._turn.notify_all()
 
     def unsaved_rows(self, *, finish: str) -> tuple[Message, ...]:
-        """What is still to be stored: rows that were not, and that of the whole turn (wire api 4.4: one `message_id`).
+        """Return the rows still to be stored, and the row of the whole turn (wire api 4.4: one `message_id`).
 
-        A turn that was cut off with nothing to say has none of its own.
+        An interrupted turn without text has no row of its own.
         """
         text = "".join(self._round)
         if not text and finish not in ("stop", "length"):
@@ -289,7 +289,7 @@ class Run:
         interrupted: bool = False,
         calls: tuple[ToolCall, ...] = (),
     ) -> TurnEnded:
-        """How it ended, with all that was said."""
+        """Build the end event, with the whole text."""
         return TurnEnded(
             content="".join(self._text),
             usage=self._usage,
@@ -302,7 +302,7 @@ class Run:
         )
 
     def finish(self, ended: TurnEnded) -> None:
-        """Tell it, and be done."""
+        """Publish the end and notify everything that waits for it."""
         self.ended = ended
         self._text, self._round, self._thoughts, self._unsaved = [], [], [], {}
         self._publish(ended)
@@ -314,7 +314,7 @@ class Run:
     # --- helpers ---
 
     def _publish(self, event: TurnStreamEvent) -> None:
-        if type(event) is not ToolCallPending:  # which has no name there
+        if type(event) is not ToolCallPending:  # wire api 6.3 has no name for this event
             self._last = event
         if self._watch is not None:
             self._watch(event)
@@ -336,10 +336,10 @@ class Run:
     def _store_row(self, row: Message) -> Flow[None]:
         # The write is a task of its own: it goes through even if the agent that waits for it is stopped.
         self._unsaved[row.id] = row
-        rows = tuple(self._unsaved.values())  # a row that is stored twice is stored once
+        rows = tuple(self._unsaved.values())  # a row with a stored id is replaced, so repeating one is harmless
 
         def write() -> Flow[None]:
-            with suppress(Refused):  # it is logged, and the next row takes these along
+            with suppress(Refused):  # the store logs a failure, and the next row repeats these
                 fence = self._api.ownership.fence(row.session_id)
                 yield from self._api.run_store_request(
                     AddMessages(session_id=row.session_id, messages=rows, fence=fence)

@@ -1,4 +1,4 @@
-"""All runs of the server: begun, found again, stopped, answered. A run outlives the connection that began it."""
+"""All runs of the server. A run outlives the connection that started it."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ __all__ = ["RunManager"]
 
 
 class RunManager:
-    """The runs, by id."""
+    """Starts, finds and stops runs, by id."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self.registry = RunScheduler(api.config.max_concurrent_runs)
-        self._runs: dict[str, Run] = {}  # those that the registry knows
-        self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # how often each was
-        self.durations = Histogram()  # of those that are over
-        self.usage = Usage()  # the same
-        self.model_calls = 0  # the same
+        self._runs: dict[str, Run] = {}  # those in the registry
+        self.outcomes = dict.fromkeys((state.value for state in ENDED), 0)  # number of ended runs by state
+        self.durations = Histogram()  # of ended runs
+        self.usage = Usage()  # of ended runs
+        self.model_calls = 0  # of ended runs
         self.deltas = 0
 
     def __len__(self) -> int:
         return len(self.registry)
 
     def states(self) -> dict[str, int]:
-        """How many that are not over are at what."""
+        """Count the live runs by state."""
         counts = dict.fromkeys((state.value for state in RunState if state not in ENDED), 0)
         for record in self.registry.live():
             counts[record.state.value] += 1
         return counts
 
     def new_id(self) -> str:
-        """`run_` and 32 hexadecimal digits (wire api 6.1)."""
+        """Return a new id: `run_` and 32 hexadecimal digits (wire api 6.1)."""
         return f"run_{self._api.engine.entropy(16).hex()}"
 
     def check_capacity(self) -> Flow[None]:
-        """For runs that may not wait, before their body is read. `Refused` 429 or 503 (wire api 2.1)."""
+        """Check, before a body is read, that a run that may not wait can start. Raises `Refused` 429 or 503."""
         self._api.check_not_stopping()
         return self._api.ownership.check_capacity()
 
@@ -62,10 +62,10 @@ class RunManager:
         key: str = "",
         known: Callable[[], Run | None] = lambda: None,
     ) -> Flow[Run | Response | StreamedResponse]:
-        """Begin a run; or what the node answers to the request that has the turns of the session. `Refused` 429 or 503.
+        """Start a run; or return the answer of the node that owns the session. Raises `Refused` 429 or 503.
 
-        Whoever subscribes to it right away is told everything. One that outlives the request that began it ends with
-        the `holder` of that. With a `key` there may be a `known` one, here or elsewhere, which is to answer.
+        A reader that subscribes right away gets every event. A run that outlives its request ends when the credential
+        `holder` is revoked. With a `key`, a `known` run may exist here or elsewhere, which answers instead.
         """
         ownership, run = self._api.ownership, known()
         if run is not None:
@@ -80,7 +80,7 @@ class RunManager:
         finally:
             if self.get(order.run_id) is None:
                 ownership.release(order.session_id)
-                ownership.on_ready_started()  # it may have had a place
+                ownership.on_ready_started()  # a slot may have been reserved
 
     def _start(self, order: TurnRequest, holder: str) -> Run:
         api, engine = self._api, self._api.engine
@@ -97,18 +97,18 @@ class RunManager:
         return run
 
     def get(self, run_id: str) -> Run | None:
-        """A run that is live, or ended less than an hour ago."""
+        """Return a run that is live or ended less than an hour ago, or None."""
         return self._runs.get(run_id) if self.registry.get(run_id, self._api.engine.now) is not None else None
 
     def find(self, run_id: str) -> Run:
-        """The run of this id; `Refused` 404 `run_not_found` where there is none."""
+        """Return the run of this id. Raises `Refused` 404 `run_not_found`."""
         run = self.get(run_id)
         if run is None:
             raise not_found("no such run", code="run_not_found")
         return run
 
     def stop(self, run_id: str) -> None:
-        """Interrupt it. `Refused` 404 `run_not_found` if it is not live (wire api 6.4)."""
+        """Interrupt a run. Raises `Refused` 404 `run_not_found` if it is not live (wire api 6.4)."""
         run = self.find(run_id)
         if run.ended is not None:
             raise not_found("this run is over", code="run_not_found")
@@ -118,24 +118,24 @@ class RunManager:
         run.notify()
 
     def stop_session_runs_and_wait(self, session_id: str) -> Flow[None]:
-        """Stop every turn of a session, those that wait too, and wait until what was said is stored."""
+        """Stop every turn of a session, waiting ones included, and wait until their texts are stored."""
         for run in self.stop_session_runs(session_id):
             yield from run.wait_ended()
 
     def stop_session_runs(self, session_id: str) -> list[Run]:
-        """Stop every turn of a session, those that wait too: which those are."""
+        """Stop every turn of a session, waiting ones included, and return the runs."""
         turns = [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
-        for run in reversed(turns):  # so that none of them begins because another ended
+        for run in reversed(turns):  # so that no turn starts because an earlier one ended
             self.stop(run.record.id)
         return turns
 
     def stop_all(self) -> None:
-        """The server is shutting down: interrupt everything; what was said is stored."""
-        for record in reversed(self.registry.live()):  # so that none begins because another ended
+        """Interrupt all runs at shutdown; their texts are stored."""
+        for record in reversed(self.registry.live()):  # so that none starts because an earlier one ended
             self.stop(record.id)
 
     def start_ready(self) -> None:
-        """Begin what can begin."""
+        """Start the runs that can start."""
         for record in self.registry.startable(self._api.engine.now):
             self._runs[record.id].notify()
         self._api.ownership.on_ready_started()
@@ -144,7 +144,7 @@ class RunManager:
 
     def _ended(self, run: Run) -> None:
         ended, engine = run.ended, self._api.engine
-        assert ended is not None  # it has just said so
+        assert ended is not None  # `finish` sets it before the callback
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
         if ended.interrupted:
             trigger = RunTrigger.CANCEL

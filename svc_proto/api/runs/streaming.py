@@ -1,4 +1,4 @@
-"""What the routes that begin turns have in common: reading the body late, the heads of streams, how a turn failed."""
+"""Helpers of the routes that start turns: body reading, heads of streams, errors of failed turns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 def read_object(request: Request) -> Flow[JsonObject]:
-    """The body of a `streamed` route, as a JSON object. Refuses with 400; the code is null (wire api 2.1)."""
+    """Read the body of a `streamed` route as a JSON object. Raises `Refused` 400 with a null code (wire api 2.1)."""
     pieces: list[bytes] = []
     while piece := (yield from request.stream.read()):
         pieces.append(piece)
@@ -47,37 +47,37 @@ def read_object(request: Request) -> Flow[JsonObject]:
 
 
 def parse_flag(body: Mapping[str, object], name: str) -> bool:
-    """A boolean, a word for one, 0 or 1; what is missing or empty is false (wire api 5.3)."""
+    """Parse a boolean, a word for one, 0 or 1; a missing or empty value is false (wire api 5.3)."""
     value = body.get(name)
     return boolean_word(False if value in (None, "") else value, name)
 
 
 def event_stream_response(reader: Subscriber, fields: Fields) -> StreamedResponse:
-    """The answer that tells a run."""
+    """Build the event stream of a run."""
     return StreamedResponse(200, Headers((*STREAM_HEADERS, *fields)), reader.produce)
 
 
 def branded_header(brand: Brand, name: str, value: str) -> Fields:
-    """A header field with the product's name; none for a value that no header can carry."""
+    """Return a header field with the product's name; nothing for a value that no header can carry."""
     if not value or not (value.isascii() and value.isprintable()):
         return ()
     return ((f"{brand.header_prefix}{name}".encode("ascii"), value.encode("ascii")),)
 
 
 def session_headers(brand: Brand, *, session_id: str, run_id: str) -> Fields:
-    """Which session and which run an answer belongs to."""
+    """Return the header fields with the ids of the session and the run."""
     return (*branded_header(brand, SESSION_ID, session_id), *branded_header(brand, RUN_ID, run_id))
 
 
 def join_system_prompt(*parts: str | None) -> str:
-    """One system prompt of those parts that say something."""
+    """Join the non-empty parts to one system prompt."""
     return "\n\n".join(part for part in parts if part)
 
 
 def incomplete_error(ended: TurnEnded) -> Refused | None:
-    """What an answer that is no stream says of a turn without text (wire api 2.1: 502 `agent_incomplete`).
+    """Return the error of a turn that ended without text, for an answer that is no stream (502 `agent_incomplete`).
 
-    None if there is something to answer with.
+    None if there is text, or the turn completed (wire api 2.1).
     """
     if ended.code in STATUSES:
         return Refused(STATUSES[ended.code], ended.code, ended.error or ended.code)

@@ -1,13 +1,13 @@
-"""One reader of a run: what it is still to be told, and the stream that it is told on.
+"""Reader of a run: its backlog, and the stream that it reads.
 
 | state   | trigger | next    |
 |---------|---------|---------|
-| AWAITED | ATTACH  | READING | its connection is there
-| AWAITED | DROP    | GONE    | nobody came in time, or too much has piled up for nobody
-| READING | DROP    | GONE    | its connection is gone, or it was told everything
+| AWAITED | ATTACH  | READING | the connection is there
+| AWAITED | DETACH  | GONE    | no reader connected in time, or the backlog is too large
+| READING | DETACH  | GONE    | the connection is closed, or everything is written
 
-What waits to be told is bounded by credit: a run whose reader is behind reads nothing more from its model. While
-nobody reads yet there is nobody to wait for, so a stream that grows too large is dropped, and the run goes on.
+The backlog is bounded: a run whose reader is behind reads nothing more from its model. Before a reader connects, the
+run does not wait: a stream whose backlog grows too large is dropped, and the run goes on.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = [
 
 KEEPALIVE_INTERVAL = 30.0  # s of silence, wire api 4.2
 UNREAD_TIMEOUT = 300.0  # s, wire api 6.3: an unread stream is dropped
-MAX_BACKLOG_BYTES = 64 * 1024  # characters, and
-MAX_BACKLOG_EVENTS = 256  # events that wait for a reader: the run is held
-MAX_UNREAD = 1024 * 1024  # characters that wait without a reader: the stream is dropped
+MAX_BACKLOG_BYTES = 64 * 1024  # characters of the backlog at which the run pauses
+MAX_BACKLOG_EVENTS = 256  # events of the backlog at which the run pauses
+MAX_UNREAD = 1024 * 1024  # characters of the backlog without a reader at which the stream is dropped
 KEEPALIVE = encode_comment("keepalive")
 NO_TICKET = OperationId(0)  # no wait has this ticket
 
 
 class SubscriberState(IntEnum):
-    """Where a reader is; GONE is final."""
+    """State of a reader; GONE is final."""
 
     AWAITED = auto()
     READING = auto()
@@ -51,7 +51,7 @@ class SubscriberState(IntEnum):
 
 
 class SubscriberTrigger(IntEnum):
-    """What moves it."""
+    """Trigger of a state change."""
 
     ATTACH = auto()
     DETACH = auto()
@@ -66,7 +66,7 @@ _READING = SubscriberState.READING  # as in `machines.session`
 
 
 class Subscriber:
-    """A reader with its own projection. `on_caught_up` is called when it has read, or is gone."""
+    """A reader with its own projection. `on_caught_up` is called when it has read its backlog, or is gone."""
 
     __slots__ = (
         "_engine",
@@ -83,11 +83,11 @@ class Subscriber:
     def __init__(self, engine: Engine, projection: Projection, on_caught_up: Callable[[Subscriber], None]) -> None:
         self.state = SubscriberState.AWAITED
         self._engine = engine
-        self._projection: Projection | None = projection  # until there is no reader: it may hold what was told
+        self._projection: Projection | None = projection  # None once the reader is gone: the projection may hold texts
         self._on_caught_up = on_caught_up
         self._pieces: list[str] = []
-        self._size = 0  # characters in them
-        self._over = False  # there will be no more
+        self._size = 0  # characters in `_pieces`
+        self._over = False  # no event follows
         self._ticket = NO_TICKET
         self._unread = engine.timers.timer(self.detach)
         self._unread.set(engine.now.mono + UNREAD_TIMEOUT)
@@ -96,13 +96,13 @@ class Subscriber:
 
     @property
     def is_behind(self) -> bool:
-        """There is a reader, and it has more to read than it should."""
+        """Report whether the reader's backlog is over the limit."""
         return self.state is SubscriberState.READING and (
             len(self._pieces) > MAX_BACKLOG_EVENTS or self._size > MAX_BACKLOG_BYTES
         )
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """An event of the run that this reader is to be told next."""
+        """Append an event of the run to the backlog."""
         if self._projection is None:
             return
         piece = self._projection.encode(event, self._engine.now)
@@ -116,13 +116,13 @@ class Subscriber:
             self.detach()
 
     def end(self) -> None:
-        """The run has ended: the reader is told no more."""
+        """End the stream after the backlog: the run has ended."""
         self._over = True
         if self.state is SubscriberState.READING:
             self._engine.dirty[self] = None
 
     def detach(self) -> None:
-        """There is no reader any more, and never will be. Harmless when there is none already."""
+        """Drop the reader for good. A second call does nothing."""
         if self.state is SubscriberState.GONE:
             return
         self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.DETACH)
@@ -135,7 +135,7 @@ class Subscriber:
     # --- for the response ---
 
     def produce(self, writer: ResponseWriter) -> Flow[None]:
-        """Write to the reader until everything is told: the producer of a `StreamedResponse` answer."""
+        """Write events until the run ends or the reader disconnects: the producer of a `StreamedResponse`."""
         if self.state is not SubscriberState.AWAITED:
             raise LocalProtocolError("a subscriber has one reader")
         self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.ATTACH)
@@ -147,7 +147,7 @@ class Subscriber:
                     writer.write("".join(self._taken()).encode("utf-8"))
                     yield from writer.drained()
                     self._on_caught_up(self)
-                    continue  # more may have come while the reader was slow
+                    continue  # the backlog may have grown while the reader was slow
                 if self._over:
                     return
                 ticket = self._ticket = engine.new_op()
@@ -162,7 +162,7 @@ class Subscriber:
     # --- for the engine ---
 
     def flush(self) -> None:
-        """All that a `handle` told is written at once, at its end."""
+        """Write the events of one `handle` call together, at its end."""
         self._engine.resume(self._ticket, None)
 
     # --- helpers ---

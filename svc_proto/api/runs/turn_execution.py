@@ -1,10 +1,10 @@
-"""The order of things in a turn (wire api 4.4, 4.5).
+"""Order of the steps of a turn (wire api 4.4, 4.5).
 
-1. wait for its place: the turns before it on the same session, and the cap
+1. wait for the slot: earlier turns of the same session, and the cap
 2. store the user's row, so that a client that lost its connection finds it
-3. tell that it has begun; the agent works, and is stopped by whoever stops the run
-4. store the answer, or as much of it as there is
-5. tell how it ended: `done` comes last, once, always
+3. publish the start; run the agent until its end or until the run is stopped
+4. store the answer, or the part that there is
+5. publish the end: `done` is the last event, exactly once
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ __all__ = ["TurnRequest", "execute_turn"]
 
 @frozen(kw_only=True)
 class TurnRequest:
-    """What a client wants answered."""
+    """A client's request for one turn."""
 
     run_id: str
     session_id: str
     prompt: Content
     system: str = ""
-    history: tuple[Mapping[str, object], ...] | None = None  # None: what the session holds
+    history: tuple[Mapping[str, object], ...] | None = None  # None: the rows of the session
     route: ModelEndpoint | None = None
-    model: str = ""  # what it is called towards the client
+    model: str = ""  # the model name for the client
     max_tokens: int | None = None
     options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
     tools: tuple[Mapping[str, object], ...] | None = None  # the client's own
-    results: tuple[Mapping[str, object], ...] = ()  # of such tools: they stand for the prompt, and end the history
+    results: tuple[Mapping[str, object], ...] = ()  # of client tools: they replace the prompt, and end the history
     title: str | None = None  # of the session
-    create: ChatSession | None = None  # the session, if there may be none yet
-    may_wait: bool = True  # at the cap; else it is refused
-    stops_alone: bool = False  # once nobody waits for it
+    create: ChatSession | None = None  # the session to create if it does not exist
+    may_wait: bool = True  # at the cap; otherwise the turn is refused
+    stops_alone: bool = False  # when no client waits for the turn
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
-    may_ask: bool = False  # whoever began it shows questions, and answers them
+    may_ask: bool = False  # the client shows approval requests and answers them
 
 
 def execute_turn(api: Api, run: Run, order: TurnRequest) -> Flow[None]:
-    """Carry a turn out. Whatever happens, the run is ended."""
+    """Execute a turn. The run always ends, whether or not the turn fails."""
     try:
         ended = yield from _perform(api, run, order)
     except Refused as refused:
@@ -99,7 +99,7 @@ def _perform(api: Api, run: Run, order: TurnRequest) -> Flow[TurnEnded]:
 
 
 def _open(api: Api, order: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
-    """Store what the client says; what was before it, with the results of its tools, which belong behind the calls."""
+    """Store the client's messages; return the history, in which tool results stand right behind their calls."""
     known = order.history
     wanted = MAX_ROWS if known is None else 0
     before = yield from api.run_store_request(
@@ -119,7 +119,7 @@ def _open(api: Api, order: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple
 
 
 def _incoming(api: Api, order: TurnRequest) -> tuple[Message, ...]:
-    """What the client says, as rows."""
+    """Build the rows of the client's messages."""
     said: tuple[Mapping[str, object], ...] = order.results or ({"role": "user", "content": order.prompt},)
     return tuple(
         Message(

@@ -1,1 +1,1 @@
-"""Tests of the tools."""
+"""Tests of the agent's tools."""

@@ -1,4 +1,4 @@
-"""Arguments against schemas."""
+"""Validation of arguments against schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration is for the built-in agent alone."""
+"""The demonstration tools, which only the built-in agent has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from svc_proto.engine.flow import Flow
 from tests.agent.harness import AgentHarness
 
 
-def test_no_model_is_offered_it() -> None:
+def test_demo_tools_are_not_offered_to_models() -> None:
     def plan(parts: AgentParts, engine: object) -> Flow[tuple[set[str], bool]]:
         offered = yield from parts.toolbox.visible_tools()
         return set(parts.toolbox.tools), "demo" in offered

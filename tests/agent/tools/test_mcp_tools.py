@@ -1,4 +1,4 @@
-"""What a server says of its tools, and what they return: bounded, clean, and nobody's order."""
+"""Descriptions and results of MCP tools: bounded, clean, and never taken as instructions."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def test_a_tool() -> None:
         ({}, {"auto": ("mcp_my-shop_t",)}, True),
     ],
 )
-def test_who_has_to_allow_it(annotations: dict[str, object], config: dict[str, Any], asks: bool) -> None:
+def test_tools_that_need_approval(annotations: dict[str, object], config: dict[str, Any], asks: bool) -> None:
     assert (one({"annotations": annotations}, **config).needs_approval is not None) is asks
 
 
-def test_a_remembered_answer_is_for_one_definition() -> None:
+def test_approval_is_valid_for_one_definition() -> None:
     rows: list[dict[str, Any]] = [
         {},
         {"description": "x"},
@@ -103,7 +103,7 @@ def test_names() -> None:
     assert all(name.isascii() for name in names)
 
 
-def test_those_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_omitted_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     tools, left_out = made({"name": "a"}, {"name": "a"}, {"name": ""}, {}, {"name": "b"}, only=("a",))
     assert ([tool.name for tool in tools], left_out) == (["mcp_my-shop_a"], 1)
     tools, left_out = made(*[{"name": f"t{number}"} for number in range(MAX_TOOLS + 5)])
@@ -179,7 +179,7 @@ def picture(bytes_: bytes = PNG, **more: object) -> dict[str, object]:
 
 
 def test_pictures() -> None:
-    """What they are is said by their bytes, whatever the server calls them."""
+    """Detect the type of an image by its bytes, whatever the server declares."""
     blob = {"type": "resource", "resource": {"uri": "file:///a", "blob": b64encode(b"GIF89a" + bytes(9)).decode()}}
     result = parse_tool_result(
         JsonObject({"content": [picture(), picture(b"\xff\xd8\xff", mimeType="text/html"), blob]})
@@ -204,7 +204,7 @@ def test_pictures() -> None:
         picture(type="audio"),
     ],
 )
-def test_what_is_no_picture(block: dict[str, object]) -> None:
+def test_invalid_images(block: dict[str, object]) -> None:
     result = parse_tool_result(JsonObject({"content": [block]}))
     assert result.pictures == ()
     assert result.text.endswith("not shown]")

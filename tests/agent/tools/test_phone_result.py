@@ -1,4 +1,4 @@
-"""What the phone's answers become for a model."""
+"""Conversion of the phone's answers for a model."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> No
     assert text.splitlines()[-1] == f"MEDIA:{brand.scheme}://abc"
 
 
-def test_a_screenshot_of_another_kind() -> None:
+def test_screenshot_of_another_type() -> None:
     assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
     assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
 
 
-def test_a_screen_is_made_lean() -> None:
+def test_screen_is_reduced() -> None:
     node = {"nodeId": "w0:0", "text": "Hi", "viewId": None, "clickable": False, "enabled": True, "bounds": {"left": 0}}
     answer = PhoneResponse(200, {"nodes": [node, 5], "truncated": False})
     lean = {"nodeId": "w0:0", "text": "Hi", "enabled": True}
@@ -48,12 +48,12 @@ def test_a_screen_is_made_lean() -> None:
 
 @pytest.mark.parametrize("code", sorted(ERROR_HINTS))
 @pytest.mark.parametrize("key", ["code", "error_code"])
-def test_a_failure_says_what_its_code_means(code: str, key: str) -> None:
+def test_failure_explains_its_code(code: str, key: str) -> None:
     assert failed(403, error="a\n b", **{key: code}) == f"403 {code}: a b.\n{ERROR_HINTS[code]}"
 
 
-def test_what_phones_and_relays_say_has_a_meaning() -> None:
-    # wire bridge 5.9 and 2.2, and what this relay says besides
+def test_every_error_code_has_a_hint() -> None:
+    # wire bridge 5.9 and 2.2, and further codes of this relay
     phones = """device_control_sideload_only user_denied bridge_disabled service_unavailable keyguard_blocked
         permission_denied sideload_only unknown_bridge_command bridge_capability_denied bridge_capability_expired
         bridge_policy_unavailable bridge_policy_unbound bridge_policy_invalid"""
@@ -63,7 +63,7 @@ def test_what_phones_and_relays_say_has_a_meaning() -> None:
     assert sorted(ERROR_HINTS) == sorted([*phones.split(), *relays.split()])
 
 
-def test_a_denial_is_the_end_of_it() -> None:
+def test_denial_is_final() -> None:
     text = failed(
         403, error="no", error_code="user_denied", reason="confirmation_denied_or_timeout", final=True,
         instruction="Do not retry.", required_action="",

@@ -1,4 +1,4 @@
-"""The phone's tools: one for each route, through a real relay to the reference phone."""
+"""The phone tools: one for each route, through a real relay to the reference phone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
     yield from ()
 
 
-def test_there_is_one_for_each_route() -> None:
+def test_every_route_has_a_tool() -> None:
     old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
     assert {(row.method, row.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
     assert len({row.name for row in PHONE_TOOLS}) == len(PHONE_TOOLS)
 
 
-def test_what_the_relay_requires_can_be_given() -> None:
+def test_required_arguments_are_in_the_schemas() -> None:
     for row in PHONE_TOOLS:
         if (row.method, row.path) in ARGUMENT_RULES:
             assert row.properties, row.name
@@ -57,8 +57,8 @@ def test_what_the_relay_requires_can_be_given() -> None:
         assert bool(row.asks_by) is (row.needs_approval is not None)
 
 
-def test_limits_are_those_of_the_routes() -> None:
-    """Wire bridge 3.4, 3.6, 3.7: what a phone clamps a model's `limit` to."""
+def test_limits_match_the_routes() -> None:
+    """Compare with the range to which a phone clamps `limit` (wire bridge 3.4, 3.6, 3.7)."""
     limits = {row.path: row.properties["limit"] for row in PHONE_TOOLS if "limit" in row.properties}
     assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
         "/find_nodes": (1, 512),
@@ -67,8 +67,8 @@ def test_limits_are_those_of_the_routes() -> None:
     }
 
 
-def test_spans_are_those_of_the_routes() -> None:
-    """Wire bridge 3.4 and 3.5: of a `duration` in milliseconds, and of a pause; a tap's and a swipe's end here."""
+def test_durations_match_the_routes() -> None:
+    """Compare with the ranges of durations and pauses in milliseconds (wire bridge 3.4 and 3.5)."""
     named = ("duration", "duration_ms", "ms")
     spans = {row.path: (name, row.properties[name]) for row in PHONE_TOOLS for name in named if name in row.properties}
     assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
@@ -80,7 +80,7 @@ def test_spans_are_those_of_the_routes() -> None:
     }
 
 
-def test_what_a_model_is_told_of_each() -> None:
+def test_descriptions_and_arguments_of_the_tools() -> None:
     assert all(row.description.endswith(".") and " " in row.description for row in PHONE_TOOLS)
     said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in PHONE_TOOLS}
     assert {name: members for name, members in said.items() if members} == {
@@ -112,7 +112,7 @@ def test_what_a_model_is_told_of_each() -> None:
     }
 
 
-def test_words_to_choose_from() -> None:
+def test_enumerated_arguments() -> None:
     words = {(row.name, name): member.get("enum") for row in PHONE_TOOLS for name, member in row.properties.items()}
     assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
         ("swipe", "direction"): "up down left right",
@@ -123,8 +123,8 @@ def test_words_to_choose_from() -> None:
     }
 
 
-def test_what_asks_first() -> None:
-    """And what a remembered answer is for: the same recipient, or the same intent."""
+def test_tools_that_need_approval() -> None:
+    """Compare the tools that need approval, and the arguments for which a stored approval is valid."""
     assert {row.name: row.asks_by for row in PHONE_TOOLS if row.needs_approval is not None} == {
         "send_intent": ("action", "data", "package", "component"),
         "broadcast": ("action", "data", "package"),
@@ -134,12 +134,12 @@ def test_what_asks_first() -> None:
     }
 
 
-def test_it_is_there(world: AgentHarness) -> None:
+def test_phone_is_reachable(world: AgentHarness) -> None:
     assert json.loads(call(world, "phone_ping"))["pong"] is True
     assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
 
 
-def test_looking(world: AgentHarness) -> None:
+def test_reading_tools(world: AgentHarness) -> None:
     screen = json.loads(call(world, "phone_screen"))
     assert screen["nodes"]
     assert not [node for node in screen["nodes"] if "bounds" in node or None in node.values()]
@@ -190,7 +190,7 @@ def test_a_swipe_from_point_to_point(world: AgentHarness) -> None:
     assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
 
 
-def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swipe_uses_the_screen_of_its_phone(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, object]] = []
     through = RelayPhoneControl.call
 
@@ -203,7 +203,7 @@ def test_the_screen_of_a_swipe_is_the_phone_s_that_swipes(world: AgentHarness, m
     assert asked[0] == ("/screen", "the other")
 
 
-def test_a_swipe_where_there_is_no_screen(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swipe_without_a_screen(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
 
     def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
@@ -224,25 +224,23 @@ def test_a_swipe_where_there_is_no_screen(world: AgentHarness, monkeypatch: pyte
         ("phone_send_mms", {"to": "+15550100", "text": "Hello"}),
     ],
 )
-def test_a_phone_with_gates_is_asked_there_and_not_here(
-    world: AgentHarness, tool: str, arguments: dict[str, str]
-) -> None:
+def test_phone_with_gates_confirms_itself(world: AgentHarness, tool: str, arguments: dict[str, str]) -> None:
     world.host.can_request_approval = False
-    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the phone's own question
+    assert json.loads(call(world, tool, **arguments))["confirmed"] is True  # by the confirmation on the phone
     assert world.host.asked == []
     assert f"pending {tool}" not in world.host.event_names
     assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
     assert call(world, tool, **arguments, device="nobody").startswith("error: This call needs the user's approval")
 
 
-def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody was asked here, so the call is not for the next phone, which may ask nobody."""
+def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse the call on the next phone, which may not confirm, since no approval was requested here."""
     judge = RelayPhoneControl.gate_bound_arguments
 
     def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
         bound = yield from judge(self, arguments)
         (phone,) = world.relay.phones._phones.values()
-        phone.status = {}  # as of another one
+        phone.status = {}  # as reported by another phone
         return bound
 
     monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", judge_and_lose)
@@ -251,12 +249,12 @@ def test_a_phone_that_leaves_once_it_was_left_to_ask(world: AgentHarness, monkey
     assert "try once more" in refused
     monkeypatch.undo()
     world.host.choices = ["deny"]
-    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # it is asked about here now
+    assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)  # approval is requested here now
 
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
-def test_what_no_phone_asks_about_is_asked_here(world: AgentHarness, tool: str) -> None:
-    """Wire bridge 5.2: raw intents have no "always confirm"."""
+def test_unconfirmed_routes_need_approval(world: AgentHarness, tool: str) -> None:
+    """Request approval here: raw intents have no confirmation on the phone (wire bridge 5.2)."""
     world.host.choices = ["once"]
     assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1
@@ -272,10 +270,10 @@ def test_what_no_phone_asks_about_is_asked_here(world: AgentHarness, tool: str) 
     "status",
     [{}, {"phone_connected": True}, {"phone_connected": True, "safety": {}}, {"safety": {"blocklist_count": 1}}],
 )
-def test_a_phone_that_has_not_said_that_it_has_gates(
+def test_phone_without_reported_gates_needs_approval(
     status: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a relay elsewhere, or an old phone, or one that has not reported yet, or is gone."""
+    """Request approval here for a relay elsewhere, an old phone, or one without a report."""
 
     def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
         yield from ()
@@ -292,7 +290,7 @@ def test_a_phone_that_has_not_said_that_it_has_gates(
     assert AgentHarness().run(plan) == ({**SMS, ASKS_ITS_USER: True}, None)
 
 
-def test_a_text_message_asks_first(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_message_needs_approval(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
@@ -301,7 +299,7 @@ def test_a_text_message_asks_first(world: AgentHarness, monkeypatch: pytest.Monk
     assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
 
 
-def test_arguments_that_the_relay_refuses(world: AgentHarness) -> None:
+def test_refused_arguments(world: AgentHarness) -> None:
     assert call(world, "phone_tap", x=1).startswith("error: 400 invalid_field: nodeId must be present")
 
 
@@ -313,7 +311,7 @@ def test_by_the_built_in_agent(world: AgentHarness) -> None:
     assert "Clicked 'Mail'" in world.host.text
 
 
-def test_a_phone_that_is_controlled_no_more() -> None:
+def test_phone_without_device_control() -> None:
     world = AgentHarness(relay=True)
     assert call(world, "phone_ping").startswith("error: 503 phone_not_connected")
     world.start_phone(EmulatedPhone(build="googlePlay"))

@@ -1,4 +1,4 @@
-"""What a tool is."""
+"""The definition of a tool."""
 
 from __future__ import annotations
 

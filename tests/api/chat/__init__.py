@@ -1,1 +1,1 @@
-"""Tests of chat."""
+"""Tests of chat sessions."""

@@ -45,7 +45,7 @@ def test_stems(title: str, stem: str) -> None:
         ("Trip", ["Trip", "Trip #2", "Trip #x", "Other #9", "Trip #1 #7"], "Trip #3"),
         ("Trip #2", ["Trip #2"], "Trip #3"),
         ("Trip #9", [], "Trip #2"),
-        ("Trip", ["Trip", "Trip #4"], "Trip #5"),  # those between were deleted: their numbers are not given again
+        ("Trip", ["Trip", "Trip #4"], "Trip #5"),  # the numbers of deleted sessions are not reused
         ("x" * 100, [], "x" * 97 + " #2"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Tests of cluster."""
+"""Tests of the API's cluster code."""

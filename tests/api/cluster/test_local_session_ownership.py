@@ -1,4 +1,4 @@
-"""What a process has that is alone, and what it does not load."""
+"""Session ownership of a single process, and the modules that it does not load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svc_proto.api.config import ApiConfig
 from tests.api.scripted_agent import TurnHarness
 
 
-def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
+def test_single_process_owns_every_session() -> None:
     book = TurnHarness()
     ownership = book.api.ownership
     assert book.spawn(ownership.start()) == [None]
@@ -23,7 +23,7 @@ def test_who_is_alone_has_all_turns_and_asks_nobody() -> None:
     assert book.request("GET", f"/v1/runs/run_{'0' * 32}").status == 404
 
 
-def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
+def test_single_process_imports_no_cluster_module() -> None:
     program = """
 import sys
 from svc_proto.api.config import parse_api_config
@@ -42,5 +42,5 @@ assert names <= sys.modules.keys()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
 
 
-def test_one_has_no_node_without_being_told() -> None:
+def test_cluster_is_off_by_default() -> None:
     assert ApiConfig().cluster is None

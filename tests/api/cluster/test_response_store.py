@@ -1,4 +1,4 @@
-"""Responses that all nodes have: in the store, on their way there, and kept here if it does not take them."""
+"""Responses that all nodes share: stored, on their way to the store, and kept locally if the store refuses them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Two(ApiClusterHarness):
         return responses
 
     def comes_of(self, flow: Flow[Any], after: float = 0.1) -> Any:
-        """What the flow says, or is refused with."""
+        """Return the result or the refusal of a flow, or a note that it has not ended."""
         results: list[Any] = []
         engine = self.node.engine
         self.within(lambda: engine.spawn(flow, on_done=results.append, on_error=results.append))
@@ -39,7 +39,7 @@ class Two(ApiClusterHarness):
         assert self.comes_of(self.responses(n).put(response(name), "s", conversation)) is None
 
 
-def test_what_one_keeps_all_have() -> None:
+def test_stored_response_is_available_on_all_nodes() -> None:
     book = Two()
     book.keep(conversation="talk")
     for n in (0, 1):
@@ -55,7 +55,7 @@ def test_what_one_keeps_all_have() -> None:
     assert book.comes_of(book.responses(0).get(ID), after=1.0) is None
 
 
-def test_one_that_is_on_its_way_is_waited_for() -> None:
+def test_response_being_stored_is_waited_for() -> None:
     book = Two()
     there = book.responses(1)
     waiting = there.get(ID)
@@ -63,10 +63,10 @@ def test_one_that_is_on_its_way_is_waited_for() -> None:
     book.keep(n=0)
     assert book.comes_of(book.responses(1).get(ID)) == response()
     book.after(PROPAGATION_DELAY)
-    assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: nobody of us made it
+    assert book.comes_of(book.responses(1).get("resp_of_others")) is None  # at once: no node made it
 
 
-def test_what_the_store_does_not_take_stays_here() -> None:
+def test_response_refused_by_the_store_is_kept_locally() -> None:
     book = Two()
     mine = book.responses()
     book.refuse = (SaveResponse,)
@@ -82,7 +82,7 @@ def test_what_the_store_does_not_take_stays_here() -> None:
     assert book.comes_of(mine.get("resp_1")) == response("resp_1")
 
 
-def test_a_store_that_does_not_answer_is_told_of() -> None:
+def test_failing_store_gives_503() -> None:
     book = Two()
     book.keep()
     book.at(1).refuse = (FindResponse,)
@@ -92,7 +92,7 @@ def test_a_store_that_does_not_answer_is_told_of() -> None:
         assert (refused.status, refused.code) == (503, "session_db_unavailable")
 
 
-def test_what_is_kept_again_meanwhile_stays_until_that_is_stored() -> None:
+def test_response_saved_twice_keeps_the_newer_text() -> None:
     book = Two()
     mine = book.responses()
     book.hold = (SaveResponse,)

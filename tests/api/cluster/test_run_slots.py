@@ -1,4 +1,4 @@
-"""How many turns there may be at all nodes together, and how many may wait."""
+"""Limits for running and waiting turns of all nodes together."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ REFUSED = (
     ("/v1/runs", {"input": "c"}),
     ("/v1/responses", {"input": "c"}),
     ("/v1/chat/completions", {"messages": [{"role": "user", "content": "c"}]}),
-    ("/v1/runs", ["no object"]),  # nobody has read it
+    ("/v1/runs", ["no object"]),  # refused before it is parsed
 )
 
 
 def begun(book: ApiClusterHarness) -> list[str]:
-    """What the turns so far were asked, that have begun."""
+    """Return the prompts of the turns that have begun."""
     return [str(hand.turn.prompt) for hand in book.puppet.hands]
 
 
 def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
-    """A turn at a node, of a session of its own."""
+    """Start a turn on a node, by default in a new session."""
     book.at(n)
     return book.chat(session or book.session(), {"message": said})
 
@@ -40,13 +40,13 @@ def hand_of(book: ApiClusterHarness, said: str) -> ScriptedTurn:
 
 
 def finish(book: ApiClusterHarness, n: int, said: str) -> None:
-    """That turn, at its node, is done."""
+    """Finish that turn on its node."""
     book.at(n)
     hand_of(book, said).finish()
 
 
 def held(book: ApiClusterHarness, kind: str) -> str:
-    """What Redis has of the places of a kind."""
+    """Return the record of slots of this kind in Redis."""
     value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 
@@ -80,7 +80,7 @@ def test_at_the_cap_of_all_nodes_runs_are_refused_and_turns_wait() -> None:
     assert book.request("POST", "/v1/runs", {"input": "d"}).status == 202
 
 
-def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
+def test_slots_are_renewed_while_in_use() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = chat(book, 0, "b")
@@ -88,18 +88,18 @@ def test_what_is_had_is_kept_for_as_long_as_it_takes() -> None:
     assert (places(book, "turns"), places(book, "line")) == (1, 1)
     assert code(book.at(1).call("POST", "/v1/runs", {"input": "c"})) == FULL
     finish(book, 0, "a")
-    assert begun(book) == ["a", "b"]  # at once: nobody else waits
+    assert begun(book) == ["a", "b"]  # at once: no other turn waits
     waiting.vanish()
     finish(book, 0, "b")
     served = list(book.town.served).count("EVAL")
     book.after(60.0)
-    assert list(book.town.served).count("EVAL") == served  # who has none says nothing
+    assert list(book.town.served).count("EVAL") == served  # a node without slots sends no renewals
 
 
 def test_no_node_keeps_the_others_waiting() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     for n, (node, _) in enumerate(book.members):
-        node.engine.entropy = Random(n).randbytes  # they draw lots
+        node.engine.entropy = Random(n).randbytes  # random order
     for number in range(12):
         chat(book, 0, f"0 {number}")
     chat(book, 1, "1")
@@ -112,13 +112,13 @@ def test_no_node_keeps_the_others_waiting() -> None:
     assert len(begun(book)) < 8
 
 
-def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queue_limit_is_shared_by_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
     book = ApiClusterHarness(max_concurrent_runs=1)
     book.at(0)
     session = book.session()
     chat(book, 0, "a", session)
-    chat(book, 0, "b", session)  # behind it
+    chat(book, 0, "b", session)  # queued behind it
     for n in (0, 1):
         refused = chat(book, n, "c")
         assert (code(refused), "too many turns wait" in refused.text) == (FULL, True)
@@ -131,7 +131,7 @@ def test_the_line_is_one_of_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert begun(book) == ["a", "b", "c"]
 
 
-def test_without_a_cap_turns_wait_for_their_session_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cap_turns_wait_for_their_session_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", 1)
     book = ApiClusterHarness(max_concurrent_runs=0)
     for number in range(12):
@@ -146,7 +146,7 @@ def test_without_a_cap_turns_wait_for_their_session_alone(monkeypatch: pytest.Mo
     assert begun(book)[-1] == "two"
 
 
-def test_a_place_of_a_node_that_was_killed_is_free_when_its_time_is_up() -> None:
+def test_slot_of_a_killed_node_expires() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = chat(book, 1, "b")
@@ -159,7 +159,7 @@ def test_a_place_of_a_node_that_was_killed_is_free_when_its_time_is_up() -> None
     assert names(waiting)[-1] == "done"
 
 
-def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> None:
+def test_without_redis_a_slot_passes_within_its_node_only() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     chat(book, 0, "b")
@@ -178,12 +178,12 @@ def test_without_redis_the_next_of_the_same_node_has_it_and_nobody_else() -> Non
     assert (places(book, "turns"), places(book, "line")) == (1, 0)
 
 
-def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None:
+def test_returning_node_counts_towards_the_cap() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     book.cut(0)
     book.after(2 * LEASE)
-    chat(book, 1, "b")  # nobody knows whether "a" goes on
+    chat(book, 1, "b")  # it is unknown whether "a" continues
     assert begun(book) == ["a", "b"]
     book.mend()
     book.after(1.0 + TAKEOVER_DELAY)
@@ -194,7 +194,7 @@ def test_who_was_away_counts_again_and_nobody_is_let_in_beyond_the_cap() -> None
     assert book.request("POST", "/v1/runs", {"input": "x"}).status == 202
 
 
-def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -> None:
+def test_empty_redis_receives_held_slots_before_granting_new_ones() -> None:
     book = ApiClusterHarness(max_concurrent_runs=2)
     chat(book, 0, "a")
     chat(book, 1, "b")
@@ -207,7 +207,7 @@ def test_redis_that_comes_back_empty_hears_of_all_places_before_it_gives_any() -
     assert [code(call) for call in calls] == [FULL, FULL]
 
 
-def test_a_turn_that_is_stopped_while_it_waits_leaves_the_line() -> None:
+def test_stopped_waiting_turn_leaves_the_queue() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     waiting = book.at(1).call("POST", "/v1/runs", {"input": "x"})
@@ -225,7 +225,7 @@ def test_a_turn_that_is_stopped_while_it_waits_leaves_the_line() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
+def test_stopping_node_releases_its_slots(first: int) -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     chat(book, 0, "b")
@@ -238,7 +238,7 @@ def test_a_node_that_stops_gives_back_what_it_has(first: int) -> None:
 
 
 def refusal(book: ApiClusterHarness, flow: Flow[None]) -> tuple[int, str]:
-    """What a flow of a node's is refused with."""
+    """Return status and code of the refusal of a flow."""
     errors: list[Exception] = []
     engine = book.node.engine
     book.within(lambda: engine.spawn(flow, on_error=errors.append))
@@ -248,13 +248,13 @@ def refusal(book: ApiClusterHarness, flow: Flow[None]) -> tuple[int, str]:
     return refused.status, refused.code
 
 
-def test_of_two_that_were_let_through_at_once_one_is_refused() -> None:
+def test_second_of_two_simultaneous_reservations_is_refused() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     chat(book, 0, "a")
     assert refusal(book, book.ownership.reserve_slot("s", may_wait=False)) == FULL
 
 
-def test_who_loses_redis_while_it_asks_is_told_so() -> None:
+def test_reservation_without_redis_is_refused() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     book.cut()
     for flow in (book.ownership.places.check_capacity(), book.ownership.reserve_slot("s", may_wait=True)):

@@ -1,4 +1,4 @@
-"""API servers as nodes of one service: turns are at one node, and are followed, stopped and answered from any."""
+"""API servers as nodes of one service: a session's turns run on one node and are reachable through every node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.api.scripted_agent import call_of, names, streamed_text
 # --- turns of one session ------------------------------------------------------------------------------------------
 
 
-def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
+def test_turn_is_queued_on_the_owning_node() -> None:
     book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
@@ -35,7 +35,7 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
     assert (book.turns, second.head.status, blocking.answer) == (1, 200, None)
     assert second.head.headers.get(b"content-type") == b"text/event-stream"
     said = [name for name, _ in second.head.headers]
-    assert len(said) == len(set(said))  # what every answer says is said once
+    assert len(said) == len(set(said))  # no header of the forwarded answer is doubled
     book.at(0)
     hand.emit(TextDelta("1"))
     hand.finish()
@@ -53,7 +53,7 @@ def test_a_turn_of_a_session_that_is_elsewhere_waits_in_line_there() -> None:
     assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8643"
 
 
-def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> None:
+def test_turn_of_other_protocols_is_queued_on_the_owning_node() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
@@ -73,7 +73,7 @@ def test_a_turn_that_is_ordered_by_other_protocols_waits_in_line_there_too() -> 
     assert rows == ["one", "1", "Hi", "2", "three", "3"]
 
 
-def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
+def test_stored_rows_carry_a_rising_fencing_token() -> None:
     book = ApiClusterHarness()
     session = book.session()
     fences = []
@@ -87,7 +87,7 @@ def test_what_is_stored_carries_a_fence_that_only_grows() -> None:
     assert book.ownership.fence(session) is None
 
 
-def test_what_is_kept_on_the_way_carries_the_fence() -> None:
+def test_intermediate_rows_carry_the_fencing_token() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -96,7 +96,7 @@ def test_what_is_kept_on_the_way_carries_the_fence() -> None:
     assert fences == [book.ownership.fence(session)] * 2
 
 
-def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
+def test_deleting_a_session_ends_its_turn_on_any_node() -> None:
     book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session)
@@ -110,7 +110,7 @@ def test_the_end_of_a_session_ends_its_turn_wherever_that_is() -> None:
     assert lease(book, other) == ""
 
 
-def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
+def test_refused_turn_releases_the_session() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     session = book.session()
     held = book.call("POST", "/v1/runs", {"input": "Hi", "session_id": "s"})
@@ -124,7 +124,7 @@ def test_a_turn_that_cannot_begin_gives_the_session_back() -> None:
     assert [place for place in book.town.keys if b":lease:" in place[1]] == [redis_key("lease:s")]
 
 
-def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
+def test_mcp_client_waits_for_a_session_of_another_node() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -145,7 +145,7 @@ def test_a_client_of_mcp_waits_for_a_session_that_is_elsewhere() -> None:
     assert (refused[0].status, refused[0].code) == UNAVAILABLE
 
 
-def test_who_speaks_for_the_operator_of_one_host_does_not_at_another() -> None:
+def test_operator_header_is_not_forwarded() -> None:
     book = ApiClusterHarness()
     session = book.session()
     said = [OPERATOR, (b"cookie", b"a=b"), (b"range", b"bytes=0-")]
@@ -160,7 +160,7 @@ def test_who_speaks_for_the_operator_of_one_host_does_not_at_another() -> None:
 # --- runs ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
+def test_run_is_read_stopped_and_answered_from_any_node() -> None:
     book = ApiClusterHarness(3)
     begun = book.request("POST", "/v1/runs", {"input": "Hi"})
     run = f"/v1/runs/{begun.json['run_id']}"
@@ -172,7 +172,7 @@ def test_a_run_is_followed_stopped_and_answered_from_any_node() -> None:
     assert (status.json["status"], len(status.json["approvals"])) == ("waiting_for_approval", 1)
     follower = book.call("GET", f"{run}/events")
     assert "approval.request" in follower.text
-    assert book.request("GET", f"{run}/events").status == 404  # it has its one reader
+    assert book.request("GET", f"{run}/events").status == 404  # the one reader is attached
     book.at(2)
     approval = f"{run}/approval"
     assert book.request("POST", approval, {"choice": "nonsense"}).status == 400
@@ -197,7 +197,7 @@ def test_nodes_may_be_under_a_path() -> None:
 
 
 @pytest.mark.parametrize("run", [f"run_{'0' * 32}", "run_x", "x"])
-def test_a_run_that_nobody_has(run: str) -> None:
+def test_unknown_run_gives_404(run: str) -> None:
     book = ApiClusterHarness()
     for method, path in (("GET", ""), ("POST", "/stop"), ("POST", "/approval")):
         answer = book.request(method, f"/v1/runs/{run}{path}", {} if path else None)
@@ -207,7 +207,7 @@ def test_a_run_that_nobody_has(run: str) -> None:
     assert code(call) == (404, "run_not_found")
 
 
-def test_a_run_is_asked_for_once() -> None:
+def test_forwarded_run_request_is_not_forwarded_again() -> None:
     book = ApiClusterHarness()
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
@@ -215,12 +215,12 @@ def test_a_run_is_asked_for_once() -> None:
     assert book.request("GET", run).status == 200
 
 
-def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
+def test_silent_node_may_own_the_run_until_it_is_lost() -> None:
     book = ApiClusterHarness()
     book.chat(book.session())
     run = f"/v1/runs/{book.hand.turn.run_id}"
     node, _ = book.members[0]
-    node.alive = False  # it hangs
+    node.alive = False  # the node hangs
     call = book.at(1).call("GET", run)
     book.after(1.0)
     assert code(call) == UNAVAILABLE
@@ -228,7 +228,7 @@ def test_a_node_that_says_nothing_may_have_it_until_it_is_gone() -> None:
     assert code(book.call("GET", run)) == (404, "run_not_found")
 
 
-def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
+def test_node_with_another_key_is_unavailable() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -239,18 +239,18 @@ def test_a_node_that_does_not_know_the_key_is_not_heard() -> None:
 
 
 def passed(book: ApiClusterHarness) -> int:
-    """How often Redis was asked who has what."""
+    """Return the number of ownership queries that Redis received."""
     return sum(name in ("EVAL", "GET", "SET") for name in book.town.served)
 
 
 @pytest.mark.parametrize("key", ["", "wrong"])
-def test_nobody_is_passed_on_without_a_key(key: str) -> None:
+def test_requests_without_key_are_not_forwarded(key: str) -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
     run = f"/v1/runs/{book.hand.turn.run_id}"
     asked = passed(book)
-    for n, headers in ((1, ()), (0, VIA)):  # nor let in by who says that it was passed on
+    for n, headers in ((1, ()), (0, VIA)):  # nor does a client get access by claiming that the request was forwarded
         book.at(n)
         refused = [
             book.request("GET", run, key=key, headers=headers),
@@ -260,12 +260,12 @@ def test_nobody_is_passed_on_without_a_key(key: str) -> None:
         ]
         assert [answer.status for answer in refused] == [401] * 4
         for _, api in book.members:
-            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong ones at all nodes are too many
+            AuthRateLimiter.clear(api.ownership.limiter)  # five wrong keys on all nodes together are the limit
     assert passed(book) == asked
     assert (len(book.api.runs), book.turns) == (1, 1)
 
 
-def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forwarded_requests_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_ownership, "MAX_WAITING", 1)
     book = ApiClusterHarness()
     session = book.session()
@@ -283,12 +283,12 @@ def test_so_many_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(book: ApiClusterHarness, name: str) -> float:
-    """What a monitor is told."""
+    """Return the value of a metric."""
     lines = book.request("GET", "/metrics").body.decode().splitlines()
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
 
-def test_what_a_monitor_is_shown() -> None:
+def test_cluster_metrics() -> None:
     book = ApiClusterHarness(3)
     book.chat(book.session())
     assert shown(book, "svc_cluster_nodes") == 2
@@ -300,7 +300,7 @@ def test_what_a_monitor_is_shown() -> None:
 
 
 def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
-    """One response, which has been kept: its id."""
+    """Create a stored response and return its id."""
     call = book.call("POST", "/v1/responses", {"input": text, **more})
     book.hand.emit(TextDelta(f"{text}!"))
     book.hand.finish()
@@ -308,11 +308,11 @@ def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
 
 
 def asked_with(book: ApiClusterHarness) -> list[object]:
-    """What the model was given of what was before."""
+    """Return the history that the model received."""
     return [row["content"] for row in book.hand.turn.history]
 
 
-def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
+def test_response_is_continued_read_and_deleted_on_any_node() -> None:
     book = ApiClusterHarness(3)
     first = respond(book, "one")
     book.at(1)
@@ -331,7 +331,7 @@ def test_a_response_goes_on_at_any_node_and_is_read_and_deleted_there() -> None:
         assert [call.result.status for call in gone] == [404, 404]
 
 
-def test_a_response_outlives_the_node_that_has_given_it() -> None:
+def test_response_outlives_its_node() -> None:
     book = ApiClusterHarness(3)
     first, second = respond(book, "one"), respond(book, "other", conversation="c")
     book.after(0.1)
@@ -346,7 +346,7 @@ def test_a_response_outlives_the_node_that_has_given_it() -> None:
         assert book.request("DELETE", f"/v1/responses/{wanted}").status == 200
 
 
-def test_a_conversation_goes_on_at_any_node() -> None:
+def test_conversation_continues_on_any_node() -> None:
     book = ApiClusterHarness(3)
     for n, text in enumerate(("one", "two", "three")):
         respond(book.at(n), text, conversation="c")
@@ -354,7 +354,7 @@ def test_a_conversation_goes_on_at_any_node() -> None:
 
 
 @pytest.mark.parametrize("wanted", [f"resp_{'0' * 28}", "resp_x", "x" * 1_000])
-def test_a_response_that_nobody_has(wanted: str) -> None:
+def test_unknown_response_gives_404(wanted: str) -> None:
     book = ApiClusterHarness()
     asked = [
         book.call("POST", "/v1/responses", {"input": "Hi", "previous_response_id": wanted}),
@@ -364,19 +364,19 @@ def test_a_response_that_nobody_has(wanted: str) -> None:
     assert [call.result.status for call in asked] == [404, 404]
 
 
-# --- the same request again ----------------------------------------------------------------------------------------
+# --- repeated requests ---------------------------------------------------------------------------------------------
 
 COMPLETION = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
 def again(book: ApiClusterHarness, path: str = "/v1/chat/completions", key: str = "k", **body: object) -> ApiCall:
-    """A request with a key."""
+    """Send a request with an idempotency key."""
     wanted = {"input": "Hi"} if path == "/v1/responses" else COMPLETION
     return book.call("POST", path, {**wanted, **body}, headers=[(b"idempotency-key", key.encode())])
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
-def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
+def test_idempotent_request_is_not_repeated_on_another_node(path: str) -> None:
     book = ApiClusterHarness(3)
     first = again(book, path)
     hand = book.hand
@@ -389,15 +389,15 @@ def test_the_same_request_at_another_node_is_not_run_again(path: str) -> None:
     bodies = [call.result.json for call in (first, meanwhile, beside, later)]
     assert all(body == bodies[0] for body in bodies)
     assert book.turns == 1
-    for more in ({"model": "other"}, {"key": "other"}):  # it is another one
+    for more in ({"model": "other"}, {"key": "other"}):  # a different request
         again(book, path, **more)
         book.hand.finish()
     assert book.turns == 3
 
 
-def test_a_key_is_where_the_run_was_begun() -> None:
+def test_idempotency_key_belongs_to_the_node_of_its_run() -> None:
     book = ApiClusterHarness(3)
-    held = again(book, key="other")  # the conversation is that of the next one, and so is the session
+    held = again(book, key="other")  # conversation and session are those of the next request
     hand = book.hand
     passed = again(book.at(1))
     book.at(0)
@@ -409,12 +409,12 @@ def test_a_key_is_where_the_run_was_begun() -> None:
     assert book.turns == 2
 
 
-def test_two_at_the_same_instant_are_one() -> None:
+def test_simultaneous_requests_with_one_key_run_once() -> None:
     book = ApiClusterHarness()
     book.at(1).chat(book.session())
     book.at(0)
     calls: list[ApiCall] = []
-    settle, book.run_until_idle = book.run_until_idle, lambda: None  # type: ignore[method-assign]  # none is answered before both have come
+    settle, book.run_until_idle = book.run_until_idle, lambda: None  # type: ignore[method-assign]  # no answer before both have arrived
     calls += [again(book), again(book)]
     book.run_until_idle = settle  # type: ignore[method-assign]
     book.run_until_idle()
@@ -424,11 +424,11 @@ def test_two_at_the_same_instant_are_one() -> None:
     assert not any(key.startswith(redis_key("lease:api-")[1]) for _, key in book.town.keys)
 
 
-def test_a_key_of_a_node_that_is_gone_is_free() -> None:
+def test_key_of_a_lost_node_is_free() -> None:
     book = ApiClusterHarness()
     again(book)
     book.kill(0)
-    assert code(again(book.at(1))) == UNAVAILABLE  # nobody has noticed
+    assert code(again(book.at(1))) == UNAVAILABLE  # not detected yet
     book.after(0.5)
     call = again(book)
     book.after(LEASE)
@@ -440,7 +440,7 @@ def test_a_key_of_a_node_that_is_gone_is_free() -> None:
     assert book.turns == 3
 
 
-def test_a_key_that_ends_between_two_looks_at_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_expiring_during_the_lookup_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     book = ApiClusterHarness()
     again(book)
     book.hand.finish()

@@ -1,4 +1,4 @@
-"""API servers as nodes of one service: one is killed, stopped or hangs, and Redis goes."""
+"""API servers as nodes of one service: nodes that are killed, stopped or hang, and the loss of Redis."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.api.cluster.test_session_ownership import again
 from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
 from tests.api.scripted_agent import call_of, names, streamed_text
 
-# --- nodes that go -------------------------------------------------------------------------------------------------
+# --- lost nodes ----------------------------------------------------------------------------------------------------
 
 
-def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
+def test_session_of_a_killed_node_is_taken_over_after_the_lease() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
@@ -36,17 +36,17 @@ def test_what_a_killed_node_had_can_be_had_when_its_lease_is_over() -> None:
     book.kill(0)
     assert code(blocking) == UNAVAILABLE
     assert (stream.gone, names(stream)) == (True, [])
-    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of one process
+    assert code(book.call("GET", f"/v1/runs/{run}")) == (404, "run_not_found")  # as after a restart of a single process
     fresh = book.chat(session, {"message": "four"})
     book.after(LEASE - 0.1)
     assert book.turns == 1
     book.after(POLL_INTERVAL)
     assert names(fresh)[:2] == ["session.created", "run.started"]
     rows = book.messages(session)
-    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # what was told is there
+    assert [row["role"] for row in rows] == ["user", "assistant", "user"]  # all reported messages are stored
 
 
-def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> None:
+def test_wait_for_a_hanging_node_ends_with_its_lease() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -56,7 +56,7 @@ def test_a_node_that_hangs_is_waited_for_no_longer_than_it_takes_to_notice() -> 
     assert code(blocking) == UNAVAILABLE
 
 
-def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
+def test_session_with_a_stale_lease_is_unavailable() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.town.keys[redis_key(f"lease:{session}")] = b"nobody http://127.0.0.1:1", 1e9
@@ -67,7 +67,7 @@ def test_a_session_whose_node_is_gone_for_good_but_whose_lease_is_not() -> None:
     assert code(call) == UNAVAILABLE
 
 
-def test_what_was_passed_on_is_not_passed_on_again() -> None:
+def test_forwarded_turn_is_not_forwarded_again() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -76,7 +76,7 @@ def test_what_was_passed_on_is_not_passed_on_again() -> None:
     assert (code(call), book.turns) == (UNAVAILABLE, 1)
 
 
-def test_who_stops_says_so_and_stores_what_was_said() -> None:
+def test_stopping_node_stores_its_turns_and_leaves() -> None:
     book = ApiClusterHarness()
     session = book.session()
     call = book.chat(session)
@@ -86,13 +86,13 @@ def test_who_stops_says_so_and_stores_what_was_said() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "so far"]
     assert "node left" in book.events()
     book.chat(session)
-    assert book.turns == 2  # who stops gives back what it had
+    assert book.turns == 2  # a stopping node releases its ownership
 
 
 # --- Redis ---------------------------------------------------------------------------------------------------------
 
 
-def test_without_redis_turns_go_on_and_none_begins() -> None:
+def test_without_redis_turns_continue_and_none_begins() -> None:
     book = ApiClusterHarness()
     session, other = book.session(), book.session()
     call = book.chat(session, {"message": "one"})
@@ -118,7 +118,7 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
     book.after(1.0)
     waiting = book.chat(session, {"message": "three"})
     book.after(TAKEOVER_DELAY)
-    assert lease(book, session).endswith(":8642")  # it has again what it had
+    assert lease(book, session).endswith(":8642")  # owned again
     book.at(0)
     hand.emit(TextDelta("1"))
     hand.finish()
@@ -131,7 +131,7 @@ def test_without_redis_turns_go_on_and_none_begins() -> None:
     assert said == ["one", "two", "three"]
 
 
-def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> None:
+def test_previous_owner_has_precedence_after_redis_returns() -> None:
     book = ApiClusterHarness()
     session = book.session()
     book.chat(session)
@@ -146,13 +146,13 @@ def test_nobody_takes_anything_before_those_who_had_it_may_have_it_again() -> No
     assert (passed.head.status, book.turns) == (200, 1)
 
 
-def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
+def test_unaware_former_owner_stores_nothing() -> None:
     book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
     hand = book.hand
     hand.store_calls(call_of())
-    book.cut(0)  # Redis is there for the others
+    book.cut(0)  # the others still reach Redis
     book.at(1).after(LEASE)
     second = book.chat(session, {"message": "two"})
     assert (names(second)[0], book.turns) == ("session.created", 2)
@@ -166,7 +166,7 @@ def test_who_was_overtaken_without_knowing_it_stores_nothing_more() -> None:
     assert rows == [("user", "one"), ("assistant", ""), ("user", "two"), ("assistant", "2")]
 
 
-def test_who_hears_that_it_was_overtaken_stops() -> None:
+def test_former_owner_stops_when_informed() -> None:
     book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
@@ -187,7 +187,7 @@ def test_who_hears_that_it_was_overtaken_stops() -> None:
 
 
 @pytest.mark.parametrize("overtaken", [False, True])
-def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
+def test_lapsed_owner_checks_the_store(overtaken: bool) -> None:
     book = ApiClusterHarness()
     session = book.session()
     first = book.chat(session, {"message": "one"})
@@ -196,7 +196,7 @@ def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
     book.at(1).after(LEASE)
     if overtaken:
         book.chat(session, {"message": "two"})
-        book.hand.finish()  # it is nobody's now
+        book.hand.finish()  # without an owner now
     book.at(0).mend()
     book.after(1.0)
     assert lease(book, session).endswith(":8642") is not overtaken
@@ -207,7 +207,7 @@ def test_who_may_have_been_overtaken_asks_the_store(overtaken: bool) -> None:
     assert [row["content"] for row in book.messages(session)] == (["one", "two", ""] if overtaken else ["one", ""])
 
 
-def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
+def test_start_without_redis_becomes_ready() -> None:
     book = ApiClusterHarness(1, started=False)
     redis = book.servers.pop(6379)
     book.feed(Started())
@@ -223,7 +223,7 @@ def test_a_start_without_redis_opens_the_doors_nevertheless() -> None:
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
-def test_redis_goes_while_it_is_asked(lost: int) -> None:
+def test_redis_lost_during_a_query(lost: int) -> None:
     book = ApiClusterHarness()
     again(book.at(1))
     (place,) = [place for place in book.town.keys if b":again:" in place[1]]
@@ -247,7 +247,7 @@ def test_redis_goes_while_it_is_asked(lost: int) -> None:
     assert code(call) == UNAVAILABLE
 
 
-def test_the_fellows_words() -> None:
+def test_cluster_messages_of_the_api() -> None:
     book = ApiClusterHarness()
     ownership = book.ownership
     nothing = JsonObject({})

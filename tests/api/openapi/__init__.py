@@ -1,1 +1,1 @@
-"""Tests of openapi."""
+"""Tests of the API's OpenAPI document."""

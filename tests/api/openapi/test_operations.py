@@ -1,4 +1,4 @@
-"""The API's document: every route and nothing else, and what GET answers is as it says."""
+"""The API's document has exactly the routes of the API, and the responses to GET match it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SESSION = BOOK.session(title="Trip", system_prompt="Be brief.")
 
 @pytest.fixture(scope="module")
 def places() -> dict[str, str]:
-    """What stands in the braces of paths, of things that there are."""
+    """Return values of path parameters for existing resources."""
     BOOK.disk.put("/home/svc/skills/fly/SKILL.md", b"---\nname: fly\ndescription: To fly\n---\nFlap.\n")
     turn = BOOK.call("POST", f"/api/sessions/{SESSION}/chat", {"message": "Hello"})
     run = BOOK.request("POST", "/v1/runs", {"input": "Hello"})
@@ -44,16 +44,16 @@ def places() -> dict[str, str]:
     return {"id": SESSION, "run_id": run.json["run_id"], "response_id": response.result.json["id"], "name": "fly"}
 
 
-def test_it_has_every_route_and_nothing_else() -> None:
+def test_document_has_exactly_the_routes() -> None:
     DOCUMENTED.expect_routes(BOOK.api.router.routes)
 
 
-def test_the_page_of_routes_shows_it() -> None:
+def test_routes_page_matches_the_document() -> None:
     assert_shown(API, DOCUMENTED.document)
 
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
-def test_what_a_get_answers(places: dict[str, str], path: str) -> None:
+def test_get_answers_match_the_document(places: dict[str, str], path: str) -> None:
     known = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, places)
     assert known.status in (200, 400, 404, 406)
     unknown = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, {})
@@ -62,7 +62,7 @@ def test_what_a_get_answers(places: dict[str, str], path: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
+def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
     path, query = data.draw(queries(DOCUMENTED))
     answer = DOCUMENTED.get_and_check(lambda target: ask(BOOK, target), path, {"id": SESSION}, query)
     assert answer.status < 500
@@ -88,13 +88,13 @@ def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
         ("DELETE /v1/responses/{response_id}", "/v1/responses/none", None, 404),
     ],
 )
-def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> None:
+def test_answers_to_changes_match_the_document(label: str, path: str, body: Any, status: int) -> None:
     answer = BOOK.request(label.partition(" ")[0], path, body)
     assert answer.status == status
     DOCUMENTED.check(label, answer)
 
 
-def test_who_may_read_it() -> None:
+def test_access_to_the_document() -> None:
     book = ApiHarness(ApiConfig(key=KEY))
     for path in ("/openapi.json", "/docs"):
         assert book.request("GET", path, key="").status == 200
@@ -103,7 +103,7 @@ def test_who_may_read_it() -> None:
         assert book.request("GET", path, key="", headers=((b"x-forwarded-for", b"192.0.2.1"),)).status == 401
 
 
-def test_reading_it_makes_no_guess_of_a_key_undone() -> None:
+def test_reading_the_document_does_not_clear_the_count_of_wrong_keys() -> None:
     book = ApiHarness(ApiConfig(key=KEY))
     for _ in range(4):
         assert book.request("GET", "/v1/models", key="wrong").status == 401

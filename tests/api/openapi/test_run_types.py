@@ -1,4 +1,4 @@
-"""The events of streams, held to what the document says of them: each kind of event, as it is told."""
+"""Stream events match the document, for each kind of event."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.api.scripted_agent import TurnHarness, call_of
 from tests.support.openapi_validation import OpenApiValidator
 
 DOCUMENTED = OpenApiValidator.of(TurnHarness().request("GET", "/openapi.json").body)
-HEAD = ("session_id", "run_id", "seq", "ts")  # of each event of a session's stream
+HEAD = ("session_id", "run_id", "seq", "ts")  # members of each event of a session's stream
 CALL = call_of(city="Bern")
 QUESTION = ApprovalRequested(call=CALL, command="c", description="d", pattern="p", choices=("once", "deny"))
-UNSEEN = {"session.created", "tool.progress"}  # which a phone knows, and this server does not say
+UNSEEN = {"session.created", "tool.progress"}  # phones handle these events, but this server does not send them
 
 
 def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> None:
-    """A turn in which everything happens, up to its end."""
+    """Play a turn with every kind of event, up to its end."""
     hand = book.hand
     hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(CALL))
     hand.emit(ToolCallFinished(call=CALL, output="ok", preview="ok", seconds=0.5))
@@ -45,7 +45,7 @@ def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> N
 
 
 def told(call: ApiCall, label: str, *, status: str = "200", head: tuple[str, ...] = ()) -> set[str]:
-    """The names of the events of a stream, whose data is as the document says."""
+    """Return the names of a stream's events after a comparison of their data with the document."""
     content = DOCUMENTED.operations[label]["responses"][status]["content"]["text/event-stream"]
     names = set()
     for event in call.stream():

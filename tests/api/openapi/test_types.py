@@ -1,4 +1,4 @@
-"""What the API's types say is what its writers write: the members of the big ones, one by one."""
+"""The API's types match the members that the API writes, for the large types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROW = Message(
         (types.UsageJson, usage_view(Usage())),
     ],
 )
-def test_the_members_are_those_that_are_written(kind: type, written: dict[str, object]) -> None:
+def test_types_have_exactly_the_written_members(kind: type, written: dict[str, object]) -> None:
     properties = inline_schema_of(kind, SchemaComponents())["properties"]
     assert isinstance(properties, dict)
     assert sorted(properties) == sorted(written)

@@ -1,1 +1,1 @@
-"""Tests of how a turn is told."""
+"""Tests of the projections of a turn."""

@@ -51,7 +51,7 @@ def test_text() -> None:
     assert chunks(ReasoningDelta("hm")) == [choice({"reasoning_content": "hm"})]
 
 
-def test_the_ends() -> None:
+def test_ends_of_a_completion() -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     counted = Usage(input_tokens=1, output_tokens=2)
     assert completion_usage(counted) == usage
@@ -90,12 +90,12 @@ def test_tool_progress_bears_the_brand() -> None:
         assert completed == {"tool": "terminal", "toolCallId": "call_7", "status": "completed"}
 
 
-def test_who_does_not_ask_for_tool_progress_is_told_chunks_only() -> None:
+def test_tool_progress_is_off_by_default() -> None:
     one = projection()
     assert one.encode(ToolCallStarted(CALL), NOW) + one.encode(ToolCallFinished(call=CALL, output="x"), NOW) == ""
 
 
-def test_what_is_not_told() -> None:
+def test_omitted_events() -> None:
     one = projection(progress=True)
     hidden = ToolCall(id="call_8", name="_thinking", args={})
     for event in (

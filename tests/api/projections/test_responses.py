@@ -86,7 +86,7 @@ def test_tools_between_two_messages() -> None:
         TextDelta("Look."),
         ToolCallStarted(CALL),
         ToolCallFinished(call=CALL, output="42"),
-        ToolCallFinished(call=denied, output="no", error="no"),  # it never started
+        ToolCallFinished(call=denied, output="no", error="no"),  # without a start event
         TextDelta("\n\n"),
         TextDelta("Done."),
         ModelCallStarted(),

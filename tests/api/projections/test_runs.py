@@ -84,5 +84,5 @@ def test_the_three_ends() -> None:
     assert told(TurnEnded(content="", error="stopped", interrupted=True)) == ("run.cancelled", {})
 
 
-def test_what_is_not_told() -> None:
+def test_omitted_events() -> None:
     assert RunProjection(session_id="s1", run_id="run_a1").encode(ToolCallPending(CALL), NOW) == ""

@@ -119,7 +119,7 @@ def test_notes(added: str | None, removed: str | None, method: str, body: dict[s
     ]
 
 
-def test_a_call_waits_once() -> None:
+def test_pending_call_is_reported_once() -> None:
     one = projection()
     assert one.encode(ToolCallPending(CALL), NOW)
     assert "tool.pending" not in one.encode(ASKED, NOW)
@@ -142,7 +142,7 @@ def test_the_end() -> None:
 
 @given(text=st.text())
 @settings(max_examples=50)
-def test_any_text_is_one_line_that_says_the_same(text: str) -> None:
+def test_any_text_is_encoded_in_one_line(text: str) -> None:
     frame = projection().encode(TextDelta(text), NOW)
     (event,) = EventStreamDecoder().receive_data(frame.encode("utf-8"))
     assert json.loads(event.data)["delta"] == text

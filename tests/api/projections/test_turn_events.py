@@ -7,7 +7,7 @@ from svc_proto.basics.moment import Moment
 from svc_proto.wire.sse import encode_event
 
 
-def test_a_frame_is_what_the_wire_would_write() -> None:
+def test_frame_equals_the_encoded_event() -> None:
     members = {"a": "ä\n\r\u2028\x00", "b": [1, None, True]}
     data = json.dumps(members, ensure_ascii=False, separators=(",", ":"))
     assert encode_frame(members, event="x.y").encode() == encode_event(data, event="x.y")
@@ -20,7 +20,7 @@ def test_a_stamp_is_a_number() -> None:
     assert stamp.at(Moment(2.0, 1_927_857_908.0)) == "1927857908.000"
 
 
-def test_what_is_complete() -> None:
+def test_completed_and_partial_turns() -> None:
     assert TurnEnded(content="").completed
     for ended in (
         TurnEnded(content="", finish="length"),

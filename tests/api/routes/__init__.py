@@ -1,1 +1,1 @@
-"""Tests of the routes of the API."""
+"""Tests of the API's routes."""

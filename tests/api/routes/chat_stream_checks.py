@@ -1,4 +1,4 @@
-"""What a turn told, checked: the order and the types of the events of a session stream (SPEC.md, wire api 4)."""
+"""Checks of a session stream: order and types of its events (SPEC.md, wire api 4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOSING = ["assistant.completed", "run.completed", "done"]
 
 
 def check(call: ApiCall) -> list[str]:
-    """Every event of a stream that is over, as strictly as the strictest client takes it; their names."""
+    """Check every event of a finished stream by the rules of the strictest client; return the names."""
     events = parse_frames(call.text.encode())
     check_events(events)
     return [told.name for told in events]

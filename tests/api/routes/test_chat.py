@@ -77,7 +77,7 @@ def test_a_plain_turn() -> None:
     assert not book.leaks()
 
 
-def test_the_user_row_is_there_before_anything_is_told_and_the_answer_before_its_end() -> None:
+def test_rows_are_stored_before_their_events() -> None:
     book = TurnHarness()
     book.hold = (BeginTurn, AddMessages)
     call = book.chat()
@@ -143,18 +143,18 @@ def test_one_tool() -> None:
     assert not any(row["id"] == other["id"] for row in rows for other in rows if row is not other)
 
 
-def test_the_gap_between_two_answers_is_told_once() -> None:
+def test_separator_between_answers_is_sent_once() -> None:
     book, session, call = chatting()
     hand, tool = book.hand, call_of()
     hand.emit(TextDelta("A"))
     hand.store_calls(tool, text="A")
-    hand.emit(TextDelta("\n\n"), TextDelta("B"))  # an agent that tells it itself
+    hand.emit(TextDelta("\n\n"), TextDelta("B"))  # an agent that sends the separator itself
     hand.finish()
     assert streamed_text(call) == "A\n\nB"
     assert book.messages(session)[-1]["content"] == "B"
 
 
-def test_parallel_tools_and_one_that_fails() -> None:
+def test_parallel_tools_with_one_failure() -> None:
     book = TurnHarness()
     call = book.chat()
     hand = book.hand
@@ -168,17 +168,17 @@ def test_parallel_tools_and_one_that_fails() -> None:
     assert check(call)[3:-3] == ["tool.started", "tool.started", "tool.failed", "tool.completed", "assistant.delta"]
     assert (data_of(call, "tool.failed")["call_id"], data_of(call, "tool.failed")["error"]) == ("call_2", "no")
     assert data_of(call, "tool.completed")["call_id"] == "call_1"
-    assert streamed_text(call) == "So."  # nothing was said before: no gap
+    assert streamed_text(call) == "So."  # no separator, since no text came before
 
 
-def test_a_call_that_waits_for_an_approval() -> None:
+def test_call_waits_for_an_approval() -> None:
     book = TurnHarness()
     call = book.chat()
     hand, tool = book.hand, call_of()
     hand.emit(ToolCallPending(tool))
     asked = ApprovalRequested(call=tool, command="ls", description="lists", pattern="ls")
     hand.do(lambda: hand.host.request_approval(asked))
-    assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # it waits once
+    assert names(call) == [*OPENING, "tool.pending", "approval.request"]  # a second request for approval is not sent
     run_id = data_of(call, "run.started")["run_id"]
     assert book.request("GET", f"/v1/runs/{run_id}").json["status"] == "waiting_for_approval"
     answer = book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "once", "call_id": tool.id})
@@ -192,14 +192,14 @@ def test_a_call_that_waits_for_an_approval() -> None:
 
 
 @pytest.mark.parametrize(("said", "may_ask"), [({}, False), ({"approvals": True}, True), ({"approvals": "yes"}, False)])
-def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
-    """A client that does not say that it shows questions, as none in use does, is not asked."""
+def test_approvals_require_declared_support(said: dict[str, object], may_ask: bool) -> None:
+    """Request approvals only from clients that declare support for them, which no client in use does."""
     book = TurnHarness()
     path = f"/api/sessions/{book.session()}/chat"
     book.call("POST", f"{path}/stream", {"message": "Hi", **said})
     assert book.hand.host.can_request_approval is may_ask
     book.hand.finish()
-    book.call("POST", path, {"message": "Hi", **said})  # one answer at the end: no place for a question
+    book.call("POST", path, {"message": "Hi", **said})  # a single response has no place for an approval
     assert book.hand.host.can_request_approval is False
     book.hand.finish()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], **said})
@@ -209,7 +209,7 @@ def test_who_can_be_asked(said: dict[str, object], may_ask: bool) -> None:
     assert book.hand.host.can_request_approval is True
 
 
-def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
+def test_stopped_turn_stores_its_text() -> None:
     book, session, call = chatting()
     book.hand.emit(ModelCallStarted(), TextDelta("Half of"))
     run_id = data_of(call, "run.started")["run_id"]
@@ -228,7 +228,7 @@ def test_a_turn_that_is_stopped_keeps_what_was_said() -> None:
     assert (again.status, again.json["error"]["code"]) == (404, "run_not_found")
 
 
-def test_a_turn_that_is_stopped_before_it_said_anything_leaves_no_row() -> None:
+def test_turn_stopped_before_any_text_stores_no_answer() -> None:
     book, session, call = chatting()
     book.request("POST", f"/v1/runs/{data_of(call, 'run.started')['run_id']}/stop")
     assert check(call) == [*OPENING, *CLOSING]
@@ -253,7 +253,7 @@ def test_an_error_before_any_text_leaves_the_session_usable() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "And now?", "Yes"]
 
 
-def test_an_error_in_the_middle_keeps_what_was_said() -> None:
+def test_failed_turn_stores_its_text() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("Half"))
     book.hand.finish("error", error="cut", code="upstream_error")
@@ -262,7 +262,7 @@ def test_an_error_in_the_middle_keeps_what_was_said() -> None:
     assert (row["role"], row["content"], row["finish_reason"]) == ("assistant", "Half", "error")
 
 
-def test_an_answer_that_was_cut_by_a_limit_is_partial() -> None:
+def test_answer_cut_by_a_limit_is_partial() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("long"))
     book.hand.finish("length")
@@ -281,7 +281,7 @@ def test_a_bug_of_the_agent_is_an_error_with_a_reference() -> None:
     assert "sk-secret" not in call.text + repr(book.logs)
 
 
-def test_a_client_that_drops_finds_the_answer_in_the_messages() -> None:
+def test_disconnected_client_finds_the_stored_answer() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("Hel"))
     call.vanish()
@@ -292,7 +292,7 @@ def test_a_client_that_drops_finds_the_answer_in_the_messages() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "Hello"]
 
 
-def test_two_turns_of_one_session_are_one_after_the_other() -> None:
+def test_turns_of_one_session_are_sequential() -> None:
     book = TurnHarness()
     session = book.session()
     first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
@@ -318,7 +318,7 @@ def check_after_comment(call: ApiCall) -> list[str]:
     return names(call)
 
 
-def test_a_turn_that_is_stopped_while_it_waits_stores_nothing() -> None:
+def test_stopped_waiting_turn_stores_nothing() -> None:
     book = TurnHarness()
     session = book.session()
     book.chat(session, {"message": "one"})
@@ -357,14 +357,14 @@ def test_silence_is_filled_with_comments() -> None:
     book.hand.emit(TextDelta("x"))
     length = len(call.text)
     book.after(29.9)
-    assert len(call.text) == length  # it begins anew with each event
+    assert len(call.text) == length  # the interval restarts with each event
     book.after(0.1)
     assert call.text[length:] == ": keepalive\n\n"
     book.after(30.0)
     assert call.text[length:] == ": keepalive\n\n: keepalive\n\n"
 
 
-def test_a_reader_that_is_slow_holds_the_agent() -> None:
+def test_slow_reader_pauses_the_agent() -> None:
     book, session, call = chatting()
     hand = book.hand
     call.reads = False
@@ -386,7 +386,7 @@ def test_a_reader_that_is_slow_holds_the_agent() -> None:
     assert streamed_text(call) == book.messages(session)[-1]["content"]
 
 
-def test_a_reader_that_never_reads_is_dropped_and_the_turn_goes_on() -> None:
+def test_blocked_reader_is_dropped_and_the_turn_continues() -> None:
     book, session, call = chatting()
     hand = book.hand
     call.reads = False
@@ -412,7 +412,7 @@ def test_one_read_of_the_upstream_is_one_write_to_the_client() -> None:
     assert names(call).count("assistant.delta") == 100
 
 
-def test_what_the_agent_is_told() -> None:
+def test_instructions_of_a_turn() -> None:
     files = {CONFIG: "agent:\n  system_prompt: Be kind.\n  personalities:\n    brief: One line.\n    pirate: Arr.\n"}
     book = TurnHarness(files=files)
     session = book.session()
@@ -462,24 +462,26 @@ LOCAL = Address("127.0.0.1", 50_000)
     [
         ([OPERATOR], LOCAL, ()),
         ([OPERATOR, SECRET], LOCAL, (SECRET,)),
-        ([SECRET], LOCAL, None),  # the TUI gateway, voice: they speak for a device
+        ([SECRET], LOCAL, None),  # the TUI gateway and voice act for a device
         ([(b"x-svc-operator", b"yes")], LOCAL, None),
         ([OPERATOR, (b"x-forwarded-for", b"192.0.2.1")], LOCAL, None),
         ([OPERATOR, (b"origin", b"https://evil.example")], LOCAL, None),
         ([OPERATOR, SECRET], Address("192.0.2.7", 50_000), None),
     ],
 )
-def test_who_is_the_operator(headers: list[tuple[bytes, bytes]], peer: Address, operator: object) -> None:
+def test_operator_requires_key_and_local_request(
+    headers: list[tuple[bytes, bytes]], peer: Address, operator: object
+) -> None:
     book = TurnHarness(ApiConfig(key=KEY, cors_origins=("https://evil.example",)))
     session = book.session()
     book.chat(session, headers=headers, peer=peer, host=b"127.0.0.1:8642")
     assert book.hand.turn.operator == operator
     book.hand.finish()
     book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"}, headers=headers, peer=peer)
-    assert book.hand.turn.operator is None  # its answer is what is kept
+    assert book.hand.turn.operator is None  # from its answer
 
 
-def test_what_is_not_to_be_kept_goes_to_the_reader_alone() -> None:
+def test_ephemeral_text_is_streamed_but_not_stored() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("Look: "), EphemeralText("code Q7M2ZK\n"), TextDelta("gone."))
     book.hand.finish()

@@ -39,7 +39,7 @@ def test_the_order_of_the_checks() -> None:
     assert not any(isinstance(request, AddMessages | BeginTurn) for request in book.queries())
 
 
-def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
+def test_shutdown_refuses_new_turns() -> None:
     book = TurnHarness()
     session = book.session()
     running = book.chat(session)
@@ -58,7 +58,7 @@ def test_while_the_server_shuts_down_there_are_no_new_turns() -> None:
     assert dict(answer.headers)[b"retry-after"] == b"1"
 
 
-def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
+def test_shutdown_does_not_begin_waiting_turns() -> None:
     book = TurnHarness()
     session = book.session()
     first, second = book.chat(session, {"message": "one"}), book.chat(session, {"message": "two"})
@@ -71,7 +71,7 @@ def test_turns_that_wait_do_not_begin_because_the_server_shuts_down() -> None:
     assert [each.code for each in book.exits] == [0]
 
 
-def test_a_store_that_fails_is_told() -> None:
+def test_store_failure_is_reported() -> None:
     book = TurnHarness()
     session = book.session()
     book.refuse = (GetChat,)
@@ -84,14 +84,14 @@ def test_a_store_that_fails_is_told() -> None:
     call = book.chat(session)
     book.hand.emit(TextDelta("lost"))
     book.refuse = (AddMessages,)
-    book.hand.store_calls(call_of())  # its row is lost; the turn goes on
+    book.hand.store_calls(call_of())  # its row is lost; the turn continues
     book.hand.emit(TextDelta("lost, too"))
     book.hand.finish()
     assert names(call)[-2:] == ["error", "done"]
     assert data_of(call, "error")["error"] == "session_db_unavailable"
 
 
-def test_a_session_that_is_deleted_under_its_turns() -> None:
+def test_deleted_session_ends_its_turns() -> None:
     book = TurnHarness()
     session = book.session()
     first, second = book.chat(session), book.chat(session)
@@ -107,7 +107,7 @@ def test_a_session_that_is_deleted_under_its_turns() -> None:
     assert data_of(call, "error")["error"] == "session_not_found"
 
 
-def test_a_session_that_is_deleted_while_the_model_answers() -> None:
+def test_session_deleted_during_the_answer() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("lost"))
     book.store.execute(DeleteChat(id=session))
@@ -129,7 +129,7 @@ def test_a_stop_while_the_user_row_is_stored() -> None:
     assert book.turns == 0
 
 
-def test_a_stop_that_comes_after_the_answer_does_not_undo_it() -> None:
+def test_late_stop_does_not_undo_the_answer() -> None:
     book = TurnHarness()
     call = book.chat()
     book.hand.emit(TextDelta("All"))
@@ -151,14 +151,14 @@ def test_probes_find_the_routes(path: str) -> None:
     assert TurnHarness().request("HEAD", path, key="").status == 401
 
 
-# --- blocking -----------------------------------------------------------------------------------------------------
+# --- single responses ---------------------------------------------------------------------------------------------
 
 
 def blocking(book: TurnHarness, session: str) -> ApiCall:
     return book.call("POST", f"/api/sessions/{session}/chat", {"message": "Hi"})
 
 
-def test_a_turn_with_one_answer() -> None:
+def test_blocking_turn() -> None:
     book = TurnHarness()
     session = book.session()
     call = blocking(book, session)
@@ -176,7 +176,7 @@ def test_a_turn_with_one_answer() -> None:
     assert "error" not in answer.json
 
 
-def test_one_answer_that_failed() -> None:
+def test_failed_blocking_turn() -> None:
     book = TurnHarness()
     session = book.session()
     call = blocking(book, session)

@@ -28,7 +28,7 @@ def session_of(call: ApiCall) -> str:
     return dict(call.head.headers)[b"x-svc-session-id"].decode()
 
 
-def test_one_answer() -> None:
+def test_single_completion() -> None:
     book = TurnHarness()
     call = post(book)
     book.hand.emit(TextDelta("Hel"), TextDelta("lo"), ModelCallFinished(150, 12))
@@ -56,7 +56,7 @@ def test_a_stream() -> None:
     hand.finish()
     events = call.stream()
     assert events.pop().data == "[DONE]"
-    assert set(names(call)) == {"message"}  # an OpenAI client takes an event of any name for a chunk
+    assert set(names(call)) == {"message"}  # an OpenAI client treats an event of any name as a chunk
     chunks = [json.loads(event.data) for event in events]
     assert {(each["id"], each["object"], each["created"], each["model"]) for each in chunks} == {
         (
@@ -78,7 +78,7 @@ def test_a_stream() -> None:
     assert {each["usage"] for each in chunks} == {None}
 
 
-def test_tool_progress_is_for_those_that_ask_for_it() -> None:
+def test_tool_progress_is_sent_on_request() -> None:
     for value, told in ((b"1", 2), (b"true", 2), (b"0", 0)):
         book = TurnHarness()
         call = post(book, {**BODY, "stream": True}, headers=[(b"x-hermes-tool-progress", value)])
@@ -87,7 +87,7 @@ def test_tool_progress_is_for_those_that_ask_for_it() -> None:
         assert names(call).count("svc.tool.progress") == told
 
 
-def test_nobody_is_told_of_usage_unasked() -> None:
+def test_usage_is_sent_only_on_request() -> None:
     for options in (None, {}, {"include_usage": False}):
         book = TurnHarness()
         call = streamed(book, stream_options=options)
@@ -96,7 +96,7 @@ def test_nobody_is_told_of_usage_unasked() -> None:
         assert "usage" not in call.text
 
 
-def test_a_client_that_goes_away_interrupts_the_agent() -> None:
+def test_disconnected_client_interrupts_the_agent() -> None:
     for body in (BODY, {**BODY, "stream": "true"}):
         book = TurnHarness()
         call = post(book, body)
@@ -108,7 +108,7 @@ def test_a_client_that_goes_away_interrupts_the_agent() -> None:
         assert (row["content"], row["finish_reason"]) == ("Half", "interrupted")
 
 
-def test_a_stream_that_fails() -> None:
+def test_failed_stream() -> None:
     book = TurnHarness()
     call = streamed(book)
     book.hand.finish("error", error="gone", code="upstream_error")
@@ -118,7 +118,7 @@ def test_a_stream_that_fails() -> None:
     assert call.stream()[-1].data == "[DONE]"
 
 
-def test_one_answer_that_is_not_whole() -> None:
+def test_incomplete_completion() -> None:
     book = TurnHarness(ApiConfig(key=KEY, brand=HERMES))
     call = post(book)
     book.hand.emit(TextDelta("Half"))
@@ -146,7 +146,7 @@ def test_one_answer_that_is_not_whole() -> None:
     assert (call.result.status, call.result.json["error"]["code"]) == (502, "agent_incomplete")
 
 
-def test_what_the_agent_is_told() -> None:
+def test_instructions_of_a_completion() -> None:
     files = {
         CONFIG: """
 agent: {system_prompt: Be kind.}
@@ -174,7 +174,7 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
     assert turn.model.model == "small"
 
 
-def test_every_request_of_one_conversation_has_one_session() -> None:
+def test_requests_of_one_conversation_share_a_session() -> None:
     book = TurnHarness()
     found = []
     for messages in (
@@ -201,7 +201,7 @@ def picture() -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
 
-def test_a_session_that_is_named_replaces_the_history() -> None:
+def test_named_session_replaces_the_history() -> None:
     book = TurnHarness()
     session = book.session(system_prompt="Own.")
     book.chat(session, {"message": "Stored"})
@@ -231,7 +231,7 @@ def test_a_session_that_is_named_replaces_the_history() -> None:
         ([(b"x-svc-session-key", b"a\x85b")], 400, None),
     ],
 )
-def test_headers_that_are_refused(headers: Any, status: int, code: str | None) -> None:
+def test_refused_headers(headers: Any, status: int, code: str | None) -> None:
     book = TurnHarness()
     answer = book.request("POST", PATH, BODY, headers=headers)
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
@@ -250,7 +250,7 @@ def test_without_a_key_no_session_can_be_named() -> None:
     assert book.request("POST", PATH, BODY, headers=[(b"x-svc-session-id", b"s")]).status == 403
 
 
-# --- what is asked of the model, and the client's own tools ---
+# --- model parameters, and the client's own tools ---
 
 MODEL = {CONFIG: 'model: {default: big, base_url: "http://127.0.0.1:9000/v1", max_tokens: 100}'}
 ADD = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
@@ -266,13 +266,13 @@ def test_the_options_reach_the_model() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "given"), [(7, 7), (101, 100)])
-def test_nobody_gets_more_tokens_than_the_operator_gives(wanted: int, given: int) -> None:
+def test_token_limit_of_the_operator_is_the_maximum(wanted: int, given: int) -> None:
     book = TurnHarness(files=MODEL)
     post(book, {**BODY, "max_tokens": wanted})
     assert book.hand.turn.max_tokens == given
 
 
-def test_a_client_with_tools_of_its_own() -> None:
+def test_client_with_its_own_tools() -> None:
     book = TurnHarness(files=MODEL)
     call = post(book, {**BODY, "tools": [ADD], "tool_choice": "auto"})
     turn = book.hand.turn
@@ -285,7 +285,7 @@ def test_a_client_with_tools_of_its_own() -> None:
     assert "svc" not in call.result.json
     result = {"role": "tool", "tool_call_id": "c1", "content": "4"}
     messages = [*BODY["messages"], choice["message"], result]
-    again = post(book, {"messages": messages})  # not even naming its tools again
+    again = post(book, {"messages": messages})  # without a list of tools
     turn = book.hand.turn
     assert (turn.tools, turn.prompt, turn.history[-1]) == ((), "", result)
     assert turn.history[1]["tool_calls"] == [CALLED]
@@ -321,7 +321,7 @@ def test_a_call_needs_a_model() -> None:
 
 
 @pytest.mark.parametrize("choice", [{}, {"tool_choice": "auto"}, {"tool_choice": "none"}])
-def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None:
+def test_optional_tools_need_no_model(choice: dict[str, str]) -> None:
     book = TurnHarness()
     call = post(book, {**BODY, "tools": [ADD], **choice})
     assert book.hand.turn.tools is None
@@ -342,7 +342,7 @@ def test_tools_that_nobody_has_to_call_need_none(choice: dict[str, str]) -> None
         ({**BODY, "stream_options": {"include_usage": 7}}, "include_usage"),
     ],
 )
-def test_bodies_that_are_refused(body: object, param: str | None) -> None:
+def test_refused_bodies(body: object, param: str | None) -> None:
     answer = TurnHarness().request("POST", PATH, body)
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (400, None, param)
 
@@ -352,12 +352,12 @@ def test_bodies_that_are_refused(body: object, param: str | None) -> None:
 AGAIN = [(b"idempotency-key", b"k-1")]
 
 
-def test_the_same_request_again_is_not_run_again() -> None:
+def test_repeated_request_is_not_run_again() -> None:
     book = TurnHarness()
     first, second = post(book, headers=AGAIN), post(book, headers=AGAIN)
     assert book.turns == 1
     first.vanish()
-    assert not book.hand.cancelled  # somebody still waits
+    assert not book.hand.cancelled  # another client still waits
     book.hand.emit(TextDelta("Hello"))
     book.hand.finish()
     book.after(299.0)
@@ -369,7 +369,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
     assert book.turns == 2
 
 
-def test_another_body_with_the_same_key_is_run() -> None:
+def test_different_body_with_the_same_key_is_run() -> None:
     book = TurnHarness()
     post(book, headers=AGAIN)
     book.hand.finish()
@@ -383,7 +383,7 @@ def test_another_body_with_the_same_key_is_run() -> None:
     assert book.turns == 3
 
 
-def test_another_session_with_the_same_key_is_run() -> None:
+def test_different_session_with_the_same_key_is_run() -> None:
     book = TurnHarness()
     for session in (b"mine", b"yours"):
         call = post(book, headers=[*AGAIN, (b"x-svc-session-id", session)])

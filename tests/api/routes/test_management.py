@@ -73,7 +73,7 @@ def test_the_models_of_the_upstream(book: ApiHarness) -> None:
     assert not book.leaks()
 
 
-def test_an_upstream_that_is_away(book: ApiHarness) -> None:
+def test_unreachable_upstream_lists_the_configured_model(book: ApiHarness) -> None:
     body = book.request("GET", "/api/available-models").json
     assert body["models"] == [{"id": "gpt-4o-mini", "description": ""}]
 
@@ -147,12 +147,12 @@ def test_bad_notes(book: ApiHarness, method: str, body: object) -> None:
     assert not [command for command in book.commands if isinstance(command, WriteConfig)]
 
 
-def test_a_target_that_there_is_not(book: ApiHarness) -> None:
+def test_unknown_memory_target_is_refused(book: ApiHarness) -> None:
     assert book.request("GET", "/api/memory?target=x").status == 400
 
 
 @pytest.mark.parametrize(("method", "kind"), [("GET", ReadConfig), ("POST", ReadConfig), ("POST", WriteConfig)])
-def test_a_disk_that_fails(book: ApiHarness, method: str, kind: type) -> None:
+def test_failing_disk_gives_503(book: ApiHarness, method: str, kind: type) -> None:
     book.refuse = (kind,)
     body = {"target": "memory", "content": "x"} if method == "POST" else None
     answer = book.request(method, "/api/memory", body)

@@ -1,8 +1,10 @@
-"""What Open WebUI sends, and what it gets: its requests as its release 0.12.4 made them, told in our words.
+"""Requests of Open WebUI, release 0.12.4, and the answers to them.
 
-Recorded between that release, installed from its package, and an API server: models listed, chats from its page and
-through its API, pictures, sliders, tools, tasks (titles, tags, follow-ups). Its page brings some 28 tools of its own
-with each chat, unless "Builtin Tools" is off among the model's capabilities; five of them, of all shapes, stand here.
+The requests were recorded between that release, installed from its package, and an API server, and then paraphrased.
+They list models, chat from its page and through its API, and use images, sliders, tools and tasks (titles, tags,
+follow-ups).
+Its page adds about 28 tools of its own to each chat, unless "Builtin Tools" is off among the model's capabilities.
+Five of them, of all shapes, are used here.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def lines(call: ApiCall, *, usage: bool = False) -> list[dict[str, Any]]:
     return chunks
 
 
-def test_it_lists_the_models() -> None:
+def test_models_are_listed() -> None:
     listed = TurnHarness().request("GET", "/v1/models", headers=HEADERS[1:])
     assert listed.status == 200
     assert [(model["id"], model["object"]) for model in listed.json["data"]] == [("svc-agent", "model")]
@@ -154,7 +156,7 @@ def test_a_chat_is_a_stream_of_openais_objects(name: str) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_task_is_one_answer(task: str) -> None:
+def test_task_is_a_single_completion(task: str) -> None:
     book = TurnHarness()
     body = {"model": "svc-agent", "messages": [{"role": "user", "content": TASK}], "stream": False, **TASKS[task]}
     call = post(book, body)
@@ -165,8 +167,8 @@ def test_a_task_is_one_answer(task: str) -> None:
     assert call.result.json["choices"][0]["message"]["content"] == '{"title": "Hello"}'
 
 
-def test_a_chat_of_its_page_brings_tools() -> None:
-    """With a model it is told of them; the built-in agent calls none, and answers all the same."""
+def test_chat_with_the_tools_of_the_page() -> None:
+    """Check that a model receives the page's tools; the built-in agent calls none and still answers."""
     body = {**CHAT, **USAGE, "tools": TOOLS}
     for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
         book = TurnHarness(config)
@@ -180,7 +182,7 @@ def test_a_chat_of_its_page_brings_tools() -> None:
         )
 
 
-def test_it_carries_out_a_tool_and_asks_again() -> None:
+def test_chat_after_a_tool_of_the_page() -> None:
     book = TurnHarness(ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"))
     call = post(book, {**CHAT, **USAGE, "messages": ROUND, "tools": TOOLS})
     assert book.hand.turn.history[-1] == ROUND[-1]
@@ -221,7 +223,7 @@ BAD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("change", BAD)
-def test_the_schema_refuses_what_is_none(change: dict[str, Any]) -> None:
+def test_schema_refuses_invalid_chunks(change: dict[str, Any]) -> None:
     choice = {"index": 0, "delta": {"content": "x"}, "finish_reason": None}
     good = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     check_chunk(good)

@@ -52,7 +52,7 @@ def test_a_stream() -> None:
     assert book.request("GET", f"/v1/responses/{final['id']}").json == final
 
 
-def test_a_client_that_goes_away_leaves_an_incomplete_response() -> None:
+def test_disconnected_client_leaves_an_incomplete_response() -> None:
     book = TurnHarness()
     call = post(book, {"stream": True})
     book.hand.emit(TextDelta("Half"))
@@ -89,21 +89,21 @@ def test_a_conversation_has_a_name(name: str) -> None:
     assert list(book.hand.turn.history) == [{"role": "user", "content": "Own"}]
 
 
-def test_what_is_not_to_be_stored_is_not() -> None:
+def test_unstored_response_is_not_found() -> None:
     book = TurnHarness()
     found = answered(book, {"store": False})
     assert book.request("GET", f"/v1/responses/{found['id']}").status == 404
 
 
-def test_what_the_agent_is_told() -> None:
+def test_instructions_of_a_response() -> None:
     book = TurnHarness(files={CONFIG: "agent: {system_prompt: Be kind.}"})
     body = {"input": [{"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}], "model": "m"}
     assert answered(book, {**body, "instructions": "Now."})["model"] == "m"
     assert book.hand.turn.system == "Be kind.\n\nShort.\n\nNow."
 
 
-def test_a_client_may_send_back_what_it_was_answered() -> None:
-    """`input += response.output`, as OpenAI's guides have it; of the items only messages are history."""
+def test_output_may_be_sent_back_as_input() -> None:
+    """Accept `input += response.output`, as in OpenAI's guides; only its messages become history."""
     book = TurnHarness()
     output = answered(book)["output"]
     items = [
@@ -116,7 +116,7 @@ def test_a_client_may_send_back_what_it_was_answered() -> None:
     assert (turn.prompt, [row["content"] for row in turn.history]) == ("So?", ["Hi", "Hello"])
 
 
-def test_the_same_request_again_is_not_run_again() -> None:
+def test_repeated_request_is_not_run_again() -> None:
     book = TurnHarness()
     again = [(b"idempotency-key", b"k")]
     first = answered(book, headers=again)
@@ -131,7 +131,7 @@ def test_the_same_request_again_is_not_run_again() -> None:
 
 def test_the_same_request_twice_at_once_is_run_once() -> None:
     book = TurnHarness()
-    book.hold = (OpenFile,)  # of the configuration
+    book.hold = (OpenFile,)  # of the configuration file
     calls = [post(book, headers=[(b"idempotency-key", b"k")]) for _ in range(2)]
     book.hold = ()
     book.release()
@@ -140,7 +140,7 @@ def test_the_same_request_twice_at_once_is_run_once() -> None:
     assert calls[0].result.body == calls[1].result.body
 
 
-def test_a_response_that_fails() -> None:
+def test_failed_response() -> None:
     book = TurnHarness()
     call = post(book)
     book.hand.finish("error", error="gone", code="upstream_error")
@@ -167,7 +167,7 @@ def test_a_response_that_fails() -> None:
         ({"instructions": 7}, 400, "instructions"),
     ],
 )
-def test_bodies_that_are_refused(body: dict[str, object], status: int, param: str | None) -> None:
+def test_refused_bodies(body: dict[str, object], status: int, param: str | None) -> None:
     book = TurnHarness()
     answer = post(book, body).result
     assert (answer.status, answer.json["error"]["code"], answer.json["error"]["param"]) == (status, None, param)

@@ -26,7 +26,7 @@ def post(book: TurnHarness, body: object = None, **options: Any) -> ApiCall:
 
 
 def begun(book: TurnHarness, body: object = None) -> str:
-    """A run that nobody watches yet; its id."""
+    """Start a run without a reader and return its id."""
     answer = post(book, body).result
     assert answer.status == 202
     assert set(answer.json) == {"run_id", "status"}
@@ -60,7 +60,7 @@ def error_of(answer: Any) -> tuple[int, object]:
         ({"input": "Hi", "stream": "false"}, [], False),
     ],
 )
-def test_a_run_answers_as_its_caller_accepts(body: object, headers: Any, streams: bool) -> None:
+def test_answer_follows_the_accept_header(body: object, headers: Any, streams: bool) -> None:
     book = TurnHarness()
     call = post(book, body, headers=headers)
     assert call.head.status == (200 if streams else 202)
@@ -89,7 +89,7 @@ def test_a_run_as_a_stream() -> None:
     assert call.named_events()[-1][1]["output"] == "Hello"
 
 
-def test_a_run_that_is_watched_later() -> None:
+def test_run_read_later() -> None:
     book = TurnHarness()
     run_id = begun(book)
     book.hand.emit(TextDelta("Hel"))
@@ -104,13 +104,13 @@ def test_a_run_that_is_watched_later() -> None:
     assert "one consumer" in again.json["error"]["message"]
     book.hand.emit(TextDelta("lo"))
     call.vanish()
-    assert not book.hand.cancelled  # the run goes on
+    assert not book.hand.cancelled  # the run continues
     assert error_of(book.request("GET", f"/v1/runs/{run_id}/events")) == (404, "run_not_found")
     book.hand.finish()
     assert status(book, run_id)["output"] == "Hello"
 
 
-def test_a_run_that_is_watched_after_its_end() -> None:
+def test_run_read_after_its_end() -> None:
     book = TurnHarness()
     run_id = begun(book)
     book.hand.emit(TextDelta("x"))
@@ -135,7 +135,7 @@ def test_an_unread_stream_is_dropped_after_five_minutes() -> None:
     assert status(book, run_id)["output"] == "xy"
 
 
-def test_a_stream_that_grows_too_large_for_nobody_is_dropped_and_the_run_is_not_held() -> None:
+def test_unread_stream_is_dropped_when_too_large() -> None:
     book = TurnHarness()
     run_id = begun(book)
     for _ in range(20):
@@ -189,7 +189,7 @@ def test_the_states_of_a_run() -> None:
     assert error_of(book.request("GET", f"/v1/runs/{run_id}")) == (404, "run_not_found")
 
 
-def test_a_run_that_fails() -> None:
+def test_failed_run() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     book.hand.finish("error", error="gone", code="upstream_error")
@@ -214,7 +214,7 @@ def test_a_run_is_stopped() -> None:
     assert error_of(book.request("POST", "/v1/runs/run_x/stop")) == (404, "run_not_found")
 
 
-def test_a_run_without_a_session_has_one_of_its_own() -> None:
+def test_run_without_session_gets_its_own() -> None:
     book = TurnHarness()
     run_id = begun(book)
     assert book.hand.turn.session_id == run_id
@@ -222,7 +222,7 @@ def test_a_run_without_a_session_has_one_of_its_own() -> None:
     assert book.messages(run_id)[0]["content"] == "Hi"
 
 
-def test_what_a_run_is_told() -> None:
+def test_instructions_of_a_run() -> None:
     files = {
         CONFIG: """
 agent:
@@ -279,8 +279,8 @@ def test_a_run_continues_a_stored_response() -> None:
     book.hand.finish()
     own = [{"role": "user", "content": "Own"}]
     for body, history in (
-        ({**previous, "conversation_history": own}, tuple(own)),  # which wins
-        ({"previous_response_id": "resp_x"}, ()),  # unknown: ignored here
+        ({**previous, "conversation_history": own}, tuple(own)),  # the explicit history has precedence
+        ({"previous_response_id": "resp_x"}, ()),  # an unknown id is ignored here
         ({"previous_response_id": 7}, ()),
     ):
         begun(book, {"input": "So", **body})
@@ -304,7 +304,7 @@ def test_a_run_continues_a_stored_response() -> None:
         ({"input": "Hi", "session_id": 7}, "invalid_session_id", "session_id"),
     ],
 )
-def test_bodies_that_are_refused(body: object, code: object, param: object) -> None:
+def test_refused_bodies(body: object, code: object, param: object) -> None:
     book = TurnHarness()
     answer = book.request("POST", "/v1/runs", body)
     assert answer.status == 400
@@ -312,7 +312,7 @@ def test_bodies_that_are_refused(body: object, code: object, param: object) -> N
     assert book.turns == 0
 
 
-def test_head_tells_a_phone_that_a_run_can_be_a_stream() -> None:
+def test_head_reports_run_streaming() -> None:
     answer = TurnHarness(ApiConfig(key=KEY, brand=HERMES)).request("HEAD", "/v1/runs", headers=EVENTS)
     fields = dict(answer.headers)
     assert (answer.status, fields[b"x-hermes-run-streaming"], fields[b"x-hermes-stream-mode"]) == (200, b"sse", b"sse")
@@ -328,7 +328,7 @@ def asked(book: TurnHarness, identity: str = "call_7", choices: tuple[str, ...] 
     book.hand.do(lambda: book.hand.host.request_approval(question))
 
 
-def test_an_approval_is_asked_for_and_given() -> None:
+def test_approval_is_requested_and_given() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
@@ -350,7 +350,7 @@ def test_an_approval_is_asked_for_and_given() -> None:
     assert error_of(book.request("POST", "/v1/runs/run_x/approval", {"choice": "once"})) == (404, "run_not_found")
 
 
-def test_nobody_answers() -> None:
+def test_unanswered_approval_is_denied() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     asked(book)
@@ -364,7 +364,7 @@ def test_nobody_answers() -> None:
     assert status(book, book.hand.turn.run_id)["status"] == "running"
 
 
-def test_a_run_is_stopped_while_it_waits() -> None:
+def test_run_stopped_during_an_approval() -> None:
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     asked(book)
@@ -373,7 +373,7 @@ def test_a_run_is_stopped_while_it_waits() -> None:
     assert names(call) == ["run.started", "approval.request", "run.cancelled"]
 
 
-def test_two_questions_at_once() -> None:
+def test_two_approvals_at_once() -> None:
     book = TurnHarness()
     post(book, headers=EVENTS)
     host, run_id = book.hand.host, book.hand.turn.run_id
@@ -401,8 +401,8 @@ def test_two_questions_at_once() -> None:
     assert status(book, run_id)["status"] == "running"
 
 
-def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked() -> None:
-    """The first lapses, the agent asks for something else, and the late click must not allow that."""
+def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
+    """Refuse a late answer without a call id, so that it cannot allow another call than the user saw."""
     book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
@@ -420,8 +420,8 @@ def test_an_answer_without_a_name_is_not_for_a_question_that_has_just_been_asked
     assert book.hand.answers == ["deny", "once"]
 
 
-def test_the_state_of_a_run_has_the_words_of_its_questions() -> None:
-    """So that whoever was asked and reloads is asked the same."""
+def test_run_state_has_pending_approvals() -> None:
+    """Check that the state has pending approvals, so that a client can show them again after a reload."""
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id

@@ -31,7 +31,7 @@ def book() -> ApiHarness:
 
 
 def fill(book: ApiHarness, session_id: str, *texts: str, role: str = "user") -> None:
-    """Put rows into a session."""
+    """Store messages in a session."""
     rows = tuple(
         Message(id=f"{session_id}-{text}", session_id=session_id, role=role, content=text, timestamp=book.now.wall)
         for text in texts
@@ -60,7 +60,7 @@ def test_an_empty_session(book: ApiHarness) -> None:
     assert book.request("GET", f"/api/sessions/{body['id']}").json == body
 
 
-def test_everything_that_a_client_may_say(book: ApiHarness) -> None:
+def test_session_with_all_members(book: ApiHarness) -> None:
     wanted = {
         "id": "mine",
         "title": " Trip\n plan ",
@@ -124,7 +124,7 @@ def test_bad_sessions_are_not_made(book: ApiHarness, body: object, code: str | N
 
 
 @pytest.mark.parametrize("body", [{"system_prompt": ""}, {"system_prompt": None}, {"model": None, "title": None}])
-def test_what_counts_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
+def test_values_that_count_as_absent(book: ApiHarness, body: dict[str, object]) -> None:
     answer = book.request("POST", "/api/sessions", body)
     assert (answer.status, answer.json["has_system_prompt"], answer.json["model"]) == (201, False, "svc-agent")
 
@@ -137,7 +137,7 @@ def test_pages(book: ApiHarness) -> None:
     for _ in range(5):
         ids.append(book.session())
         book.after(1.0)
-    ids.reverse()  # the last active first
+    ids.reverse()  # latest activity first
     answer = book.request("GET", "/api/sessions?limit=2").json
     assert [row["id"] for row in answer["sessions"]] == ids[:2]
     assert (answer["object"], answer["limit"], answer["offset"]) == ("list", 2, 0)
@@ -165,7 +165,7 @@ def test_pages(book: ApiHarness) -> None:
         ("limit=-1&offset=-1", 50, 0),
         ("limit=x&offset=1.5", 50, 0),
         ("limit=&offset=", 50, 0),
-        ("limit=%C2%B2", 50, 0),  # a superscript two
+        ("limit=%C2%B2", 50, 0),  # a superscript two is not a digit
         ("limit=1&limit=2&profile=x", 1, 0),
         ("offset=1000000000000000", 50, 10**15),
         ("offset=9007199254740993", 50, 2**53 - 1),
@@ -178,14 +178,14 @@ def test_limits_are_lenient(book: ApiHarness, query: str, limit: int, offset: in
     assert (answer.json["limit"], answer.json["offset"]) == (limit, offset)
 
 
-def test_who_asks_for_no_page_gets_all(book: ApiHarness) -> None:
+def test_list_without_page_has_all_sessions(book: ApiHarness) -> None:
     for _ in range(51):
         book.session()
     answer = book.request("GET", "/api/sessions").json
     assert (len(answer["sessions"]), answer["total"], answer["has_more"]) == (51, 51, False)
 
 
-def test_what_is_hidden(book: ApiHarness) -> None:
+def test_hidden_sessions(book: ApiHarness) -> None:
     kept, archived = book.session(), book.session()
     book.request("PATCH", f"/api/sessions/{archived}", {"archived": True})
 
@@ -299,7 +299,7 @@ def test_delete(book: ApiHarness) -> None:
     assert "session deleted" in book.events(Level.INFO)
 
 
-def test_two_that_delete_at_once(book: ApiHarness) -> None:
+def test_simultaneous_deletes(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (DeleteChat,)
     call = book.call("DELETE", f"/api/sessions/{identity}")
@@ -309,7 +309,7 @@ def test_two_that_delete_at_once(book: ApiHarness) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_fork_that_outlives_its_parent(book: ApiHarness) -> None:
+def test_fork_outlives_its_parent(book: ApiHarness) -> None:
     parent = book.session()
     fork = book.request("POST", f"/api/sessions/{parent}/fork", {}).json["id"]
     book.request("DELETE", f"/api/sessions/{parent}")
@@ -376,13 +376,13 @@ def test_a_fork(book: ApiHarness) -> None:
     assert error(book.request("POST", f"/api/sessions/{parent}/fork", {"id": "mine"})) == (409, "session_exists")
 
 
-def test_a_fork_of_one_without_a_title(book: ApiHarness) -> None:
+def test_fork_of_an_untitled_session(book: ApiHarness) -> None:
     answer = book.request("POST", f"/api/sessions/{book.session()}/fork", {})
     assert (answer.status, answer.json["title"]) == (201, None)
 
 
 def forked_at_once(book: ApiHarness, *forks: tuple[str, dict[str, str]]) -> list[Any]:
-    """Forks that wait for the store together at each of their questions, as far as they ask at once."""
+    """Send forks that reach each step of the store at the same time; return the answers."""
     book.hold = (GetChat,)
     calls = [book.call("POST", f"/api/sessions/{source}/fork", body) for source, body in forks]
     for held in ((ListTitles,), (ForkChat,), ()):
@@ -399,15 +399,15 @@ def test_forks_at_once_have_a_number_each(book: ApiHarness) -> None:
 
 
 def test_forks_of_a_long_title_have_a_number_each(book: ApiHarness) -> None:
-    """The stem is cut to make room for the number, and so was that of others."""
+    """Cut the title so that the number fits, also where other titles were cut alike."""
     source = book.session(title="x" * 100)
     made = [book.request("POST", f"/api/sessions/{source}/fork", {}).json["title"] for _ in range(12)]
     assert made[:3] == [f"{'x' * 97} #{number}" for number in (2, 3, 4)]
-    assert made[7:10] == [f"{'x' * 97} #9", f"{'x' * 96} #2", f"{'x' * 96} #3"]  # of a shorter stem there was none
+    assert made[7:10] == [f"{'x' * 97} #9", f"{'x' * 96} #2", f"{'x' * 96} #3"]  # no fork of the shorter title existed
     assert len({*made}) == 12
 
 
-def test_a_fork_that_fails_holds_up_no_other(book: ApiHarness) -> None:
+def test_failed_fork_does_not_block_another(book: ApiHarness) -> None:
     trip = book.session(title="Trip")
     taken, made = forked_at_once(book, (trip, {"id": trip}), (trip, {}))
     assert error(taken) == (409, "session_exists")
@@ -421,7 +421,7 @@ def test_bad_forks(book: ApiHarness, body: object) -> None:
     assert book.request("GET", "/api/sessions").json["total"] == 1
 
 
-def test_a_source_that_goes_meanwhile(book: ApiHarness) -> None:
+def test_source_deleted_during_the_fork(book: ApiHarness) -> None:
     identity = book.session()
     book.hold = (ForkChat,)
     call = book.call("POST", f"/api/sessions/{identity}/fork", {})
@@ -431,7 +431,7 @@ def test_a_source_that_goes_meanwhile(book: ApiHarness) -> None:
     assert error(call.result) == (404, "session_not_found")
 
 
-def test_a_session_that_goes_while_it_is_changed(book: ApiHarness) -> None:
+def test_change_of_a_deleted_session(book: ApiHarness) -> None:
     assert error(book.request("PATCH", f"/api/sessions/{UNKNOWN}", {"title": "x"})) == (404, "session_not_found")
 
 
@@ -472,7 +472,7 @@ def test_bad_searches(book: ApiHarness, query: str) -> None:
     assert error(book.request("GET", f"/api/sessions/search?{query}")) == (400, None)
 
 
-# --- unknown sessions, the store, probes --------------------------------------------------------------------------
+# --- unknown sessions, errors of the store, scans -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_unknown_sessions(book: ApiHarness, method: str, path: str, body: object
     ("method", "path", "body"),
     [("GET", "", None), ("POST", "", {}), ("GET", "/x", None), ("DELETE", "/x", None), ("GET", "/search?q=x", None)],
 )
-def test_a_store_that_fails(book: ApiHarness, method: str, path: str, body: object) -> None:
+def test_failing_store_gives_503(book: ApiHarness, method: str, path: str, body: object) -> None:
     book.refuse = (StoreRequest,)
     answer = book.request(method, f"/api/sessions{path}", body)
     assert error(answer) == (503, "session_db_unavailable")
@@ -515,7 +515,7 @@ def test_a_store_that_fails(book: ApiHarness, method: str, path: str, body: obje
         "/v1/models",
     ],
 )
-def test_probes_never_say_that_a_route_does_not_exist(book: ApiHarness, path: str) -> None:
+def test_head_probes_find_every_route(book: ApiHarness, path: str) -> None:
     headers = [(b"accept", b"text/event-stream")]
     assert book.request("HEAD", path, headers=headers).status in (200, 405)
     assert book.request("HEAD", path, headers=headers, key="").status in (401, 405)
@@ -523,7 +523,7 @@ def test_probes_never_say_that_a_route_does_not_exist(book: ApiHarness, path: st
 
 
 def test_a_session_is_deleted_while_its_turn_runs(book: ApiHarness) -> None:
-    """The turn is interrupted first, its stream ends in good order, and nothing of it is left."""
+    """Interrupt the turn first, end its stream in order, and delete all its rows."""
     identity = book.session()
     call = book.call("POST", f"/api/sessions/{identity}/chat/stream", {"message": "/count 1000"})
     book.after(1.0)

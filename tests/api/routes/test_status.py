@@ -13,7 +13,7 @@ from svc_proto.commands import OpenFile
 from svc_proto.version import VERSION
 from tests.api.harness import CONFIG, KEY, START, ApiHarness
 
-NEEDED_BY_PHONES = (  # features that the newest phone looks for (wire api 5.2)
+NEEDED_BY_PHONES = (  # features that the newest phone reads (wire api 5.2)
     *("session_resources", "session_chat_streaming", "run_events_sse", "chat_completions", "session_fork"),
     *("chat_completions_streaming", "responses_api", "run_approval", "skills_api", "toolsets_api"),
 )
@@ -48,7 +48,7 @@ def test_health_in_detail() -> None:
     assert not book.leaks()
 
 
-def test_a_store_that_fails() -> None:
+def test_failing_store_is_degraded() -> None:
     book = ApiHarness()
     book.refuse = (ListChats,)
     body = book.request("GET", "/health/detailed").json
@@ -56,7 +56,7 @@ def test_a_store_that_fails() -> None:
     assert body["readiness"]["checks"]["model"]["detail"] == "built-in"
 
 
-def test_while_it_stops() -> None:
+def test_draining_during_the_stop() -> None:
     book = ApiHarness()
     book.hold = (OpenFile,)
     call = book.call("GET", "/health/detailed")
@@ -108,11 +108,11 @@ def test_capabilities() -> None:
     assert features["run_approval_response"] is features["approval_events"] is features["tool_progress_events"] is True
     assert "model_options" not in features
     assert "session_model_lock" not in features
-    assert endpoints.keys() == ENDPOINTS.keys()  # a path or method that the route table does not have is left out
+    assert endpoints.keys() == ENDPOINTS.keys()  # a path or method without a route is left out
     assert [name for name in FEATURES if features.get(name) is not True] == []
     assert {*NEEDED_BY_PHONES} <= FEATURES.keys()
     assert endpoints["session_chat_stream"] == {"method": "POST", "path": "/api/sessions/{id}/chat/stream"}
-    for endpoint in endpoints.values():  # what is told is there
+    for endpoint in endpoints.values():  # all listed endpoints exist
         path = endpoint["path"].replace("{id}", "probe").replace("{run_id}", "probe")
         call = book.call("HEAD", path)
         book.after(60.0)
@@ -120,7 +120,7 @@ def test_capabilities() -> None:
     assert ApiHarness(ApiConfig()).request("GET", "/v1/capabilities").json["auth"]["required"] is False
 
 
-def test_only_what_is_there_is_told() -> None:
+def test_capabilities_omit_missing_routes() -> None:
     book = ApiHarness()
     book.api.router = ApiRouter(route for route in book.api.router.routes if "/v1/runs" not in route.pattern)
     body = book.request("GET", "/v1/capabilities").json

@@ -54,15 +54,15 @@ def test_a_whole_conversation() -> None:
     )
 
 
-def test_calls_that_were_cut_off_get_a_result() -> None:
+def test_interrupted_calls_get_a_result() -> None:
     rows = [row("user", "Hi"), row("assistant", calls=("a", "b")), row("tool", "A", answers="a"), row("user", "Again")]
     assert build_history(rows)[2:4] == (result("a", "A"), result("b", INTERRUPTED))
     assert build_history(rows[:2])[-2:] == (result("a", INTERRUPTED), result("b", INTERRUPTED))
 
 
-def test_what_makes_no_sense_to_a_model_is_left_out() -> None:
+def test_invalid_rows_are_omitted() -> None:
     rows = [
-        row("tool", "no call", answers="a"),  # the window began behind it
+        row("tool", "no call", answers="a"),  # the call is before the window
         row("user", "Hi"),
         row("user", "Hi?"),
         row("assistant", ""),
@@ -91,7 +91,7 @@ def test_of_a_long_history_the_newest_whole_turns_are_given() -> None:
         row("assistant", "done"),
     ]
     assert [message["content"] for message in build_history(rows)] == ["second", "", half[:-1000], "done"]
-    assert len(build_history(rows[:4])) == 5  # everything fits
+    assert len(build_history(rows[:4])) == 5  # all messages fit
     assert [len(build_history([row("user", "x" * size)])) for size in (MAX_TEXT, MAX_TEXT + 1)] == [1, 0]
     assert build_history([row("user", "x"), row("assistant", "y" * MAX_TEXT)]) == ()
 
@@ -120,7 +120,7 @@ ROWS = st.builds(
 
 @given(rows=st.lists(ROWS, max_size=12))
 @settings(max_examples=50)
-def test_every_call_has_one_result_right_behind_it(rows: list[Message]) -> None:
+def test_every_call_is_followed_by_one_result(rows: list[Message]) -> None:
     open_calls: list[str] = []
     for message in build_history(rows):
         if message["role"] == "tool":

@@ -25,7 +25,7 @@ def test_an_entry_lives_for_five_minutes() -> None:
     assert keys.for_request("k", "other", book.engine).find() is None
     assert keys.for_request("other", "f", book.engine).find() is None
     book.after(KEY_TTL - 1)
-    keyed.remember(run)  # it was known: its time is not longer for that
+    keyed.remember(run)  # stored already: the time does not start again
     book.after(1)
     assert keyed.find() is None
     keyed.remember(run)
@@ -42,7 +42,7 @@ def test_without_a_key_nothing_is_kept() -> None:
     assert (keyed.name, keyed.find()) == ("", None)
 
 
-def test_a_run_that_failed_answers_nobody_else() -> None:
+def test_failed_run_is_not_reused() -> None:
     book, run = begun()
     keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
     keyed.remember(run)
@@ -50,7 +50,7 @@ def test_a_run_that_failed_answers_nobody_else() -> None:
     assert keyed.find() is None
 
 
-def test_the_fingerprint_is_of_what_is_named() -> None:
+def test_fingerprint_covers_the_named_members() -> None:
     names = ("model", "messages")
     one = fingerprint({"model": "m", "messages": [1], "temperature": 1}, names, "s")
     assert one == fingerprint({"messages": [1], "model": "m"}, names, "s")

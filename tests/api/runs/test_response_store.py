@@ -49,7 +49,7 @@ def test_a_response_survives_a_restart() -> None:
     assert run(once_more, kept(once_more).get("resp_1")) is None
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
+def test_least_recently_used_is_evicted_first() -> None:
     book = ApiHarness()
     store = kept(book)
     for number in range(MAX_STORED):
@@ -72,7 +72,7 @@ def test_all_together_have_a_size() -> None:
     run(book, store.put(response(2, "x" * (MAX_TEXT - 200)), "s", None))
     assert run(book, store.get("resp_1")) is not None
     run(book, store.put(response(3, "x" * 200), "s", None))
-    assert run(book, store.get("resp_2")) is None  # the last used are the others
+    assert run(book, store.get("resp_2")) is None  # the least recently used one was evicted
     run(book, store.put(response(4, "x" * MAX_TEXT), "s", None))
     assert [run(book, store.get(f"resp_{number}")) for number in (1, 3, 4)] == [None, None, None]
     left = MAX_TEXT - len(strict_json.dumps(response(5)))
@@ -84,7 +84,7 @@ def test_all_together_have_a_size() -> None:
 @pytest.mark.parametrize(
     "text", ["[", "[]", "{}", '{"responses":[["a"]],"conversations":[]}', '{"responses":[["a",1,"b"]]}', "7"]
 )
-def test_a_file_that_cannot_be_used_counts_as_empty(text: str) -> None:
+def test_unusable_file_counts_as_empty(text: str) -> None:
     book = ApiHarness()
     book.disk.put(f"{HOME}/{FILE}", text.encode())
     assert run(book, kept(book).get("a")) is None
@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_used_counts_as_empty(text: str) -> None:
     assert run(book, kept(book).get("resp_1")) is not None
 
 
-def test_a_disk_that_takes_nothing_is_logged() -> None:
+def test_failed_write_is_logged() -> None:
     book = ApiHarness()
     book.refuse = (WriteConfig,)
     run(book, kept(book).put(response(1), "s", None))
@@ -101,7 +101,7 @@ def test_a_disk_that_takes_nothing_is_logged() -> None:
     assert run(book, kept(book).get("resp_1")) is not None
 
 
-def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
+def test_temporarily_unreadable_file_loses_nothing() -> None:
     before = ApiHarness()
     run(before, kept(before).put(response(1), "s-1", "talk"))
     book = reopened(before)
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_for_a_while_loses_nothing() -> None:
     assert [after.request("GET", f"/v1/responses/{each}").status for each in ("resp_1", new, "resp_2")] == [200] * 3
 
 
-def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
+def test_response_is_found_during_the_reload() -> None:
     book = ApiHarness()
     book.refuse = (ReadConfig,)
     run(book, kept(book).load(required=False))
@@ -136,7 +136,7 @@ def test_one_that_was_answered_is_found_while_the_file_is_read_anew() -> None:
     assert (keeping, found, sessions) == ([None], [response(1)], [["s-1"], ["s-1"]])
 
 
-def test_it_is_loaded_once() -> None:
+def test_file_is_loaded_once() -> None:
     book = ApiHarness()
     assert isinstance(book.disk, SimDisk)
     book.hold = (ReadConfig,)

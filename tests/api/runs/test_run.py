@@ -17,7 +17,7 @@ def test_usage_and_calls_are_summed() -> None:
     assert told["usage"] == {"input_tokens": 11, "output_tokens": 22, "total_tokens": 33}
 
 
-def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
+def test_row_in_progress_at_the_stop_is_stored() -> None:
     book, session, _ = chatting()
     run_id = book.hand.turn.run_id
     book.hand.emit(TextDelta("I look."))
@@ -29,7 +29,7 @@ def test_a_row_that_is_under_way_when_the_turn_is_stopped_is_stored() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
     book.chat(session, {"message": "And?"})
     roles = [message["role"] for message in book.hand.turn.history]
-    assert roles == ["user", "assistant", "tool"]  # the call that was cut off has a result
+    assert roles == ["user", "assistant", "tool"]  # the interrupted call has a result
 
 
 def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:
@@ -47,7 +47,7 @@ def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:
     assert told["run.completed"]["api_calls"] == 2
 
 
-def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
+def test_unstored_row_is_saved_with_the_next() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("I look."))
     book.refuse = (AddMessages,)
@@ -60,7 +60,7 @@ def test_a_row_that_could_not_be_stored_goes_with_the_next() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "It is there."]
 
 
-def test_rows_that_could_not_be_stored_go_with_the_first_row_that_can() -> None:
+def test_unstored_rows_are_saved_with_the_first_success() -> None:
     book, session, _ = chatting()
     first, second = call_of("a", "call_1"), call_of("b", "call_2")
     book.refuse = (AddMessages,)
@@ -71,7 +71,7 @@ def test_rows_that_could_not_be_stored_go_with_the_first_row_that_can() -> None:
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look.", "one", "two"]
 
 
-def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped() -> None:
+def test_unstored_row_is_saved_at_the_stop() -> None:
     book, session, _ = chatting()
     book.hand.emit(TextDelta("I look."))
     book.refuse = (AddMessages,)
@@ -81,7 +81,7 @@ def test_a_row_that_could_not_be_stored_is_tried_again_when_the_turn_is_stopped(
     assert [row["content"] for row in book.messages(session)] == ["Hi", "I look."]
 
 
-def test_a_run_remembers_its_last_event() -> None:
+def test_run_has_its_last_event() -> None:
     book = TurnHarness()
     book.chat(book.session())
     run = book.api.runs.find(book.hand.turn.run_id)
@@ -92,7 +92,7 @@ def test_a_run_remembers_its_last_event() -> None:
     assert [*found, run.last_event] == ["run.started", "run.started", "run.completed"]
 
 
-def test_waits_look_again() -> None:
+def test_waiting_turns_check_again() -> None:
     book = TurnHarness()
     session = book.session()
     first, second = book.chat(session), book.chat(session)
@@ -109,7 +109,7 @@ def test_waits_look_again() -> None:
     assert blocking.result.json["message"]["content"] == "z"
 
 
-def test_a_run_that_is_over_keeps_no_rows() -> None:
+def test_finished_run_keeps_no_rows() -> None:
     book = TurnHarness()
     book.chat(book.session())
     book.hand.emit(TextDelta("I look."))

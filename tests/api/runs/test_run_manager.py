@@ -28,7 +28,7 @@ def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Run.finish
 
     def broken(self: Run, how: object) -> None:
-        ended(self, how)  # type: ignore[arg-type]  # passed on as it came
+        ended(self, how)  # type: ignore[arg-type]  # passed on unchanged
         raise KeyError("x")
 
     book = TurnHarness()
@@ -39,20 +39,20 @@ def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bug" in book.events(Level.ERROR)
 
 
-def test_runs_are_forgotten_in_time() -> None:
+def test_finished_runs_are_removed() -> None:
     book, session, _ = chatting()
     first = book.hand.turn.run_id
     book.hand.finish()
     book.after(3_600.0)
     assert book.api.runs.get(first) is None
     book.chat(session)
-    book.hand.finish()  # whatever ended an hour ago goes now
+    book.hand.finish()  # runs that ended an hour ago are removed now
     with pytest.raises(Refused):
         book.api.runs.stop(first)
     assert book.api.runs.get(first) is None
 
 
-def test_what_is_logged_of_a_turn() -> None:
+def test_turn_log_has_no_message() -> None:
     book = TurnHarness()
     book.chat(book.session(), {"message": "a very private message"})
     book.hand.finish()

@@ -33,7 +33,7 @@ def test_flags_come_in_many_spellings(value: object, flag: bool) -> None:
 
 
 @pytest.mark.parametrize("value", ["maybe", 2, 1.5, [], {}])
-def test_what_is_no_flag(value: object) -> None:
+def test_invalid_flags_are_refused(value: object) -> None:
     with pytest.raises(Refused) as refused:
         parse_flag({"stream": value}, "stream")
     assert refused.value.status == 400
@@ -45,7 +45,7 @@ def test_fields_bear_the_brand() -> None:
     assert [branded_header(SVC, "Session-Id", value) for value in ("ä", "a\n", "")] == [(), (), ()]
 
 
-def test_one_system_prompt_of_several() -> None:
+def test_system_prompts_are_joined() -> None:
     assert join_system_prompt("a", None, "", "b") == "a\n\nb"
     assert join_system_prompt() == ""
 

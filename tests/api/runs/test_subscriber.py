@@ -33,7 +33,7 @@ def test_the_table() -> None:
 
 
 class Blanks:
-    """A projection that tells each event by as many blanks."""
+    """Projection that encodes each event as this number of blanks."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -48,7 +48,7 @@ def made(book: TurnHarness, projection: Projection | None = None) -> tuple[Subsc
     return reader, caught_up
 
 
-def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
+def test_detached_reader_receives_nothing() -> None:
     book = TurnHarness()
     reader, caught_up = made(book)
     reader.add_event(TextDelta("x"))
@@ -61,7 +61,7 @@ def test_a_reader_that_nobody_awaits_any_more_hears_nothing() -> None:
     assert not reader.is_behind
 
 
-def test_a_reader_that_is_gone_holds_nothing_of_what_was_told() -> None:
+def test_detached_reader_releases_its_projection() -> None:
     projection = Blanks(3)
     held = ref(projection)
     reader, _ = made(TurnHarness(), projection)
@@ -70,7 +70,7 @@ def test_a_reader_that_is_gone_holds_nothing_of_what_was_told() -> None:
     assert held() is None
 
 
-def test_an_event_that_has_no_words_here_is_not_told() -> None:
+def test_event_without_encoding_is_skipped() -> None:
     book = TurnHarness()
     reader, caught_up = made(book, Blanks(0))
     for _ in range(1_000):
@@ -79,7 +79,7 @@ def test_an_event_that_has_no_words_here_is_not_told() -> None:
     assert reader._pieces == []
 
 
-def test_nobody_is_behind_before_there_is_a_reader() -> None:
+def test_awaited_reader_is_not_behind() -> None:
     book = TurnHarness()
     reader, caught_up = made(book)
     for _ in range(1_000):
@@ -104,13 +104,13 @@ def test_how_much_is_too_much_for_a_reader(events: int, size: int, behind: bool)
 
 
 @pytest.mark.parametrize(("size", "state"), [(1_048_576, SubscriberState.AWAITED), (1_048_577, SubscriberState.GONE)])
-def test_how_much_waits_for_nobody(size: int, state: SubscriberState) -> None:
+def test_unread_buffer_limit(size: int, state: SubscriberState) -> None:
     reader, _ = made(TurnHarness(), Blanks(size))
     reader.add_event(TextDelta("x"))
     assert reader.state is state
 
 
-def test_there_is_one_reader() -> None:
+def test_only_one_reader_is_permitted() -> None:
     book = TurnHarness()
     reader, _ = made(book)
     problems: list[Exception] = []

@@ -4,7 +4,7 @@ from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from tests.api.scripted_agent import TurnHarness
 
 
-def test_the_store_is_asked_in_order() -> None:
+def test_store_requests_are_ordered() -> None:
     book = TurnHarness()
     book.call("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
     book.hand.finish()
@@ -15,7 +15,7 @@ def test_the_store_is_asked_in_order() -> None:
     assert kinds[-1] is BeginTurn
 
 
-def test_how_it_ended_is_logged_as_it_was() -> None:
+def test_end_of_the_turn_is_logged() -> None:
     book = TurnHarness()
     for finish in ("stop", "error"):
         book.chat()

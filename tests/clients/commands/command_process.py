@@ -24,7 +24,7 @@ PROGRAMS = {
 
 @define
 class CommandRun:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -36,7 +36,7 @@ class CommandRun:
 
     @property
     def problem(self) -> str:
-        """The one line on standard error, when that is all it said."""
+        """Return the only output: one error line on standard error."""
         assert self.out == ""
         assert self.err.startswith("error: "), self.err
         assert self.err.count("\n") == 1, self.err
@@ -44,12 +44,12 @@ class CommandRun:
 
 
 def module(program: str) -> list[str]:
-    """What starts a program."""
+    """Return the command line that starts a program."""
     return forkserver.python(PROGRAMS[program])
 
 
 def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
-    """To its end: the exit status, and what it had still to say."""
+    """Wait for the end; return the exit status and the remaining output."""
     terminal.expect(pexpect.EOF)
     shown = str(terminal.before)
     assert "Traceback" not in shown, shown
@@ -60,10 +60,10 @@ def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
 
 @define
 class CommandHome:
-    """A person's home, and the relay's port if there is one."""
+    """A user's home, and the relay's port if there is one."""
 
     home: Path
-    port: int = 9  # nobody listens there
+    port: int = 9  # a port without a listener
     runtime: str = "anyio"
     more: Mapping[str, str] = {}
 
@@ -79,7 +79,7 @@ class CommandHome:
     def run(
         self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
     ) -> CommandRun:
-        """To its end, without a terminal."""
+        """Run a command to its end, without a terminal."""
         done = forkserver.run(
             [*module(program), *arguments],
             cwd=ROOT,
@@ -93,8 +93,8 @@ class CommandHome:
         return CommandRun(done.returncode, done.stdout, done.stderr)
 
     def run_full(self, program: str, *arguments: str, room: int = 0) -> CommandRun:
-        """With standard output in a file, and a disk that takes `room` bytes of any file."""
-        # Its coverage could not be written either, and would say so.
+        """Run a command with standard output in a file, and a disk that takes `room` bytes of any file."""
+        # Coverage data could not be written either, which would add an error.
         unmeasured = {name: value for name, value in self.env.items() if not name.startswith("COVERAGE_")}
         with open(self.home / "full", "w+b") as full:
             done = subprocess.run(
@@ -114,7 +114,7 @@ class CommandHome:
     def spawn(
         self, program: str, *arguments: str, env: Mapping[str, str] | None = None, size: tuple[int, int] = (24, 100)
     ) -> pexpect.spawn[str]:
-        """On a terminal of its own."""
+        """Start a command on a terminal of its own."""
         words = module(program)
         return forkserver.ForkedTerminal(
             words[0],

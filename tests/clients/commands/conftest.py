@@ -17,13 +17,13 @@ __all__ = ["certificate", "desk", "lonely", "other"]
 
 @pytest.fixture
 def lonely(tmp_path: Path) -> CommandHome:
-    """A home without a relay."""
+    """Return a home without a relay."""
     return CommandHome(tmp_path)
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[CommandHome]:
-    """A home with a relay on this host; its terminals are bare shells."""
+    """Return a home with a relay on this host; its terminals are bare shells."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     with relay_beside(tmp_path, env) as port:
         yield CommandHome(tmp_path, port)
@@ -31,6 +31,6 @@ def desk(tmp_path: Path) -> Iterator[CommandHome]:
 
 @pytest.fixture(scope="session")
 def other(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Another certificate for the same names, with another key."""
+    """Make another certificate for the same names, with another key."""
     make: Callable[[pytest.TempPathFactory], tuple[Path, Path]] = inspect.unwrap(certificate)  # the function itself
     return make(tmp_path_factory)

@@ -42,7 +42,7 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: CommandHome, tm
     assert Path(kept, "svc.db").exists()
 
 
-def test_what_it_says_of_what_is_not_in_it(lonely: CommandHome) -> None:
+def test_notes_about_omitted_files(lonely: CommandHome) -> None:
     home = lonely.home / "svc"
     home.mkdir()
     (home / "config.yaml").symlink_to("/etc/hostname")

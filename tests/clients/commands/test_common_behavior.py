@@ -1,4 +1,4 @@
-"""What every command has in common: bad input is one line that says what to do, whatever else goes wrong, too."""
+"""Properties common to all commands: every error, also of bad input, is one line with a remedy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 
 DOWN = "ws://127.0.0.1:9"
-CALL = ("--remote", DOWN, "--token", "t")  # a relay that nobody runs
-COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
+CALL = ("--remote", DOWN, "--token", "t")  # no relay runs there
+COMMANDS: dict[str, tuple[str, ...]] = {  # each with its minimal arguments
     "svc pair": (),
     "svc-pair": (),
     "svc phone": (),
@@ -47,13 +47,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # each with what it needs at least
     "svc-relay insecure-api-key": (),
 }
 LOCAL = ("svc pair", "svc-pair", "svc key rotate", "svc-relay status")  # work without a relay
-REPORTS = ("svc-relay doctor",)  # says what is wrong on standard output
+REPORTS = ("svc-relay doctor",)  # reports problems on standard output
 START = re.compile(r"^ +[A-Z_]+=|(^|[ |])(svc|svc-relay|python -m \S+)\b")
 RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on a loop
 
 
 def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """A command and all below it."""
+    """Yield a command and all commands below it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -83,7 +83,7 @@ def test_each_help_has_an_example() -> None:
 @pytest.mark.parametrize(
     ("name", "program"), [("svc", svc.main), ("svc-relay", svc_relay.main), ("svc-pair", pair.main)]
 )
-def test_each_program_says_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_program_prints_its_version(name: str, program: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         program.main(["--version"], prog_name=name)
     assert left.value.code == 0
@@ -114,7 +114,7 @@ def test_an_absent_server(lonely: CommandHome, command: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1", "ws://", "ws://a b", "ws://h:99999", "ws://u:p@h"])
-def test_an_address_that_is_none(lonely: CommandHome, url: str) -> None:
+def test_invalid_addresses(lonely: CommandHome, url: str) -> None:
     done = lonely.run("svc-relay", "devices", "--remote", url, "--token", "t")
     assert done.code == 2
     assert done.problem.startswith("--remote must ")
@@ -122,7 +122,7 @@ def test_an_address_that_is_none(lonely: CommandHome, url: str) -> None:
 
 
 @pytest.mark.parametrize("command", [command for command, words in COMMANDS.items() if "--remote" in words])
-def test_no_command_takes_any_address_for_a_relay(lonely: CommandHome, command: str) -> None:
+def test_every_command_refuses_other_url_schemes(lonely: CommandHome, command: str) -> None:
     words = [word.replace("ws://", "ftp://") for word in COMMANDS[command]]
     done = lonely.run(*command.split(), *words)
     assert done.code == 2
@@ -133,7 +133,7 @@ def test_no_command_takes_any_address_for_a_relay(lonely: CommandHome, command: 
 @pytest.mark.parametrize(
     "command", ["svc pair --ttl", "svc-relay pair Q7M2ZK --remote ws://h --ttl", "svc-relay devices extend abcd --ttl"]
 )
-def test_a_duration_that_is_none(lonely: CommandHome, command: str, span: str) -> None:
+def test_invalid_durations(lonely: CommandHome, command: str, span: str) -> None:
     done = lonely.run(*command.split(), span)
     assert done.code == 2
     assert done.problem.startswith("--ttl must be ")
@@ -145,7 +145,7 @@ def test_a_full_disk(lonely: CommandHome, command: str) -> None:
     assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_file_that_does_not_fit(desk: CommandHome) -> None:
+def test_a_file_larger_than_the_disk(desk: CommandHome) -> None:
     paired(desk)
     file = desk.home / "svc" / "workspace" / "a.bin"
     file.parent.mkdir(exist_ok=True)

@@ -37,7 +37,7 @@ def stored(desk: CommandHome) -> dict[str, object]:
 
 
 def paired(desk: CommandHome) -> str:
-    """Pair; the session's token."""
+    """Pair and return the session's token."""
     assert desk.run("svc-relay", "pair", code_for(desk), "--remote", desk.url).code == 0
     token: str = desk.run("svc-relay", "status", "--json", "--reveal-tokens").json[desk.url]["token"]
     return token
@@ -72,7 +72,7 @@ def test_the_file_is_ours_alone(desk: CommandHome) -> None:
     assert token in desk.run("svc-relay", "status", "--reveal-tokens").out
 
 
-def test_by_prompt_with_what_a_terminal_pastes_around_it(desk: CommandHome) -> None:
+def test_pairing_by_prompt_accepts_bracketed_paste(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
     terminal.expect_exact("Pairing code: ")
@@ -109,7 +109,7 @@ def test_three_tries(desk: CommandHome) -> None:
     assert terminal.exitstatus == 2
 
 
-def test_the_address_is_asked_for_too(desk: CommandHome) -> None:
+def test_the_prompt_includes_the_address(desk: CommandHome) -> None:
     code_for(desk)
     terminal = desk.spawn("svc-relay", "pair")
     terminal.expect_exact("Relay address")
@@ -121,7 +121,7 @@ def test_the_address_is_asked_for_too(desk: CommandHome) -> None:
 
 
 def invite(desk: CommandHome) -> str:
-    """An invite whose best route answers here: the relay of a test listens on loopback only."""
+    """Return an invite whose best route works here: the relay of a test listens on loopback only."""
     url: str = desk.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
         "pairing_url"
     ]
@@ -183,17 +183,17 @@ def test_a_code_works_once(desk: CommandHome) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port where somebody takes connections and says nothing."""
+    """Yield a port whose server accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
-def test_a_terminal_is_told_what_takes_so_long(lonely: CommandHome, silent: int) -> None:
+def test_a_terminal_shows_progress(lonely: CommandHome, silent: int) -> None:
     terminal = lonely.spawn("svc-relay", "pair", "Q7M2ZK", "--remote", f"ws://127.0.0.1:{silent}")
     terminal.expect_exact(f"pairing with ws://127.0.0.1:{silent} \u2026 1 s")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
-    assert str(terminal.before).rstrip("\r\n").endswith("\r\x1b[K")  # the line is taken away again
+    assert str(terminal.before).rstrip("\r\n").endswith("\r\x1b[K")  # the progress line is removed again
     terminal.close()
     assert terminal.exitstatus == 130
 
@@ -276,7 +276,7 @@ for n in range(1_000_000):
 
 
 def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
-    """At moments of all sizes: each time the file is the old one or the new one, and whole."""
+    """The program is killed at random moments: each time the file is the old one or the new one, and complete."""
     chance = random.Random(20)
     for _ in range(20 if full else 6):
         with subprocess.Popen(
@@ -296,7 +296,7 @@ def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
     assert len(parse_sessions(SessionFile(tmp_path).read())) == 2
 
 
-def test_a_lock_that_is_never_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
     monkeypatch.setattr("clients.commands.session_file.LOCK_TIMEOUT", 0.05)
@@ -365,7 +365,7 @@ def test_devices(desk: CommandHome) -> None:
 
 
 def tls(files: tuple[Path, Path]) -> dict[str, str]:
-    """A relay with this certificate, and a desktop that trusts it."""
+    """Return the settings of a relay with this certificate, and a desktop that trusts it."""
     return {"RELAY_SSL_CERT": str(files[0]), "RELAY_SSL_KEY": str(files[1]), "SSL_CERT_FILE": str(files[0])}
 
 
@@ -380,7 +380,7 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
         assert "Pin" in desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", url).out
         pin = desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"]
         assert pin.startswith("sha256/")
-        # The pin alone is enough from now on: whoever issued the certificate does not matter.
+        # The pin alone is enough from now on: the issuer of the certificate does not matter.
         assert desk.run("svc-relay", "devices", env={"SSL_CERT_FILE": "/dev/null"}).code == 0
     desk.more = tls(other)
     with running_relay(tmp_path, env=tls(other), port=desk.port):
@@ -396,7 +396,7 @@ def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], o
         assert desk.run("svc-relay", "devices").code == 0
 
 
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+def test_an_untrusted_certificate(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     env = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     with running_relay(tmp_path, env=env) as (_, port):
         done = CommandHome(tmp_path, port).run("svc-relay", "pair", "Q7M2ZK", "--remote", f"wss://127.0.0.1:{port}")

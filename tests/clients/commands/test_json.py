@@ -1,4 +1,4 @@
-"""The shapes of `--json`: scripts read them, so they change on purpose or not at all."""
+"""The shapes of `--json` output, which scripts read: they change on purpose only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
             "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
             "qr_payload": "str",
             "pairing_url": "str",
-            "notes": ["str"],  # a relay that listens on this host alone
+            "notes": ["str"],  # a relay that listens on this host only
             "png": "NoneType",
         },
     ),
@@ -108,7 +108,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
         ("svc-relay", "doctor", "--json"),
         {"ok": "bool", "findings": [{"verdict": "str", "subject": "str", "text": "str", "remedy": "NoneType"}]},
     ),
-    # the last ones: they end the session that the others use
+    # the last ones, since they end the session of the others
     "svc-relay devices revoke": (
         ("svc-relay", "devices", "revoke", "PREFIX", "--json"),
         {"ok": "bool", "revoked": "str", "revoked_self": "bool"},
@@ -121,7 +121,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
 
 
 def shape(value: object) -> object:
-    """Names and types."""
+    """Return names and types."""
     if isinstance(value, dict):
         return {name: shape(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -156,7 +156,7 @@ def test_shapes(desk: CommandHome) -> None:
 
 
 def notify(desk: CommandHome, token: str) -> None:
-    """A phone shows one."""
+    """Send a notification from a phone."""
     with websocket(desk.port) as phone:
         phone.sign_in(session_token=token)
         phone.send_envelope("notifications", "notification.posted", {"title": "x"})
@@ -181,7 +181,7 @@ def test_a_phones_answer_is_passed_on(desk: CommandHome) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_no_document_makes_a_terminal_do_anything(indent: int | None) -> None:
+def test_json_output_has_no_control_characters(indent: int | None) -> None:
     value = {"é\u009b31m": ["\u009d0;title\u009c\x7f", "\u202eevil\u2066", "\U000e0041", "日本 \t\n", 1.5, None]}
     text = json_text(value, indent=indent)
     assert json.loads(text) == value

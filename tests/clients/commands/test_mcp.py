@@ -1,4 +1,4 @@
-"""`svc mcp`: a server on real pipes, with the reference phone behind it; and the files of its clients."""
+"""`svc mcp`: a server on real pipes, with the reference phone; and the files of its clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.servers.program_process import ROOT, TIMEOUT, running
 
 
 class Peer:
-    """A client, one line a message."""
+    """A client with one line per message."""
 
     def __init__(self, shelf: CommandHome, **env: str) -> None:
         self.process = subprocess.Popen(
@@ -55,7 +55,7 @@ def test_a_phone_on_standard_input_and_output(desk: CommandHome) -> None:
     assert "MCP on this host" in devices
 
 
-def test_without_a_relay_a_call_says_so(lonely: CommandHome) -> None:
+def test_without_a_relay_a_call_fails_with_the_reason(lonely: CommandHome) -> None:
     peer = Peer(lonely)
     peer.ask("initialize", protocolVersion="2025-06-18", capabilities={})
     failed = peer.ask("tools/call", name="phone_ping")
@@ -63,7 +63,7 @@ def test_without_a_relay_a_call_says_so(lonely: CommandHome) -> None:
     assert peer.leave() == 0
 
 
-def test_who_starts_it_by_hand_is_told(lonely: CommandHome) -> None:
+def test_a_start_at_a_terminal_prints_a_hint(lonely: CommandHome) -> None:
     terminal = lonely.spawn("svc", "mcp")
     terminal.expect_exact("this is for an agent's program to start: svc mcp install")
     terminal.wait()

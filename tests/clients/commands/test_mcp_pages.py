@@ -1,4 +1,4 @@
-"""The pages about clients of MCP: what they show is what `svc mcp install` writes, and its programs run."""
+"""The pages about MCP clients: their configurations are those of `svc mcp install`, and their programs run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def configs(page: str) -> list[Any]:
-    """What is shown of a client's configuration."""
+    """Return the client configurations of a page."""
     return [json.loads(block) for block in blocks(page, "json")]
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """What is written, or said, for a client; `svc` is on the path, which has no client."""
+    """Return a function that installs for a client, and its output; `svc` is on the path, but no client."""
     monkeypatch.setattr(mcp, "_command", lambda: (["svc", "mcp"], {}))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -46,7 +46,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.Ca
     return install
 
 
-def test_what_the_pages_show_is_what_is_written(installed: Any, tmp_path: Path) -> None:
+def test_the_pages_show_the_written_configurations(installed: Any, tmp_path: Path) -> None:
     printed = json.loads(installed("print"))
     assert printed == {"mcpServers": {"phone": OURS}}
     assert configs("claude-code")[0] == printed
@@ -58,7 +58,7 @@ def test_what_the_pages_show_is_what_is_written(installed: Any, tmp_path: Path) 
     assert "claude mcp add --scope user phone -- svc mcp" in PAGES["claude-code"]
 
 
-def test_what_is_shown_for_other_hosts() -> None:
+def test_configurations_for_other_hosts() -> None:
     for page, member in (("cursor", "mcpServers"), ("vscode", "servers")):
         for config in configs(page)[1:]:
             assert config[member]["phone"]["url"] == "https://home.example/mcp"
@@ -66,7 +66,7 @@ def test_what_is_shown_for_other_hosts() -> None:
     assert tools == {*configs("claude-code")[1]["permissions"]["allow"]}
 
 
-def test_each_page_says_all_of_it() -> None:
+def test_each_page_has_all_headings() -> None:
     assert set(PAGES) == {"claude-code", "cursor", "vscode", "open-webui", "script"}
     for name, text in PAGES.items():
         if name != "script":
@@ -76,7 +76,7 @@ def test_each_page_says_all_of_it() -> None:
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_the_programs_run(desk: CommandHome, tmp_path: Path) -> None:
+def test_the_programs_of_the_pages_run(desk: CommandHome, tmp_path: Path) -> None:
     first, second = blocks("script", "python")
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -1,4 +1,4 @@
-"""`svc mcp token`: what a program with a header gets, and how it ends."""
+"""`svc mcp token`: the token of a program that sends a header, and its end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_token_that_may_only_look(desk: CommandHome) -> None:
     assert status(desk, token) == 401
 
 
-def test_it_is_shown_at_a_terminal_alone(desk: CommandHome) -> None:
+def test_a_token_is_shown_only_at_a_terminal(desk: CommandHome) -> None:
     hidden = desk.run("svc", "mcp", "token")
     assert (hidden.code, hidden.out) == (2, "")
     assert hidden.problem == "a token is shown at a terminal alone; --json writes it elsewhere"

@@ -17,7 +17,7 @@ def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
     assert (done.code, done.err) == (0, "")
     titles = ["API server", "Relay", "Routes, best first", "Invite URL (holds credentials)"]
     assert [line for line in done.out.splitlines() if line in titles] == titles
-    assert "\nNote: the relay listens on this host alone, so " in done.out  # which is no phone's
+    assert "\nNote: the relay listens on this host alone, so " in done.out  # and not on a phone's
     code = re.search(r"Code +([A-Z0-9]{6})$", done.out, re.MULTILINE)
     assert code is not None
     session = sign_in(desk.port, pairing_code=code[1])
@@ -26,7 +26,7 @@ def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
-def test_channels_are_withheld(desk: CommandHome) -> None:
+def test_message_channels_can_be_withheld(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
     assert (
         "  Session   90 days\n"
@@ -36,7 +36,7 @@ def test_channels_are_withheld(desk: CommandHome) -> None:
     ) in done.out
     relay = parse_invite(done.out)["relay"]
     assert isinstance(relay, dict)
-    assert relay["grants"] == {"bridge": 86_400}  # clients take nothing but numbers there
+    assert relay["grants"] == {"bridge": 86_400}  # clients accept only numbers there
     session = sign_in(desk.port, pairing_code=relay["code"])
     assert session["grants"].keys() == {"chat", "bridge"}
     done = desk.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
@@ -44,7 +44,7 @@ def test_channels_are_withheld(desk: CommandHome) -> None:
     assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
 
 
-def test_what_lets_others_in_goes_to_a_terminal_alone(desk: CommandHome) -> None:
+def test_credentials_are_shown_only_at_a_terminal(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
     assert (done.code, done.err) == (0, "")
     assert "\n  Code      not shown\n" in done.out
@@ -63,7 +63,7 @@ def test_json_and_the_signature(desk: CommandHome) -> None:
     assert verify_payload(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
-def test_a_role_that_is_not_there_is_warned_of_and_changes_nothing(desk: CommandHome) -> None:
+def test_an_unknown_role_gives_a_warning(desk: CommandHome) -> None:
     done = desk.run("svc", "pair", "--no-qr", "--prefer", "zork")
     assert (done.code, done.err) == (0, "warning: --prefer 'zork' changes nothing: the routes are lan\n")
     assert "Routes, best first\n  lan " in done.out
@@ -96,12 +96,12 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
     assert status == 0
     assert "\u2588" not in shown
     needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 60\. Scan it from the PNG"
-    assert re.search(needed, " ".join(shown.split()))  # broken between words
+    assert re.search(needed, " ".join(shown.split()))  # wrapped between words
     assert "It is for the Hermes-Relay app for Android.\r\n" in shown
     assert "hermes-relay://pair" in shown
 
 
-def test_it_ends_with_the_phone_that_has_paired(desk: CommandHome) -> None:
+def test_pair_exits_when_a_phone_has_paired(desk: CommandHome) -> None:
     call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
     terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
@@ -114,7 +114,7 @@ def test_it_ends_with_the_phone_that_has_paired(desk: CommandHome) -> None:
         phone.sign_in(pairing_code=code, device_name="Pixel 8")
         terminal.expect_exact("Pixel 8 is paired.")
         assert finish(terminal)[0] == 0
-    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials have done what they were for
+    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials were used
 
 
 def test_no_qr_on_a_terminal(desk: CommandHome) -> None:
@@ -131,7 +131,7 @@ def test_a_relay_that_is_down_is_no_error(lonely: CommandHome) -> None:
     assert "relay" not in parse_invite(done.out)
 
 
-def test_keys_are_masked_but_for_typing(lonely: CommandHome) -> None:
+def test_keys_are_masked_except_the_line_to_type(lonely: CommandHome) -> None:
     done = lonely.run("svc", "pair", "--no-relay", "--show", env={"API_SERVER_KEY": "abcdefghijkl"})
     assert "  Key       abcd…jkl (12 characters)\n  To type   abcdefghijkl\n" in done.out
     assert parse_invite(done.out)["key"] == "abcdefghijkl"
@@ -181,7 +181,7 @@ def test_revoking(desk: CommandHome) -> None:
     )
 
 
-def test_revoking_a_phone_that_knows_the_key(desk: CommandHome) -> None:
+def test_revoking_a_phone_that_has_the_main_key(desk: CommandHome) -> None:
     key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
     for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
         made = desk.run("svc", "pair", "--json", env=key).json["relay"]["code"]
@@ -269,7 +269,7 @@ def test_a_full_disk(desk: CommandHome) -> None:
     assert (done.code, error) == (1, "error: the output cannot be written: file too large")
 
 
-def test_a_reader_that_leaves(desk: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(desk: CommandHome) -> None:
     words = " ".join([*module("svc"), "pair", "--help", "| true"])
     done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=desk.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""`svc phone`: it pairs by itself, says where its screen is, and comes back with the same session."""
+"""`svc phone`: it pairs by itself, prints the address of its screen, and keeps its session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.program_process import call, running
 
 
 def talk(dashboard: int) -> list[dict[str, str]]:
-    """What was said at its screen, once the agent has answered."""
+    """Return the messages of the phone's screen, once the agent has answered."""
     tag = ""
     while True:
         screen = call(dashboard, "GET", f"/api/phone/screen?seen={tag}").body
@@ -23,8 +23,8 @@ def talk(dashboard: int) -> list[dict[str, str]]:
         tag = screen["tag"]
 
 
-def test_one_that_runs_is_seen_before_the_relay_is_asked(lonely: CommandHome) -> None:
-    """There is no relay: who asked it for a code would say that."""
+def test_a_running_phone_is_found_before_a_code_is_requested(lonely: CommandHome) -> None:
+    """A request for a code would give another error, since there is no relay."""
     held = lock_home(lonely.home / "svc", "phone", version="1")
     try:
         assert "runs already" in lonely.run("svc", "phone").problem

@@ -1,4 +1,4 @@
-"""What a person sees while something takes long, and what Ctrl-C does then."""
+"""Progress output of slow operations, and Ctrl-C during them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers.program_process import TIMEOUT
 
 
 class Slow(BaseHTTPRequestHandler):
-    """A server that begins to answer, and then waits for `go`."""
+    """A server that sends half an answer, and then waits for `go`."""
 
     protocol_version = "HTTP/1.1"
     go: threading.Event
@@ -22,7 +22,7 @@ class Slow(BaseHTTPRequestHandler):
     body = bytes(3000)
 
     def do_GET(self) -> None:
-        """A file, half of it at once."""
+        """Send a file, half of it at once."""
         self.seen.append(self.path)
         if self.path == "/health":
             self._json(200, {"status": "ok", "version": "1"})
@@ -37,7 +37,7 @@ class Slow(BaseHTTPRequestHandler):
         self.wfile.write(self.body[1500:])
 
     def do_POST(self) -> None:
-        """A turn that begins, or an order to stop one."""
+        """Start a turn, or stop one."""
         self.seen.append(self.path)
         self.rfile.read(int(self.headers.get("content-length", "0")))
         if self.path.endswith("/stop"):
@@ -58,7 +58,7 @@ class Slow(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _json(self, status: int, value: object) -> None:
         text = json.dumps(value).encode()
@@ -71,7 +71,7 @@ class Slow(BaseHTTPRequestHandler):
 
 @contextmanager
 def slow() -> Iterator[tuple[type[Slow], str]]:
-    """One of them, and host and port."""
+    """Run a slow server; yield its handler, and host and port."""
 
     class Handler(Slow):
         go, seen = threading.Event(), []
@@ -89,7 +89,7 @@ def slow() -> Iterator[tuple[type[Slow], str]]:
         thread.join()
 
 
-def test_a_file_that_takes_long(lonely: CommandHome) -> None:
+def test_progress_of_a_slow_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (server, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -102,7 +102,7 @@ def test_a_file_that_takes_long(lonely: CommandHome) -> None:
     assert target.read_bytes() == Slow.body
 
 
-def test_ctrl_c_leaves_no_half_of_a_file(lonely: CommandHome) -> None:
+def test_ctrl_c_leaves_no_partial_file(lonely: CommandHome) -> None:
     target = lonely.home / "b.bin"
     with slow() as (_, where):
         words = ["media", "get", "abcdefgh", "-o", str(target), "--remote", f"ws://{where}", "--token", "t"]
@@ -113,8 +113,8 @@ def test_ctrl_c_leaves_no_half_of_a_file(lonely: CommandHome) -> None:
     assert not [path for path in lonely.home.iterdir() if "b.bin" in path.name]
 
 
-def test_nobody_watches(lonely: CommandHome) -> None:
-    """Standard error is no terminal: nothing but errors goes there, however long it takes."""
+def test_no_progress_without_a_terminal(lonely: CommandHome) -> None:
+    """Standard error is no terminal: only errors are written there, however long the operation takes."""
     with slow() as (server, where):
         timer = threading.Timer(1.5, server.go.set)
         timer.start()

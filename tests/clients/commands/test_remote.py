@@ -16,7 +16,7 @@ from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 @pytest.fixture
 def home(desk: CommandHome) -> CommandHome:
-    """Paired."""
+    """Return a paired home."""
     paired(desk)
     return desk
 
@@ -75,7 +75,7 @@ def test_json_lines(lonely: CommandHome) -> None:
     assert done.err == ""
 
 
-def test_a_reader_that_leaves(lonely: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(lonely: CommandHome) -> None:
     api = ScriptedApi()
     api.turns = [hello("x" * 50_000)]
     with running_service(api) as url:
@@ -94,7 +94,7 @@ def test_a_wrong_key(lonely: CommandHome) -> None:
     assert (done.code, done.problem) == (1, "the API server refuses: wrong key (status 401)")
 
 
-def test_colour_only_where_it_is_wanted(lonely: CommandHome) -> None:
+def test_no_color_disables_colour(lonely: CommandHome) -> None:
     api = ScriptedApi()
     with running_service(api) as url:
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
@@ -208,7 +208,7 @@ def test_completion(lonely: CommandHome) -> None:
     assert lonely.run("svc-relay", env=env).out == "plain,devices\n"
 
 
-def test_a_phones_session_is_no_secret_here(home: CommandHome) -> None:
+def test_output_does_not_contain_the_token(home: CommandHome) -> None:
     call(home.port, "POST", "/pairing/register", {"code": "AAAAA1"})
     token = sign_in(home.port, pairing_code="AAAAA1")["session_token"]
     env = {"SVC_RELAY_URL": home.url, "SVC_RELAY_TOKEN": token}
@@ -227,4 +227,4 @@ def test_a_question_at_a_terminal(lonely: CommandHome) -> None:
         terminal.expect_exact("you allowed it")
         assert finish(terminal)[0] == 0
         piped = lonely.run("svc-relay", "chat", "/approve", "--api-url", f"http://127.0.0.1:{port}", text="y")
-        assert "cannot be requested here" in piped.out  # who has no terminal is not asked
+        assert "cannot be requested here" in piped.out  # without a terminal there is no question

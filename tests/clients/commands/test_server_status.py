@@ -1,4 +1,4 @@
-"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home, wherever they listen."""
+"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home on any port."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
 
 
 def top_of(shelf: CommandHome) -> None:
-    """`svc top` of servers that run, one phone is paired."""
+    """Check `svc top` of running servers with one paired phone."""
     shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
     assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
     assert shown["memory"] > 1e6
@@ -123,7 +123,7 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
     held.release()
 
 
-def test_one_that_does_not_stop(
+def test_a_server_that_does_not_stop(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held = lock_home(home, "api", version="1")
@@ -146,7 +146,7 @@ def test_one_that_does_not_stop(
     held.release()
 
 
-def test_the_local_secret_is_where_the_relay_keeps_it() -> None:
+def test_the_local_secret_has_the_name_of_the_relay() -> None:
     assert (SECRET_FILE, SECRET_FIELD.encode()) == (LOCAL_SECRET, HEADER)
 
 
@@ -160,7 +160,7 @@ def test_the_local_secret_is_where_the_relay_keeps_it() -> None:
         (b"", None),
     ],
 )
-def test_what_counts_as_an_answer(tmp_path: Path, answer: bytes, found: dict[str, int] | None) -> None:
+def test_valid_and_invalid_health_responses(tmp_path: Path, answer: bytes, found: dict[str, int] | None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

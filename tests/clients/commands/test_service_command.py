@@ -1,4 +1,4 @@
-"""`svc service`: files that systemd takes, and a host that is as before where something fails."""
+"""`svc service`: valid files for systemd, and an unchanged host after an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WANTED = UnitSpec(
 
 
 class Desk:
-    """A user's folders, and a `systemctl` that notes how it was called."""
+    """A user's folders, and a `systemctl` that records its calls."""
 
     def __init__(self, shelf: CommandHome) -> None:
         self.shelf = shelf
@@ -73,7 +73,7 @@ def test_install_and_remove(desk: Desk) -> None:
     assert (desk.shelf.home / "svc").is_dir()
 
 
-def test_what_fails_leaves_everything_as_it_was(desk: Desk) -> None:
+def test_a_failed_install_changes_nothing(desk: Desk) -> None:
     desk.fails.write_text("enable\n")
     assert desk.run("install").problem == "systemctl --user enable failed: no bus"
     assert not desk.unit.exists()
@@ -101,7 +101,7 @@ def test_what_fails_leaves_everything_as_it_was(desk: Desk) -> None:
         (["--system"], "whose shells are phones to get?"),
     ],
 )
-def test_what_cannot_be_meant(desk: Desk, words: list[str], problem: str) -> None:
+def test_contradictory_options(desk: Desk, words: list[str], problem: str) -> None:
     done = desk.run("install", *words)
     assert (done.code, done.problem[: len(problem)]) == (2, problem)
     assert not desk.folder.exists()
@@ -122,7 +122,7 @@ def test_print_does_nothing(desk: Desk) -> None:
 
 @pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd is not here")
 @pytest.mark.parametrize("user", [None, "root"])
-def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, user: str | None) -> None:
     wanted = UnitSpec(
         command=["/bin/true", *WORDS[1:]],
         environment=WANTED.environment,
@@ -142,7 +142,7 @@ def test_systemd_takes_it(tmp_path: Path, user: str | None) -> None:
 @given(
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cc"]), min_size=1))
 )
-def test_every_word_stands_in_the_unit_as_it_is(words: list[str]) -> None:
+def test_words_are_escaped_in_the_unit(words: list[str]) -> None:
     wanted = UnitSpec(command=["/bin/true", *words], environment={}, home=Path("/"))
     (line,) = [line for line in systemd_service(wanted).split("\n") if line.startswith("ExecStart=")]
     meant = line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$")

@@ -11,7 +11,7 @@ from svc_proto.engine.flow import Flow, sleep
 WAITING = Notify("waiting", {"seconds": 1})
 
 
-def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_until_the_next_event(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[Notify] = []
     progress = ProgressLine(heard.append)
     progress.on_notify(Notify("doing", {"text": "calling"}))
@@ -20,7 +20,7 @@ def test_what_takes_long_is_said_until_it_goes_on(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == "\r\x1b[Kcalling … 1 s\r\x1b[Kcalling … 2 s"
     progress.on_notify(Notify("text", {"text": "x"}))
     assert capsys.readouterr().err == "\r\x1b[K"
-    progress.on_notify(WAITING)  # an answer comes: nothing is to be written into it
+    progress.on_notify(WAITING)  # an answer is printed: no progress is written into it
     assert capsys.readouterr().err == ""
     progress.on_notify(Notify("doing", {"text": "calling again"}))
     progress.on_notify(WAITING)
@@ -41,7 +41,7 @@ def test_a_result() -> None:
     assert run_flow(plan, "anyio") == "done"
 
 
-def test_a_bug_is_told_by_its_reference() -> None:
+def test_a_bug_is_reported_with_a_reference() -> None:
     def broken(engine: Engine) -> Flow[str]:
         yield from sleep(engine, 0.0)
         raise RuntimeError("a secret")
@@ -51,7 +51,7 @@ def test_a_bug_is_told_by_its_reference() -> None:
     assert caught.value.code == 70
 
 
-def test_output_that_takes_no_more_ends_the_run() -> None:
+def test_a_closed_output_ends_the_run() -> None:
     told: list[Notify] = []
 
     def show(news: Notify) -> None:

@@ -23,14 +23,14 @@ HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not 
 
 @pytest.fixture
 def home(desk: CommandHome) -> CommandHome:
-    """Paired."""
+    """Return a paired home."""
     paired(desk)
     return desk
 
 
 @pytest.fixture
 def tmux(tmp_path: Path) -> Iterator[CommandHome]:
-    """Paired with a relay that keeps terminals in tmux; commands there know its process as $RELAY."""
+    """Return a home that is paired with a relay that uses tmux; its commands get the relay's process id as $RELAY."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
     with running_relay(tmp_path, env=env) as (relay, port):
         desk = CommandHome(tmp_path, port, more={"RELAY": str(relay.process.pid)})
@@ -64,12 +64,12 @@ def test_at_a_terminal(home: CommandHome, runtime: str) -> None:
     terminal.expect("24 100")
     terminal.expect(PROMPT)
     terminal.setwinsize(30, 120)
-    # The new size travels beside what is typed: ask until it has arrived.
+    # The new size travels separately from input: poll until it has arrived.
     terminal.sendline("until [ \"$(stty size)\" = '30 120' ]; do :; done; echo res''ized")
     terminal.expect("resized")
     terminal.sendline("cat")
     terminal.sendline("meow")
-    terminal.expect("meow\r\n.*meow\r\n")  # as it was typed, and from the cat: it runs
+    terminal.expect("meow\r\n.*meow\r\n")  # the echoed input, and the output of cat: it runs
     terminal.sendintr()
     terminal.expect(PROMPT)
     terminal.sendline("echo still-$((1 + 1))")
@@ -94,7 +94,7 @@ def test_detaching_from_a_bare_shell(home: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_detach_and_come_back(tmux: CommandHome) -> None:
+def test_detach_and_reattach(tmux: CommandHome) -> None:
     terminal = tmux.spawn("svc-relay", "shell")
     terminal.expect(PROMPT)
     terminal.sendline("echo left-$((1 + 1))")
@@ -121,8 +121,8 @@ def test_one_command_under_tmux(tmux: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: CommandHome) -> None:
-    """When the command is over tmux takes the terminal back, and throws away what nobody has read of it (TCOFLUSH)."""
+def test_one_command_under_tmux_with_a_slow_relay(tmux: CommandHome) -> None:
+    """After the command tmux takes the terminal back, and discards its unread output (TCOFLUSH)."""
     stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
     done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
     assert (done.code, done.out) == (7, "last words\n")
@@ -135,7 +135,7 @@ def test_one_command_under_tmux_and_a_relay_that_is_slow_to_read(tmux: CommandHo
         ("printf noeol", 0, "noeol"),
         ("true", 0, ""),
         ("seq 1 20000 | tail -1", 0, "20000\n"),
-        ("cat; exit 5", 5, ""),  # it reads, and nobody types
+        ("cat; exit 5", 5, ""),  # it reads, and there is no input
     ],
 )
 def test_one_command(home: CommandHome, command: str, code: int, out: str) -> None:
@@ -150,11 +150,11 @@ def test_one_command_at_a_terminal(home: CommandHome) -> None:
     assert ended(terminal) == 4
 
 
-LASTS = """sh -c 'echo rea""dy; exec sleep 60'; echo done"""  # who says it is what is interrupted
+LASTS = """sh -c 'echo rea""dy; exec sleep 60'; echo done"""  # the printed text means that the sleep can be interrupted
 
 
 def interrupted(terminal: pexpect.spawn[str]) -> None:
-    """Ctrl-C, when the command runs: it is over there, and here with 130."""
+    """Interrupt the running command with Ctrl-C; it ends there, and the client exits with 130."""
     terminal.expect_exact("ready")
     terminal.sendintr()
     assert ended(terminal) == 130
@@ -166,19 +166,19 @@ def test_ctrl_c_ends_a_command(home: CommandHome) -> None:
 
 
 @HAS_TMUX
-def test_ctrl_c_ends_a_command_under_tmux_and_leaves_nothing(tmux: CommandHome) -> None:
+def test_ctrl_c_ends_a_command_and_its_session_under_tmux(tmux: CommandHome) -> None:
     interrupted(tmux.spawn("svc-relay", "shell", "--exec", LASTS))
     wait_no_sessions(tmux)
     terminal = tmux.spawn("svc-relay", "shell", "--exec", "trap '' INT; echo rea''dy; sleep 60")
     terminal.expect_exact("ready")
     terminal.sendintr()
-    terminal.sendintr()  # it does not listen: ended from here
+    terminal.sendintr()  # the program ignores it: ended by the client
     assert ended(terminal) == 130
     wait_no_sessions(tmux)
 
 
 @HAS_TMUX
-def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: CommandHome) -> None:
+def test_an_interrupted_client_ends_its_command_and_session(tmux: CommandHome) -> None:
     command = subprocess.Popen(
         [*module("svc-relay"), "shell", "--exec", "echo $$; sleep 60; true"],
         cwd=ROOT, env=tmux.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -192,15 +192,15 @@ def test_a_command_that_nobody_waits_for_leaves_nothing(tmux: CommandHome) -> No
     wait_gone(pid)
 
 
-def test_what_standard_input_holds_is_typed(home: CommandHome) -> None:
+def test_standard_input_is_typed(home: CommandHome) -> None:
     done = home.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
     assert "typed-4" in done.out
 
 
 @HAS_TMUX
-def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: CommandHome) -> None:
-    """Where nobody sits at it, it has an end: it painted its screen into the pipe for ever."""
+def test_standard_input_is_typed_under_tmux(tmux: CommandHome) -> None:
+    """Without a terminal as input, the session must end; it once drew its screen into the pipe for ever."""
     done = tmux.run("svc-relay", "shell", text="echo typed-$((2 + 2))\n")
     assert done.code == 0
     assert "typed-4" in done.out
@@ -208,7 +208,7 @@ def test_what_standard_input_holds_is_typed_under_tmux_too(tmux: CommandHome) ->
     wait_no_sessions(tmux)
 
 
-def test_the_relay_goes_away_and_comes_back(tmp_path: Path) -> None:
+def test_the_relay_restarts(tmp_path: Path) -> None:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     desk = CommandHome(tmp_path)
     with running_relay(tmp_path, env=env) as (_, desk.port):
@@ -237,7 +237,7 @@ def test_a_revoked_session(home: CommandHome) -> None:
     assert ended(terminal) == 1
 
 
-def test_a_reader_that_leaves(home: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(home: CommandHome) -> None:
     words = " ".join([*module("svc-relay"), "shell", "--exec", "'yes | head -100000'", "| head -2"])
     done = subprocess.run(
         ["sh", "-c", words], cwd=ROOT, env=home.env, capture_output=True, text=True, timeout=TIMEOUT, check=False

@@ -1,4 +1,4 @@
-"""What a command costs before it does anything: which modules it loads, of ours and of those that take long.
+"""Startup cost of commands: the imported modules, our own and expensive ones.
 
 Times are measured by `python -m bench --only starts`.
 """
@@ -37,8 +37,8 @@ print(sum(show(importlib.import_module(name).main) for name in modules))
 """
 
 
-def test_no_help_loads_what_runs(lonely: CommandHome) -> None:
-    """So that the help of every command costs as little as that of those above."""
+def test_help_does_not_load_the_runtime(lonely: CommandHome) -> None:
+    """Every subcommand's help is as cheap as that of the command above."""
     run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host.host"]
     done = subprocess.run(run, cwd=ROOT, env=lonely.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
@@ -71,8 +71,8 @@ except SystemExit:
         ("servers.__main__ --help", 12),
     ],
 )
-def test_how_much_is_loaded(desk: CommandHome, words: str, most: int) -> None:
-    """Of our modules, and nothing dear: it says on any machine what the time says on a quiet one."""
+def test_number_of_loaded_modules(desk: CommandHome, words: str, most: int) -> None:
+    """Our modules are limited in number, and expensive ones are excluded; the result is the same on any machine."""
     dear = [name for name in DEAR if name != "socket" or "status" not in words]
     completion = {} if " " in words else COMPLETION
     run = [sys.executable, "-c", f"DEAR = {dear}\n{LOADED}", *words.split()]

@@ -1,4 +1,4 @@
-"""Whatever ends a command, the terminal is as it was before: `stty -g` and the blocking of its descriptors."""
+"""Terminal state after every end of a command: `stty -g` and the blocking mode of its descriptors are restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 
 def around(desk: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
-    """The command as a shell sees it, on a terminal, and its process id."""
+    """Start the command from a shell on a terminal; return the terminal and the command's process id."""
     command, *arguments = python("tests.support.terminal_observer", *words)
     terminal = ForkedTerminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
@@ -33,7 +33,7 @@ def around(desk: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int
 
 
 def shell(desk: CommandHome) -> tuple[pexpect.spawn[str], int]:
-    """An open shell."""
+    """Open a shell."""
     terminal, pid = around(desk, [*module("svc-relay"), "shell"])
     terminal.expect(PROMPT)
     assert not termios.tcgetattr(terminal.child_fd)[3] & termios.ICANON
@@ -41,7 +41,7 @@ def shell(desk: CommandHome) -> tuple[pexpect.spawn[str], int]:
 
 
 def outcome(terminal: pexpect.spawn[str]) -> int:
-    """The command's status; the terminal has to be restored."""
+    """Return the command's status; the terminal must be restored."""
     terminal.expect(r"<status (-?\d+), ([^>]+)>")
     assert isinstance(terminal.match, re.Match)
     assert terminal.match[2] == "restored"
@@ -52,7 +52,7 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
 
 @pytest.fixture
 def home(desk: CommandHome) -> CommandHome:
-    """Paired."""
+    """Return a paired home."""
     paired(desk)
     return desk
 
@@ -81,7 +81,8 @@ def test_two_signals(home: CommandHome, runtime: str) -> None:
     home.runtime = runtime
     home.more = {"SVC_DEBUG": "1"}
     terminal, pid = shell(home)
-    for signum in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # it sees both at the same instant
+    # both are pending at the same instant
+    for signum in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
         os.kill(pid, signum)
     assert outcome(terminal) in (130, 143)
 
@@ -145,20 +146,20 @@ def test_a_crash(home: CommandHome, line: str, status: int) -> None:
 def test_at_a_prompt(desk: CommandHome, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
     terminal, pid = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
     terminal.expect_exact("Pairing code: ")
-    while is_awake(pid):  # a signal just before Python's `read` is seen only when that has returned
+    while is_awake(pid):  # a signal just before Python's `read` is handled only when that has returned
         pass
     stop(terminal)
     assert outcome(terminal) == status
 
 
 def is_awake(pid: int) -> bool:
-    """Whether a process has something to do."""
+    """Report whether a process is runnable."""
     state: str = run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
     return state != "S"
 
 
-def test_a_chain_of_commands_goes_on(home: CommandHome) -> None:
-    """A shell script reads on after us: its standard input is still of the kind that waits."""
+def test_standard_input_stays_blocking_for_the_next_command(home: CommandHome) -> None:
+    """A shell script reads on after the command: its standard input must be in blocking mode again."""
     words = " ".join(module("svc-relay"))
     script = f'{words} shell; IFS= read -r line && echo "got=$line"'
     terminal = pexpect.spawn("/bin/sh", ["-c", script], cwd=str(ROOT), env=home.env, encoding="utf-8", timeout=TIMEOUT)

@@ -1,4 +1,4 @@
-"""`svc-relay voice` against a real relay, with the host's own engines."""
+"""`svc-relay voice` against a real relay, with the host's own speech engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
-    """A paired desktop, and a relay whose voice is clear."""
+    """Return a paired desktop, and a relay with a clear voice."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
@@ -53,7 +53,7 @@ def test_say_and_transcribe(desk: CommandHome, tmp_path: Path) -> None:
 
 
 @needs_engines
-def test_recordings_that_are_none(desk: CommandHome, tmp_path: Path) -> None:
+def test_invalid_recordings(desk: CommandHome, tmp_path: Path) -> None:
     (tmp_path / "cut.wav").write_bytes(spoken()[:-100])
     (tmp_path / "silent.wav").write_bytes(spoken()[:44] + bytes(len(spoken()) - 44))
     for name, code, problem in (
@@ -81,7 +81,7 @@ def test_config(desk: CommandHome) -> None:
         (("-",), " " * (MAX_PIPED + 10), f"standard input has more than {MAX_PIPED} bytes"),
     ],
 )
-def test_texts_that_are_none(desk: CommandHome, words: tuple[str, ...], text: str, problem: str) -> None:
+def test_invalid_texts(desk: CommandHome, words: tuple[str, ...], text: str, problem: str) -> None:
     done = desk.run(*VOICE, "say", *words, text=text)
     assert (done.code, done.problem) == (2, problem)
 
@@ -91,13 +91,13 @@ def test_no_sound_onto_a_terminal(desk: CommandHome) -> None:
     assert (status, told.strip()) == (2, "error: sound is nothing for a terminal: pipe it, or name a file with -o")
 
 
-def test_what_was_said_does_not_command_the_terminal() -> None:
+def test_transcripts_cannot_control_the_terminal() -> None:
     said = "a\x1b]0;title\x07\x1b[31mred\tü\nnext\u202e"
     assert terminal_safe(said, on_terminal=True) == "a]0;title[31mred\tü\nnext"
     assert terminal_safe(said, on_terminal=False) == said
 
 
-# --- talking ------------------------------------------------------------------------------------------------------
+# --- conversations -------------------------------------------------------------------------------------------------
 
 RECORDS = """
 import sys, time
@@ -112,7 +112,7 @@ open('{}', 'ab').write(sys.stdin.buffer.read())
 
 
 def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
-    """Programs for microphone, which hangs for so long, and loudspeaker: the variable that finds them first."""
+    """Install fake recorder and player, which block for some seconds; return the variable that finds them first."""
     (folder / "said.pcm").write_bytes(said)
     for name, script in (
         ("arecord", RECORDS.format(folder / "said.pcm", seconds)),
@@ -125,7 +125,7 @@ def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
 
 @pytest.fixture
 def talking(tmp_path: Path) -> Iterator[CommandHome]:
-    """The same with a stub that answers, and programs for microphone and loudspeaker."""
+    """Return a paired desktop with a stub provider that answers, and fake recorder and player."""
     env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
     with running_relay(tmp_path, env=env) as (_, port):
         shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
@@ -133,7 +133,7 @@ def talking(tmp_path: Path) -> Iterator[CommandHome]:
         yield shelf
 
 
-def test_talk_without_an_api_server_says_so(talking: CommandHome) -> None:
+def test_talk_without_an_api_server_reports_the_reason(talking: CommandHome) -> None:
     done = talking.run(*VOICE, "talk", text="Hello there\n")
     assert done.code == 0
     assert "you: Hello there\n" in done.err
@@ -154,8 +154,8 @@ def test_talk_at_a_terminal(talking: CommandHome) -> None:
 
 
 @needs_engines
-def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
-    """A microphone, the host's engines, the built-in agent, a loudspeaker: no key, no network."""
+def test_a_spoken_message_gets_a_spoken_answer(tmp_path: Path) -> None:
+    """A complete conversation: microphone, the host's engines, the built-in agent, loudspeaker; no key, no network."""
     said = Resampler(22_050, RECORDER_RATE).feed(spoken()[44:])
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
@@ -179,7 +179,7 @@ def test_a_person_speaks_and_hears_the_answer(tmp_path: Path) -> None:
     assert len((tmp_path / "played.pcm").read_bytes()) > 48_000
 
 
-def test_which_programs_record_and_play(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection_of_recorder_and_player(monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}" if name in there else None)
     assert recorder(16_000) == ()

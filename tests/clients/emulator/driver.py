@@ -1,4 +1,4 @@
-"""A handset with a clock of its own, driven by route."""
+"""Driver of an emulated phone with a clock of its own, by route."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
 
 
 class EmulatorDriver:
-    """Each command comes one second after the one before."""
+    """Sends commands to an emulated phone, one second apart."""
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
         self.handset = EmulatedPhone(seed_apps=apps)
@@ -43,7 +43,7 @@ class EmulatorDriver:
         return dict(reply.result)
 
     def refused(self, route: str, status: int = 400, /, **body: object) -> Mapping[str, object]:
-        """The result of a refused command; the route is a path, with `GET ` before it when it is no POST."""
+        """Return the result of a refused command; the route is a path, with `GET ` before it when it is no POST."""
         method, _, path = route.rpartition(" ")
         reply = self.reply(method or "POST", path, body)
         assert reply.status == status, reply
@@ -51,7 +51,7 @@ class EmulatorDriver:
         return reply.result
 
     def texts(self) -> list[str]:
-        """Every text and description on the screen, in walk order."""
+        """Return every text and description on the screen, in walk order."""
         return [str(node["text"] or node["contentDescription"]) for node in self.nodes()]
 
     def nodes(self) -> list[dict[str, object]]:
@@ -60,7 +60,7 @@ class EmulatorDriver:
         return nodes
 
     def node_id(self, **wanted: object) -> str:
-        """The id of the first node whose members have these values."""
+        """Return the id of the first node whose members have these values."""
         for node in self.nodes():
             if all(node[key] == value for key, value in wanted.items()):
                 return str(node["nodeId"])
@@ -68,7 +68,7 @@ class EmulatorDriver:
 
 
 def check(outcome: CommandResponse) -> None:
-    """What holds for every answer: an allowed status and an object that survives JSON in UTF-8."""
+    """Check properties of every answer: an allowed status and an object that survives JSON in UTF-8."""
     if isinstance(outcome, UploadReply):
         assert outcome.file_name.endswith(".png")
         return

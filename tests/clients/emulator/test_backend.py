@@ -1,4 +1,4 @@
-"""The table of routes, the status payload, and what holds for any command at all."""
+"""The table of routes, the status payload, and properties of every command."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ NAMES = st.sampled_from(
 BODIES = st.dictionaries(NAMES | st.text(max_size=5), VALUES, max_size=6)
 
 
-def test_the_table_covers_the_surface() -> None:
+def test_the_table_has_every_route() -> None:
     paths = {path for _, path in ROUTES}
     assert len(paths - {HERMES.self_foreground}) == 34
     assert len(ROUTES) == 36  # 35 pairs, and the other brand's name of one
     assert ROUTES["POST", "/return_to_svc"] is ROUTES["POST", "/return_to_hermes"]
 
 
-def test_it_is_a_handset() -> None:
+def test_the_emulator_is_a_phone_backend() -> None:
     handset: PhoneBackend = EmulatedPhone()
     assert handset.on_uploaded("tok", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://tok"})
 
@@ -211,7 +211,7 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
     assert handset.foreground == "unknown"
 
 
-def test_what_gates_look_at() -> None:
+def test_properties_for_the_safety_gates() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     assert driver.handset.foreground == MAIL
@@ -232,7 +232,7 @@ def test_the_marker_of_an_uploaded_screenshot(brand: Brand) -> None:
     assert EmulatedPhone().on_uploaded("tok", brand.scheme) == CommandReply(200, {"media": marker})
 
 
-def test_a_story_read_a_mail_and_answer_it() -> None:
+def test_read_a_mail_and_answer_it() -> None:
     driver = EmulatorDriver()
     assert driver.post("/tap_text", text="Mail")["via"] == "parent click (1 levels up)"
     assert driver.get("/current_app") == {"package": MAIL}
@@ -259,7 +259,7 @@ def test_a_story_read_a_mail_and_answer_it() -> None:
     assert driver.texts()[0] == "Inbox"
 
 
-def test_a_story_read_a_mail_and_put_it_away() -> None:
+def test_read_a_mail_and_archive_it() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Library")

@@ -1,4 +1,4 @@
-"""The routes that look, against the shapes of wire/bridge.md 3.3, 3.4 and 3.6."""
+"""The routes that read, against the shapes of wire/bridge.md 3.3, 3.4 and 3.6."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds",
 
 
 def deaf() -> EmulatorDriver:
-    """A phone whose accessibility service is off."""
+    """Return a phone whose accessibility service is off."""
     driver = EmulatorDriver()
     driver.device.permissions.accessibility = False
     return driver

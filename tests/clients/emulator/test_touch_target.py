@@ -1,4 +1,4 @@
-"""What a touch would press is named before it is pressed, by the aim that presses it."""
+"""The target of a touch: it is determined before the press, by the same rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def composing() -> EmulatorDriver:
     return driver
 
 
-def test_it_is_what_a_phone_is_made_of() -> None:
+def test_the_emulator_is_a_target_text_source() -> None:
     handset: SystemBackend = EmulatedPhone()
     assert isinstance(handset, TargetTextSource)
     handset.consents.accessibility = False
@@ -33,7 +33,7 @@ def test_it_is_what_a_phone_is_made_of() -> None:
 
 
 @pytest.mark.parametrize("text", ["Send", "en", "SEND "])
-def test_a_part_of_a_text_names_the_whole(text: str) -> None:
+def test_a_part_of_a_text_gives_the_whole_text(text: str) -> None:
     assert pressed(composing(), "/tap_text", text=text) == ("Send",)
 
 
@@ -41,7 +41,7 @@ def test_an_exact_text_is_no_part() -> None:
     assert pressed(composing(), "/tap_text", text="en", exact=True) == ()
 
 
-def test_an_entry_is_named_with_all_that_is_in_it() -> None:
+def test_an_entry_gives_all_its_texts() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     assert pressed(driver, "/tap_text", text="lunch on") == ("Ada", "Lunch on Friday?")
@@ -89,7 +89,7 @@ def test_a_long_press() -> None:
     ("path", "body"),
     [("/tap_text", {}), ("/tap_text", {"text": ["x"]}), ("/tap_text", {"text": "no such thing"}), ("/swipe", {})],
 )
-def test_what_presses_nothing(path: str, body: dict[str, object]) -> None:
+def test_commands_that_press_nothing(path: str, body: dict[str, object]) -> None:
     assert EmulatorDriver().handset.texts_pressed(PhoneCommand("POST", path, body)) == ()
 
 
@@ -99,7 +99,7 @@ def test_without_a_screen_nothing_is_pressed() -> None:
     assert pressed(driver, "/tap_text", text="Send") == ()
 
 
-def test_a_text_that_nothing_around_can_be_clicked_for() -> None:
+def test_a_text_without_a_clickable_ancestor() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Ada")
@@ -108,7 +108,7 @@ def test_a_text_that_nothing_around_can_be_clicked_for() -> None:
     assert driver.post("/tap_text", text="Shall we meet")["via"] == "coordinate fallback"
 
 
-def test_a_part_of_a_destructive_text_does_not_slip_by() -> None:
+def test_a_part_of_a_destructive_text_is_recognized() -> None:
     driver = EmulatorDriver()
     handset = driver.handset
     gate = SafetyGate(handset, flavor=handset.build, wake=handset.wake, consents=handset.consents)

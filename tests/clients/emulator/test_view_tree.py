@@ -110,7 +110,7 @@ def test_the_first_screen_of_an_app_is_its_home() -> None:
 
 
 def decode(data: bytes) -> tuple[int, int, list[bytes]]:
-    """Width, height and rows of palette indices; every checksum is checked."""
+    """Return width, height and rows of palette indices, after a check of every checksum."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     chunks: dict[bytes, bytes] = {}
     rest = data[8:]

@@ -1,4 +1,4 @@
-"""The gateway: JSON-RPC lines in, the API server's sessions and turns behind (wire terminal 2.4)."""
+"""The gateway: JSON-RPC lines in front, the API server's sessions and turns behind (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def greeted(**options: Any) -> GatewayHarness:
 
 
 def opened(**options: Any) -> GatewayHarness:
-    """With a session, s-1."""
+    """Return a gateway with the session s-1."""
     book = greeted(**options)
     assert book.result("session.create", {"cols": 80})["session_id"] == "s-1"
     return book
@@ -35,7 +35,7 @@ def submit(book: GatewayHarness, text: str = "Hi", session: str = "s-1") -> list
 
 
 def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """Payloads of the events of one type."""
+    """Return the payloads of the events of one type."""
     return [message["params"].get("payload") for message in messages if message.get("params", {}).get("type") == kind]
 
 
@@ -118,7 +118,7 @@ def test_not_too_many_sessions_are_kept_open() -> None:
     for _ in range(MAX_SESSIONS):
         book.result("session.create")
     assert book.error("terminal.resize", {"session_id": "s-2"})[0] == 4001
-    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn is under way
+    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn still runs
 
 
 # --- turns ---
@@ -139,7 +139,7 @@ def test_a_turn() -> None:
     assert submit(book)[0]["result"] == {"status": "streaming"}
 
 
-def test_the_key_goes_along_and_is_never_shown() -> None:
+def test_the_key_is_sent_and_never_shown() -> None:
     book = opened(key="s3cret")
     assert kinds(submit(book))[-1] == "message.complete"
     assert "s3cret" not in repr(book.logs) + repr(GatewayApiSettings(key="s3cret")) + book.screen.heard.decode()
@@ -151,7 +151,7 @@ def test_a_wrong_key() -> None:
     assert (code, "API_SERVER_KEY" in message) == (5001, True)
 
 
-def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
+def test_a_replaced_key_is_read_again() -> None:
     book = greeted(key="new", settings=GatewayApiSettings(key="old", files=("/h/config.yaml", "/h")))
     assert book.error("session.list")[0] == 5001
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
@@ -161,7 +161,7 @@ def test_a_key_that_was_replaced_is_read_anew_and_kept() -> None:
 
 
 def test_a_key_that_only_the_files_have_is_found() -> None:
-    """The relay knows none then: `~/.svc/.env` is the API's."""
+    """The relay does not have the key then: `~/.svc/.env` is the API's."""
     book = greeted(key="new", settings=GatewayApiSettings(files=("/h/config.yaml", "/h")))
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")
@@ -205,7 +205,7 @@ def test_an_interrupted_run_is_stopped_at_the_server() -> None:
     assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/stop", {})
 
 
-def test_images_go_with_the_next_prompt() -> None:
+def test_images_are_sent_with_the_next_prompt() -> None:
     book = opened()
     for method, params in (
         ("image.attach_bytes", {"content_base64": "QUJD", "filename": "a.JPG"}),
@@ -244,7 +244,7 @@ def test_approvals() -> None:
     assert book.result("approval.respond", respond) == {"resolved": 0}
 
 
-def test_what_is_never_asked_for_has_expired() -> None:
+def test_answers_to_unused_requests_are_expired() -> None:
     book = opened()
     for method in ("clarify.respond", "sudo.respond", "secret.respond"):
         assert book.result(method, {"request_id": "x"}) == {"status": "expired"}
@@ -334,7 +334,7 @@ def test_a_turn_that_is_refused() -> None:
         (b'{"id": "r", "method": "session.resume"}', -32602, "r"),
     ],
 )
-def test_calls_that_cannot_be(line: bytes, code: int, identity: object) -> None:
+def test_invalid_calls(line: bytes, code: int, identity: object) -> None:
     (answer,) = greeted().send(line + b"\n")
     assert (answer["id"], answer["error"]["code"]) == (identity, code)
 
@@ -364,7 +364,7 @@ def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- ends ---
 
 
-def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
+def test_the_gateway_exits_after_its_input_and_turns() -> None:
     book = opened()
     book.api.held = True
     submit(book)
@@ -376,7 +376,7 @@ def test_it_ends_with_its_input_when_the_turns_are_over() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_it_says_everything_before_it_ends() -> None:
+def test_the_gateway_writes_all_output_before_it_exits() -> None:
     book = greeted()
     book.screen.reads = False
     book.call("tools.list")
@@ -386,13 +386,13 @@ def test_it_says_everything_before_it_ends() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_it_ends_when_nobody_listens() -> None:
+def test_a_closed_output_ends_the_gateway() -> None:
     book = greeted()
     book.feed(Closed(LINES, "broken pipe"))
     assert book.exits == [Exit(0)]
 
 
-def test_a_signal_ends_it() -> None:
+def test_a_signal_ends_the_gateway() -> None:
     book = opened()
     book.api.held = True
     submit(book)
@@ -407,7 +407,7 @@ def test_a_line_without_an_end() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_a_second_client_is_turned_away() -> None:
+def test_a_second_client_is_refused() -> None:
     book = greeted()
     book.feed(Accepted(ChannelId(4), STDIO, STDIO))
     assert Abort(ChannelId(4)) in book.commands

@@ -1,4 +1,4 @@
-"""One turn: what each event of the API server's stream becomes on a desktop."""
+"""A gateway turn: the desktop events for each event of the API server's stream."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svc_proto.wire.sse import ServerSentEvent
 
 
 class Told:
-    """A turn, and what it said."""
+    """A turn and its events."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, Any]] = []
         self.turn = GatewayTurn(lambda kind, payload: self.said.append((kind, payload)))
 
     def take(self, kind: str, data: object) -> list[tuple[str, Any]]:
-        """Take an event; what was said since."""
+        """Pass an event to the turn and return the events since."""
         before = len(self.said)
         self.turn.add_event(ServerSentEvent(json.dumps(data), kind))
         return self.said[before:]
@@ -91,18 +91,18 @@ class Told:
         ("assistant.delta", [], []),
     ],
 )
-def test_what_an_event_becomes(kind: str, data: object, said: list[tuple[str, Any]]) -> None:
+def test_gateway_events_of_stream_events(kind: str, data: object, said: list[tuple[str, Any]]) -> None:
     assert Told().take(kind, data) == said
 
 
-def test_what_is_no_json_is_passed_over() -> None:
+def test_invalid_json_is_skipped() -> None:
     told = Told()
     told.turn.add_event(ServerSentEvent("[DONE]", "message"))
     assert told.said == []
 
 
 @pytest.mark.parametrize("end", ["run.completed", "done"])
-def test_an_end_is_said_once(end: str) -> None:
+def test_the_end_is_sent_once(end: str) -> None:
     told = Told()
     told.take("run.started", {"run_id": "run_1"})
     told.take("assistant.delta", {"delta": "par"})
@@ -117,7 +117,7 @@ def test_an_end_is_said_once(end: str) -> None:
     assert told.turn.run_id == "run_1"
 
 
-def test_a_run_that_says_itself_that_it_was_interrupted() -> None:
+def test_run_completed_with_interrupted() -> None:
     (_, (_, payload)) = Told().take("run.completed", {"interrupted": True})
     assert payload == {"text": "", "usage": {}, "status": "interrupted"}
 

@@ -1,1 +1,1 @@
-"""Tests of safety."""
+"""Tests of the safety gates."""

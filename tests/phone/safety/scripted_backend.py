@@ -1,4 +1,4 @@
-"""A scripted handset, and a gate around it with everything granted."""
+"""Scripted phone backend, and a gate around it with all permissions granted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READING = [
 READING += ["/events", "/events/stream", "/location", "/search_contacts"]
 TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
 TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
-SENDABLE: dict[str, dict[str, object]] = {  # the least that each route which asks can be asked for
+SENDABLE: dict[str, dict[str, object]] = {  # the smallest valid body of each route that needs a confirmation
     "/call": {"number": "+1"},
     "/send_sms": {"to": "+1", "body": "x"},
     "/share_media": {"text": "x"},
@@ -56,13 +56,13 @@ def later(seconds: float) -> Moment:
 
 
 def command(path: str, request_id: str = "r1", /, **body: object) -> PhoneCommand:
-    """A command; without arguments it gets those that its route cannot do without."""
+    """Return a command; the default arguments are those that the route requires."""
     return PhoneCommand("POST", path, body or SENDABLE.get(path, {}), request_id)
 
 
 @define
 class ScriptedBackend:
-    """Performs what was written down for a path; remembers what it was asked. Everything is granted on it."""
+    """Phone backend that returns prepared answers and records the commands; all permissions are granted."""
 
     build: str = "sideload"
     consents: SystemPermissions = Factory(
@@ -74,9 +74,9 @@ class ScriptedBackend:
     asked: list[PhoneCommand] = Factory(list)
     uploads: list[tuple[str, str]] = Factory(list)
     base_status: dict[str, object] = Factory(lambda: {"battery": 64})
-    fault: Exception | None = None  # of `status` and `on_uploaded`
-    usable: bool = True  # what waking the phone comes to
-    behind: str | None = None  # the app that a dismissed lock uncovers
+    fault: Exception | None = None  # raised by `status` and `on_uploaded`
+    usable: bool = True  # whether waking the phone succeeds
+    behind: str | None = None  # the app behind a dismissed lock
     woken: int = 0
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
@@ -108,7 +108,7 @@ class ScriptedBackend:
 
 
 def gate_of(handset: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
-    """A gate with accessibility, overlay permission, capture consent and the master toggle."""
+    """Return a gate with accessibility, overlay permission, capture consent and the master toggle."""
     gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
     gate.set_accessibility(True)
     gate.set_overlay_permission(True, NOW)
@@ -119,7 +119,7 @@ def gate_of(handset: ScriptedBackend, *, flavor: str = "sideload", master: bool 
 
 
 def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedBackend, SafetyGate]:
-    """A handset, and the gate around it."""
+    """Return a backend and the gate around it."""
     handset = ScriptedBackend()
     return handset, gate_of(handset, flavor=flavor, master=master)
 

@@ -1,4 +1,4 @@
-"""The phone's activity log: its fields, its order, its limit."""
+"""The phone's activity log: fields, order, limit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_texts_are_cut() -> None:
         (CommandReply(503, {}), "Failed", None),
     ],
 )
-def test_how_it_ended(reply: CommandReply, status: str, text: str | None) -> None:
+def test_entry_of_each_outcome(reply: CommandReply, status: str, text: str | None) -> None:
     log = ActivityLog()
     log.finish(log.begin(command("r1"), NOW), reply)
     (entry,) = log.entries()

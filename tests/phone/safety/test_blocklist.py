@@ -1,4 +1,4 @@
-"""The blocklist: its defaults, exact matching, and the user's changes."""
+"""The blocklist: defaults, exact matching, and the user's changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_only_the_whole_name_matches(package: str) -> None:
     assert package not in Blocklist()
 
 
-def test_the_user_edits_it() -> None:
+def test_user_changes() -> None:
     blocklist = Blocklist(["com.one"])
     assert blocklist.add(" com.two ")
     assert blocklist.add("com.two")
@@ -39,7 +39,7 @@ def test_the_user_edits_it() -> None:
     assert blocklist.packages == DEFAULT_BLOCKLIST
 
 
-def test_it_is_bounded() -> None:
+def test_size_is_limited() -> None:
     blocklist = Blocklist(f"com.app{number}" for number in range(MAX_BLOCKED + 1))
     assert len(blocklist) == MAX_BLOCKED
     assert not blocklist.add("com.another")

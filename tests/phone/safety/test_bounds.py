@@ -11,7 +11,7 @@ from svc_proto.phone.safety.bounds import (
 )
 
 
-def test_who_sets_nothing_is_within_bounds() -> None:
+def test_defaults_are_within_the_bounds() -> None:
     assert MIN_IDLE_MINUTES <= DEFAULT_IDLE_MINUTES <= MAX_IDLE_MINUTES
     assert MIN_TIMEOUT <= DEFAULT_TIMEOUT <= MAX_TIMEOUT
-    assert DEFAULT_TIMEOUT < RESPONSE_TIMEOUT  # else the caller has given up before a person has answered
+    assert DEFAULT_TIMEOUT < RESPONSE_TIMEOUT  # otherwise the caller would time out before a user has answered

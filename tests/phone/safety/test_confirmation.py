@@ -1,4 +1,4 @@
-"""The confirmation overlay: its lifecycle, its time-out, and what need not be asked again."""
+"""The confirmation overlay: lifecycle, timeout, and stored answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_time_out_is_clamped(asked: float, kept: float) -> None:
     assert clamp_timeout(asked) == kept
 
 
-def test_the_default_ends_before_the_relay_gives_up() -> None:
+def test_default_timeout_ends_before_the_relays() -> None:
     assert clamp_timeout(DEFAULT_TIMEOUT) == DEFAULT_TIMEOUT < 30
 
 
@@ -77,7 +77,7 @@ def test_trust_is_by_verb_and_by_action() -> None:
     assert (trust.verbs, trust.actions) == (("send",), ("send_sms",))
 
 
-def test_trust_comes_back_from_a_store_and_is_reset_at_once() -> None:
+def test_trust_is_restored_from_a_store_and_reset_at_once() -> None:
     trust = TrustedActions(verbs=["pay"], actions=["call", "send_sms"])
     assert trust.covers(TYPE_PAY)
     assert trust.covers(SMS)

@@ -1,4 +1,4 @@
-"""Destructive verbs: which texts have one, and the user's changes."""
+"""Destructive verbs: texts that contain one, and the user's changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_defaults() -> None:
         ("pay2", None),
         ("éSend", None),
         ("", None),
-        ("delete, then send", "send"),  # in the order of the list, not of the text
+        ("delete, then send", "send"),  # the order of the list decides, not of the text
         ("a\nsend\nb", "send"),
     ],
 )
@@ -43,7 +43,7 @@ def test_all_that_match() -> None:
     assert DestructiveVerbs().matches("Delete and SEND") == ("send", "delete")
 
 
-def test_the_user_edits_them() -> None:
+def test_user_changes() -> None:
     verbs = DestructiveVerbs(["send", " Buy ", ""])
     assert list(verbs.verbs) == ["send", "buy"]
     assert verbs.add(" Call ")
@@ -65,17 +65,17 @@ def test_a_verb_is_literal(verb: str, text: str) -> None:
     assert verbs.first("axb") is None
 
 
-def test_they_are_bounded() -> None:
+def test_size_is_limited() -> None:
     verbs = DestructiveVerbs(f"verb{number}" for number in range(MAX_VERBS + 1))
     assert len(verbs) == MAX_VERBS
     assert not verbs.add("another")
 
 
-LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal but for case
+LETTERS = "paysend-_ !\u017f\u212a\xdf\u0130\u0131\u041f\u0430\u044b"  # some are equal except for case
 
 
 @given(st.text(LETTERS), st.lists(st.text(LETTERS), max_size=4))
-def test_a_quick_look_at_first_changes_nothing(text: str, words: list[str]) -> None:
+def test_fast_path_finds_the_same_verbs(text: str, words: list[str]) -> None:
     known = DestructiveVerbs(words)
     assert known.matches(text) == tuple(
         verb for verb in known.verbs if re.search(rf"(?<!\w){re.escape(verb)}(?!\w)", text, re.IGNORECASE)

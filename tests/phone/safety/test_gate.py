@@ -1,4 +1,4 @@
-"""Each gate refuses what it should, in the right order, and lets through what it should."""
+"""Each gate refuses what it must, in the specified order, and permits the rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.phone.safety.scripted_backend import (
 
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
-def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
+def test_with_all_permissions_only_four_routes_need_confirmation(path: str) -> None:
     handset = ScriptedBackend()
     outcome = gate_of(handset).execute(command(path), NOW)
     assert (outcome, len(handset.asked)) == ((AwaitingConfirmation("c1"), 0) if path in ASKING else (OK, 1))
@@ -56,7 +56,7 @@ def test_with_everything_granted_only_four_routes_ask(path: str) -> None:
     ],
     ids=["store build", "no accessibility", "master off"],
 )
-def test_a_gate_lets_through_what_is_free_of_it(
+def test_routes_without_a_gate_are_permitted(
     flavor: str, master: bool, accessible: bool, free: set[str], status: int, told: dict[str, object], path: str
 ) -> None:
     handset, gate = gated(flavor=flavor, master=master)
@@ -94,7 +94,7 @@ def test_a_blocked_target(path: str) -> None:
     assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
 
 
-def test_the_first_gate_that_refuses_is_the_one_named() -> None:
+def test_first_refusing_gate_is_named() -> None:
     handset = ScriptedBackend(foreground=BANK)
     gate = gate_of(handset)
     gate.set_capture_consent(False)
@@ -113,13 +113,13 @@ def test_the_first_gate_that_refuses_is_the_one_named() -> None:
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/tap/", "/TAP", "tap", "", "/events/", "/return_to_me"])
-def test_a_route_that_has_no_gates_is_not_performed(path: str) -> None:
+def test_unknown_route_is_not_performed(path: str) -> None:
     handset = ScriptedBackend()
     assert refused(gate_of(handset, master=False), handset, command(path)).status == 403
     assert refused(gate_of(handset), handset, command(path)).status == 404
 
 
-# --- asking -------------------------------------------------------------------------------------------------------
+# --- confirmations ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_allowed_once(asked: PhoneCommand) -> None:
 
 
 @pytest.mark.parametrize("text", ["Resend", "sender", "PayPal", "send_now", "posting", "OK"])
-def test_harmless_texts_do_not_ask(text: str) -> None:
+def test_harmless_texts_need_no_confirmation(text: str) -> None:
     assert gate_of(ScriptedBackend()).execute(command("/tap_text", text=text), NOW) == OK
 
 
@@ -182,7 +182,7 @@ def test_timed_out() -> None:
     assert handset.asked == []
 
 
-def test_without_overlay_permission_it_is_denied_at_once() -> None:
+def test_confirmation_without_overlay_permission_is_denied() -> None:
     handset, gate = gated()
     key = check_gate(gate, command("/call", "r0"))
     gate.set_overlay_permission(False, NOW)
@@ -192,17 +192,17 @@ def test_without_overlay_permission_it_is_denied_at_once() -> None:
     assert gate.confirmations() == []
 
 
-def test_do_not_ask_again_by_verb() -> None:
+def test_trusted_verb_needs_no_confirmation() -> None:
     _, gate = gated()
     gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/type", text="send it"), NOW) == OK
     check_gate(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
-    check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is no verb
+    check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is not a verb
     gate.trust.reset()
     check_gate(gate, command("/type", "r3", text="send it"))
 
 
-def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
+def test_trusted_action_still_passes_the_other_gates() -> None:
     handset, gate = gated()
     gate.decide(check_gate(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/call", number="+2"), NOW) == OK
@@ -223,7 +223,7 @@ def test_do_not_ask_again_by_action_and_the_other_gates_still_apply() -> None:
         ("app", 403, "screen_changed"),
     ],
 )
-def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
+def test_allowed_command_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
     handset = ScriptedBackend(texts={"w0:1": "Send"})
     gate = gate_of(handset)
     gate.set_unattended(True)
@@ -249,7 +249,7 @@ def test_an_allow_passes_every_gate_again(change: str, status: int, code: str | 
     assert handset.asked == []
 
 
-def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
+def test_master_off_withdraws_pending_confirmations() -> None:
     handset, gate = gated()
     key = check_gate(gate, command("/call"))
     gate.set_master(False, NOW)
@@ -261,7 +261,7 @@ def test_turning_the_master_off_withdraws_what_waits_for_good() -> None:
     assert handset.asked == []
 
 
-def test_the_same_command_again_is_not_asked_about_twice() -> None:
+def test_repeated_command_has_one_confirmation() -> None:
     handset, gate = gated()
     key = check_gate(gate, command("/call", number="+1"))
     assert check_gate(gate, command("/call", number="+1")) == key
@@ -289,7 +289,7 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 # --- idle time, the connection, the log -----------------------------------------------------------------------------
 
 
-def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
+def test_idle_timeout_precedes_the_next_command() -> None:
     handset, gate = gated()
     gate.set_auto_disable_minutes(5, NOW)
     assert gate.execute(command("/screen"), later(299)) == OK
@@ -301,13 +301,13 @@ def test_idle_time_ends_it_before_the_next_command_is_judged() -> None:
     assert (gate.is_armed, gate.next_deadline(), handset.asked) == (False, None, [])
 
 
-def test_a_shorter_interval_can_end_it_at_once() -> None:
+def test_shorter_interval_may_disarm_at_once() -> None:
     gate = gate_of(ScriptedBackend())
     gate.set_auto_disable_minutes(5, later(400))
     assert not gate.is_armed
 
 
-def test_a_lost_connection_ends_everything_that_waits() -> None:
+def test_lost_connection_ends_pending_commands() -> None:
     handset = ScriptedBackend(answers={"/screenshot": PICTURE})
     gate = gate_of(handset)
     key = check_gate(gate, command("/call"))
@@ -324,7 +324,7 @@ def test_a_lost_connection_ends_everything_that_waits() -> None:
     assert [each.path for each in handset.asked] == ["/screenshot"]
 
 
-def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
+def test_abandoned_command_is_not_performed() -> None:
     handset, gate = gated()
     first, second = check_gate(gate, command("/call")), check_gate(gate, command("/call", "r2"))
     assert gate.forget("r2")
@@ -336,7 +336,7 @@ def test_a_command_that_nobody_waits_for_is_not_performed() -> None:
     assert [entry.status.value for entry in gate.log.entries()] == ["Failed", "Success"]
 
 
-def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
+def test_process_end_keeps_only_the_settings() -> None:
     handset, gate = gated()
     gate.set_unattended(True)
     key = check_gate(gate, command("/call"))
@@ -350,7 +350,7 @@ def test_the_end_of_the_process_is_the_end_of_all_but_the_settings() -> None:
     gate.process_died()
 
 
-def test_an_upload_that_fails_is_logged() -> None:
+def test_failed_upload_is_logged() -> None:
     gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     gate.execute(command("/screenshot"), NOW)
     for _ in range(2):
@@ -360,7 +360,7 @@ def test_an_upload_that_fails_is_logged() -> None:
     assert (entry.status.value, entry.result_text, entry.thumbnail_token) == ("Failed", "no token", None)
 
 
-def test_what_a_question_could_not_show_is_refused_unasked_and_logged() -> None:
+def test_command_that_cannot_be_shown_is_refused_and_logged() -> None:
     handset, gate = gated()
     reply = refused(gate, handset, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
     assert reply.status == 400
@@ -391,7 +391,7 @@ def test_a_screenshot_is_logged_with_its_token() -> None:
     assert [(each.activity_id, each.thumbnail_token) for each in gate.log.entries()] == [("r2", "t2"), ("r1", "t1")]
 
 
-def test_uploads_that_never_end_are_forgotten() -> None:
+def test_pending_uploads_are_limited() -> None:
     gate = gate_of(ScriptedBackend(answers={"/screenshot": PICTURE}))
     for number in range(MAX_UPLOADS + 1):
         gate.execute(command("/screenshot", f"r{number}"), NOW)
@@ -399,7 +399,7 @@ def test_uploads_that_never_end_are_forgotten() -> None:
     assert [each.activity_id for each in gate.log.entries() if each.thumbnail_token] == ["r1"]
 
 
-# --- status and what the user sees ----------------------------------------------------------------------------------
+# --- status and the user's view -------------------------------------------------------------------------------------
 
 
 def test_the_users_own_lists_are_used_even_when_empty() -> None:
@@ -417,4 +417,4 @@ def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
 
 
 def test_all_routes_are_here() -> None:
-    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # the second spelling
+    assert len(set(ALL_ROUTES)) == len(ALL_ROUTES) == 34 + 1  # with the second spelling

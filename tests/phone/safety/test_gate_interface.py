@@ -1,4 +1,4 @@
-"""Handsets that a gate can guard: the simulated one, and one that names what is pressed."""
+"""Phone backends that a gate can guard: the emulator, and one that names pressed nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.phone.safety.scripted_backend import (
 )
 
 
-def test_a_handset_that_names_what_is_pressed() -> None:
+def test_backend_that_names_pressed_texts() -> None:
     class Naming(ScriptedBackend):
         def texts_pressed(self, command: PhoneCommand) -> list[str]:
             return [self.texts[str(command.body["text"])]]
@@ -32,7 +32,7 @@ def test_a_handset_that_names_what_is_pressed() -> None:
     assert answer[1].result["error_code"] == "screen_changed"
 
 
-def test_the_simulated_handset_can_be_guarded() -> None:
+def test_emulator_can_be_guarded() -> None:
     handset = EmulatedPhone()
     gate = SafetyGate(handset, flavor=handset.build, wake=handset.device.wake)
     gate.set_accessibility(True)
@@ -51,6 +51,6 @@ def test_the_simulated_handset_can_be_guarded() -> None:
     assert unattended == {"supported": True, "enabled": True, "credential_lock_detected": True}
 
 
-def test_a_handset_that_does_not_name_what_is_pressed() -> None:
+def test_backend_that_does_not_name_pressed_texts() -> None:
     handset: GuardedBackend = ScriptedBackend()
     assert not isinstance(handset, TargetTextSource)

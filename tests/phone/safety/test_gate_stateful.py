@@ -1,4 +1,4 @@
-"""No sequence of commands, decisions, settings and time gets a gesture past a gate, or performs one twice."""
+"""No sequence of commands, decisions, settings and time bypasses a gate or performs a gesture twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.phone.safety.scripted_backend import BANK, ScriptedBackend, later
 
 MAIL = "com.example.mail"
 NODES = {"w0:1": "Send", "w0:2": "Cancel"}
-VERBS = {"Send": "send", "Send all": "send", "pay now": "pay"}  # the texts used here that have one
+VERBS = {"Send": "send", "Send all": "send", "pay now": "pay"}  # texts with a destructive verb
 CASES: list[tuple[str, dict[str, object]]] = [
     ("/ping", {}),
     ("/current_app", {}),
@@ -54,14 +54,14 @@ READING = ("/current_app", "/screen", "/screenshot")
 
 @frozen
 class Performance:
-    """What the handset was asked to do, while the model knew this of the world."""
+    """A performed command, with the reason of the model against it."""
 
     command: PhoneCommand
     forbidden: str = field(default="")
 
 
 class Gates(RuleBasedStateMachine):
-    """The model keeps its own idea of every gate and judges each performance when it happens."""
+    """Safety gate beside a model that judges each performance when it happens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,10 +72,10 @@ class Gates(RuleBasedStateMachine):
         self.last_command = 0.0
         self.waiting: dict[str, tuple[PhoneCommand, float]] = {}  # by confirmation id, with its deadline
         self.seen: dict[str, tuple[str, str]] = {}  # by request id: the app and the text the user was shown
-        self.trusted: list[str] = []  # verbs, and routes that always ask
-        self.allowed: str | None = None  # the request the user is allowing right now
-        self.over: list[str] = []  # confirmation ids that nobody may decide any more
-        self.dead: list[str] = []  # requests that were answered, or that nobody waits for
+        self.trusted: list[str] = []  # verbs, and routes that always need a confirmation
+        self.allowed: str | None = None  # the request that the user is allowing
+        self.over: list[str] = []  # ids of confirmations that have ended
+        self.dead: list[str] = []  # requests that were answered or abandoned
         self.performances: list[Performance] = []
         self.count = 0
 
@@ -86,7 +86,7 @@ class Gates(RuleBasedStateMachine):
         return later(self.time)
 
     def why_not(self, command: PhoneCommand) -> str:
-        """Why this must not be performed now; empty when it may."""
+        """Return why a command must not be performed now; empty if it may."""
         if command.request_id in self.dead:
             return "answered already"
         if command.path == "/ping":
@@ -112,7 +112,7 @@ class Gates(RuleBasedStateMachine):
         return verb is not None and verb not in self.trusted
 
     def has_changed(self, command: PhoneCommand) -> bool:
-        """Whether a touch that the user was asked about would now go to something else."""
+        """Report whether a touch that the user confirmed would now reach another target."""
         if command.path in ALWAYS_ASK or command.request_id not in self.seen:
             return False
         return self.seen[command.request_id] != (self.handset.foreground, self.text(command))
@@ -142,7 +142,7 @@ class Gates(RuleBasedStateMachine):
         self.over.append(key)
         self.dead.append(command.request_id)
 
-    # --- what happens -----------------------------------------------------------------------------------------------
+    # --- rules ------------------------------------------------------------------------------------------------------
 
     @initialize()
     def granted(self) -> None:
@@ -154,7 +154,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(loses=st.sampled_from(["nothing", "consent", "master", "idle", "process", "busy"]))
     def picture(self, loses: str) -> None:
-        """A screenshot, perhaps after the consent to it has ended."""
+        """Take a screenshot, perhaps after the capture consent has ended."""
         self.everything_is_granted()
         match loses:
             case "consent":
@@ -174,7 +174,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(data=st.data(), seconds=st.sampled_from([0.0, 0.0, 24.0, 25.0]), loses=st.sampled_from(LOSSES))
     def ask_and_decide(self, data: st.DataObject, seconds: float, loses: str) -> None:
-        """The whole way of one overlay, with something happening while the user reads."""
+        """Request one confirmation and decide it; an event may happen in between."""
         self.everything_is_granted()
         self.command(data.draw(st.sampled_from([case for case in CASES if case[0] in ASKABLE])))
         self.pass_time(seconds)
@@ -240,7 +240,7 @@ class Gates(RuleBasedStateMachine):
         if allow:
             self.allowed = asked.request_id
             if remember:
-                # The trust counts for what comes after; this request is allowed either way.
+                # The trust applies to later commands; this request is allowed either way.
                 self.trusted.append(asked.path if asked.path in ALWAYS_ASK else VERBS[self.asked_text(key)])
             expected = self.why_not(asked)
         else:
@@ -264,7 +264,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(case=st.sampled_from([("/tap", {"x": 1, "y": 2}), ("/swipe", {"direction": "up"}), ("/screen", {})]))
     def touch_behind_a_lock(self, case: tuple[str, dict[str, object]]) -> None:
-        """A swipe lock, with a blocked app behind it."""
+        """Send a command through a swipe lock with a blocked app behind it."""
         self.everything_is_granted()
         self.other_app(MAIL)
         self.unattended_access(True, True)
@@ -275,7 +275,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(change=st.sampled_from(["text", "app", "nothing"]), remember=st.booleans(), data=st.data())
     def allow_something_else(self, change: str, remember: bool, data: st.DataObject) -> None:
-        """The node becomes another one, or another app comes to the front, while the user reads."""
+        """Change the node or the foreground app while the user reads the confirmation."""
         self.everything_is_granted()
         self.unattended_access(False, True)
         self.other_app(MAIL)
@@ -335,7 +335,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(granted=st.booleans())
     def capture_consent(self, granted: bool) -> None:
-        self.gate.advance(self.now)  # what time has ended is over before the user's new word
+        self.gate.advance(self.now)  # expired states end before the user's change
         self.consent = granted
         self.gate.set_capture_consent(granted)
 
@@ -384,7 +384,7 @@ class Gates(RuleBasedStateMachine):
         self.gate.connection_lost()
         assert self.gate.advance(self.now) == []
 
-    # --- what must hold ---------------------------------------------------------------------------------------------
+    # --- invariants -------------------------------------------------------------------------------------------------
 
     @invariant()
     def nothing_forbidden_was_performed(self) -> None:
@@ -401,7 +401,7 @@ class Gates(RuleBasedStateMachine):
 
 
 class Watched(ScriptedBackend):
-    """Tells the model of every performance at the moment it happens."""
+    """Backend that reports each performance to the model at once."""
 
     def __init__(self, model: Gates) -> None:
         super().__init__(foreground=MAIL, texts=dict(NODES))

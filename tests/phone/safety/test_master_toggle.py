@@ -35,20 +35,20 @@ def test_the_table_is_the_specification() -> None:
     )
 
 
-def test_it_is_off_at_first() -> None:
+def test_toggle_is_off_by_default() -> None:
     master = MasterToggle()
     assert (master.state, master.is_armed, master.next_deadline()) == (MasterState.OFF, False, None)
     assert not master.advance(NOW.at(1e9))
 
 
-def test_without_accessibility_it_stays_off() -> None:
+def test_toggle_stays_off_without_accessibility() -> None:
     master = MasterToggle()
     assert not master.turn_on(NOW, accessible=False)
     assert not master.is_armed
     assert master.next_deadline() is None
 
 
-def test_it_turns_itself_off_after_the_interval() -> None:
+def test_toggle_turns_off_after_the_interval() -> None:
     master = armed()
     assert master.next_deadline() == NOW.mono + DEFAULT
     assert not master.advance(NOW.at(NOW.mono + DEFAULT - 0.001))
@@ -57,7 +57,7 @@ def test_it_turns_itself_off_after_the_interval() -> None:
     assert not master.advance(NOW.at(NOW.mono + DEFAULT))
 
 
-def test_a_command_resets_the_timer_and_turning_it_on_again_does_not() -> None:
+def test_only_a_command_resets_the_timer() -> None:
     master = armed()
     master.command(NOW.at(500.0))
     assert master.turn_on(NOW.at(900.0), accessible=True)
@@ -70,7 +70,7 @@ def test_a_command_does_not_arm() -> None:
     assert not master.is_armed
 
 
-def test_the_user_and_the_end_of_the_process_turn_it_off() -> None:
+def test_user_and_process_end_turn_the_toggle_off() -> None:
     master = armed()
     assert master.turn_off()
     assert not master.turn_off()

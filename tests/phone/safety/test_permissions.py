@@ -1,4 +1,4 @@
-"""Grants that the user gives outside the client, and the consent that ends with the toggle."""
+"""Permissions that the user grants outside the client, and the capture consent that ends with the toggle."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_nothing_is_granted_at_first() -> None:
     assert consents.notification_listener is None
 
 
-def test_only_the_consent_to_capture_ends_with_the_session() -> None:
+def test_only_capture_consent_ends_with_the_session() -> None:
     consents = SystemPermissions(accessibility=True, screen_capture=True, overlay=True, notification_listener=True)
     consents.end_capture_session()
     assert consents == SystemPermissions(accessibility=True, overlay=True, notification_listener=True)
 
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
-def test_every_way_of_turning_off_ends_it(how: str) -> None:
+def test_every_way_of_turning_off_ends_capture_consent(how: str) -> None:
     handset, gate = gated()
     now = NOW
     match how:
@@ -61,7 +61,7 @@ def test_every_way_of_turning_off_ends_it(how: str) -> None:
     assert (reply.status, handset.asked) == (500, [])
 
 
-def test_the_gates_work_on_the_system_s_own_grants() -> None:
+def test_gates_use_the_system_permissions() -> None:
     handset = ScriptedBackend()
     system = SystemPermissions(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)
@@ -77,7 +77,7 @@ def test_the_gates_work_on_the_system_s_own_grants() -> None:
     assert system == SystemPermissions(overlay=True)
 
 
-def test_an_overlay_that_the_system_took_away() -> None:
+def test_overlay_permission_revoked_by_the_system() -> None:
     handset = ScriptedBackend()
     system = SystemPermissions(accessibility=True, overlay=True)
     gate = SafetyGate(handset, consents=system)

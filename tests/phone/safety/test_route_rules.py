@@ -1,4 +1,4 @@
-"""What of a command the gates look at."""
+"""The parts of a command that the gates read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = {"w0:1": "Send", "w0:2": "Cancel", "5": "Five"}
         ("/swipe", {"text": "send"}, ()),
     ],
 )
-def test_the_texts_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+def test_inspected_texts(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
     assert route_rules.inspected_texts(command(path, **body), TEXTS.get) == expected
 
 
@@ -55,7 +55,7 @@ def test_the_texts_that_count(path: str, body: dict[str, object], expected: tupl
         ("/tap", {"package": "com.venmo"}, ()),
     ],
 )
-def test_the_packages_that_count(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
+def test_inspected_packages(path: str, body: dict[str, object], expected: tuple[str, ...]) -> None:
     assert route_rules.target_packages(command(path, **body)) == expected
 
 
@@ -68,7 +68,7 @@ def test_the_packages_that_count(path: str, body: dict[str, object], expected: t
         ("/share_media", {"paths": ["/c"], "package": "com.example"}, "app com.example\nfile /c"),
     ],
 )
-def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, object], text: str) -> None:
+def test_confirmation_shows_the_outgoing_data(path: str, body: dict[str, object], text: str) -> None:
     question = route_rules.confirmation_request_of(command(path, **body))
     assert (question.action, question.verb, question.text) == (path[1:], None, text)
 
@@ -82,21 +82,21 @@ def test_the_prompt_shows_what_would_leave_the_phone(path: str, body: dict[str, 
         (route_rules.SCREEN_CHANGED, "the screen changed", "Read the screen again"),
     ],
 )
-def test_a_refusal_says_what_is_so_and_what_to_do(reply: CommandReply, error: str, action: str) -> None:
+def test_refusal_has_a_reason_and_a_required_action(reply: CommandReply, error: str, action: str) -> None:
     assert str(reply.result["error"]).startswith(error)
     assert str(reply.result["required_action"]).startswith(action)
 
 
 @pytest.mark.parametrize("path", route_rules.ALWAYS_ASK)
-def test_nobody_is_asked_about_what_cannot_be_done(path: str) -> None:
+def test_invalid_command_needs_no_confirmation(path: str) -> None:
     with pytest.raises(CommandRefused):
         route_rules.confirmation_request_of(PhoneCommand("POST", path, {}))
 
 
-def test_the_denial_names_the_action_and_says_it_is_final() -> None:
+def test_denial_names_the_action_and_is_final() -> None:
     reply = route_rules.denied_reply(route_rules.confirmation_request_of(command("/call", number="+1")))
     assert reply.status == 403
-    assert reply.result["error"] == "user denied destructive action"  # the spec's words
+    assert reply.result["error"] == "user denied destructive action"  # wording of the specification
     assert reply.result["final"] is True
     assert str(reply.result["instruction"]).startswith("The user did not allow call: +1\n")
     assert "Do not retry" in str(reply.result["instruction"])
@@ -104,7 +104,7 @@ def test_the_denial_names_the_action_and_says_it_is_final() -> None:
     assert str(nothing).startswith("The user did not allow call\n")
 
 
-def test_what_a_handset_says_is_pressed_counts_as_well() -> None:
+def test_pressed_texts_of_the_backend_are_inspected() -> None:
     def pressed(_: PhoneCommand) -> list[str]:
         return ["Send money", " "]
 

@@ -44,7 +44,7 @@ def test_status() -> None:
     }
 
 
-def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
+def test_status_without_accessibility_omits_the_foreground_app() -> None:
     handset = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
     gate = gate_of(handset)
     assert gate.status(NOW)["current_app"] == "com.a"
@@ -55,7 +55,7 @@ def test_status_without_accessibility_does_not_say_what_is_in_front() -> None:
     bridge = status["bridge"]
     assert isinstance(bridge, dict)
     assert bridge["notification_listener_granted"] is True
-    assert handset.base_status["current_app"] == "com.a"  # the handset's own value is left alone
+    assert handset.base_status["current_app"] == "com.a"  # the backend's own value is unchanged
     handset.base_status = {"current_app": 5, "device": {"name": "x"}, "bridge": None}
     assert gate.status(NOW)["device"] == {"name": "x"}
 

@@ -1,4 +1,4 @@
-"""Unattended access: what wakes the phone, and what a lock does to it."""
+"""Unattended access: waking the phone, and the effect of a lock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_unattended_access_and_a_locked_phone(path: str) -> None:
     assert handset.woken == 2
 
 
-def test_unattended_access_without_a_way_to_wake_leaves_it_to_the_handset() -> None:
+def test_unattended_access_without_wake_is_left_to_the_backend() -> None:
     gate = SafetyGate(ScriptedBackend())
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
@@ -55,7 +55,7 @@ def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
     assert handset.woken == 1
 
 
-def test_it_is_off_at_first_and_wakes_nothing() -> None:
+def test_unattended_access_is_off_by_default() -> None:
     handset = ScriptedBackend(usable=False)
     unattended = UnattendedAccess(handset.wake)
     assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (False, True, 0)

@@ -1,4 +1,4 @@
-"""What the user sees: notification, chip, banner, and everything at once."""
+"""The user's view: notification, chip, banner, and a summary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.phone.safety.scripted_backend import (
 @pytest.mark.parametrize("unattended", [False, True])
 @pytest.mark.parametrize("wanted", [False, True])
 @pytest.mark.parametrize("in_background", [False, True])
-def test_what_the_user_sees(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
+def test_notification_chip_and_banner(master: bool, unattended: bool, wanted: bool, in_background: bool) -> None:
     gate = gate_of(ScriptedBackend(), master=master)
     gate.set_unattended(unattended)
     gate.set_status_overlay(wanted)
@@ -83,7 +83,7 @@ def test_the_view() -> None:
     assert gate.view(later(25)).overlays == ()
 
 
-def test_the_view_says_why_it_is_off_and_what_to_do() -> None:
+def test_view_explains_why_the_master_is_off() -> None:
     gate = gate_of(ScriptedBackend())
     assert gate.view(later(1800)).turned_off_by is MasterTrigger.IDLE
     gate.set_master(True, later(1800))

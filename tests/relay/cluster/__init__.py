@@ -1,1 +1,1 @@
-"""Tests of cluster."""
+"""Tests of the relay's cluster code."""

@@ -1,4 +1,4 @@
-"""Codes that Redis has, and the keys of invites that every node takes until somebody has paired with them."""
+"""Pairing codes in Redis, and keys of invites that every node accepts until a device has paired with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INVITE = b'{"carries_key":false,"own_key":true,"key_hash":"%s"}' % KEY.encode()
 OTHER = b'{"carries_key":false,"own_key":false,"key_hash":""}'
 
 
-def test_what_is_attached_to_a_code_comes_back() -> None:
+def test_code_metadata_is_stored_and_consumed() -> None:
     one = CoordinatorHarness()
     meta = PairingMeta(
         ttl_seconds=60.0,
@@ -54,7 +54,7 @@ def good(one: CoordinatorHarness, key: str = KEY) -> bool:
 
 
 def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> list[Any]:
-    """What came of it; others hear of a key before anybody can pair."""
+    """Register a code; return the number of broadcasts, which precede the stored code, and the result."""
     done: list[Any] = []
     one.run(one.fellows.register_code(CODE.lower(), meta), done)
     *told, kept = one.book.new_commands()
@@ -64,7 +64,7 @@ def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> li
     return [len(told), *done]
 
 
-def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() -> None:
+def test_invite_key_is_valid_until_its_code_is_consumed() -> None:
     one = CoordinatorHarness()
     assert put(one, PairingMeta(key_hash=KEY)) == [1, None]
     assert good(one)
@@ -79,20 +79,20 @@ def test_the_key_of_an_invite_is_good_from_its_mint_until_its_code_is_shown() ->
     assert "invites" not in one.fellows.export_state()
 
 
-def test_of_codes_without_a_key_nobody_hears() -> None:
+def test_code_without_key_is_not_broadcast() -> None:
     one = CoordinatorHarness()
     assert put(one, PairingMeta()) == [0, None]
     assert "invites" not in one.fellows.export_state()
 
 
-def test_a_code_that_is_made_anew_ends_the_key_of_the_old_one() -> None:
+def test_registering_a_code_again_ends_the_old_key() -> None:
     one = CoordinatorHarness()
     invited(one)
     assert put(one, PairingMeta()) == [1, None]
     assert not good(one)
 
 
-def test_what_cannot_be_agreed_on_is_refused() -> None:
+def test_codes_are_refused_without_redis() -> None:
     one = CoordinatorHarness()
     one.book.close()
     done: list[Any] = []
@@ -103,7 +103,7 @@ def test_what_cannot_be_agreed_on_is_refused() -> None:
         next(one.fellows.register_code("no code", PairingMeta()))
 
 
-def test_the_key_of_another_nodes_invite_is_good_here() -> None:
+def test_invite_key_of_another_node_is_accepted() -> None:
     one = CoordinatorHarness()
     invited(one, code="no code")
     assert not good(one)
@@ -120,7 +120,7 @@ def test_the_key_of_another_nodes_invite_is_good_here() -> None:
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (b"no JSON", False)])
-def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bool) -> None:
+def test_invites_in_a_node_state_are_verified_in_redis(there: object, so: bool) -> None:
     one = CoordinatorHarness()
     one.deliver("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)
     assert not good(one)
@@ -132,7 +132,7 @@ def test_what_a_node_says_of_itself_is_compared_with_redis(there: object, so: bo
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False)])
-def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool) -> None:
+def test_invites_are_verified_after_missed_messages(there: object, so: bool) -> None:
     one = CoordinatorHarness()
     invited(one)
     one.book.within(one.fellows.on_messages_missed)
@@ -142,7 +142,7 @@ def test_who_has_missed_something_compares_what_it_knows(there: object, so: bool
     one.loads()
 
 
-def test_who_loses_redis_while_it_compares_does_so_again() -> None:
+def test_lost_redis_repeats_the_verification() -> None:
     one = CoordinatorHarness()
     invited(one)
     one.book.within(one.fellows.on_messages_missed)

@@ -1,4 +1,4 @@
-"""Nodes that share a Redis and a store, in virtual time: pair at one, be driven from another, be cut off by a third."""
+"""Nodes that share a Redis and a store, in virtual time: pair at one, command from another, revoke at a third."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def world(nodes: int = 2, seed: int = 0) -> ClusterDeployment:
     return made
 
 
-def test_a_code_of_one_node_pairs_at_another_and_is_used_up_for_all() -> None:
+def test_code_pairs_on_another_node_once() -> None:
     scene = world()
     code = scene.create_pairing_code(0)
     phone = scene.new_phone("P", 1, code=code)
@@ -42,7 +42,7 @@ def test_a_code_of_one_node_pairs_at_another_and_is_used_up_for_all() -> None:
     scene.check_invariants()
 
 
-def test_a_command_reaches_the_phone_wherever_it_is() -> None:
+def test_command_reaches_a_phone_on_any_node() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1, at=0)
     for node in range(3):
@@ -54,7 +54,7 @@ def test_a_command_reaches_the_phone_wherever_it_is() -> None:
     scene.check_invariants()
 
 
-def test_a_revoked_session_is_cut_off_everywhere() -> None:
+def test_revoked_session_ends_on_all_nodes() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     deletion = scene.revoke(2, phone.token)
@@ -70,7 +70,7 @@ def test_a_revoked_session_is_cut_off_everywhere() -> None:
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
+def test_command_to_a_lost_node_fails_at_once(end: str) -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     phone.mute = True
@@ -89,7 +89,7 @@ def test_what_waits_for_a_node_that_goes_fails_at_once(end: str) -> None:
     scene.check_invariants()
 
 
-def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_heard_of_it() -> None:
+def test_partitioned_node_does_not_restore_a_revoked_session() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
@@ -103,19 +103,19 @@ def test_what_was_revoked_elsewhere_is_not_brought_back_by_a_node_that_has_not_h
     scene.check_invariants()
 
 
-def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() -> None:
+def test_revocation_missed_by_the_store_survives_restarts() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 0)
     scene.partition_from_store(1)
-    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay goes on trying
+    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay retries
     for n in range(3):
         scene.kill(n)
     scene.heal()
     for n in (0, 2):
         scene.restart(n)
     scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 1)
-    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # by the store
-    scene.hosts[1].store.seconds = 2.0  # so that what it erases is there for a while
+    assert scene.request_and_wait(0, "GET", "/sessions", token=phone.token).status == 200  # read from the store
+    scene.hosts[1].store.seconds = 2.0  # so that erasing takes a while
     scene.restart(1)
     scene.run(lambda: scene.count_known_nodes(0) == scene.count_known_nodes(2) == 2)
     scene.sim.run_for(SOON)
@@ -124,7 +124,7 @@ def test_what_the_store_did_not_hear_of_is_told_by_a_node_that_starts_again() ->
         assert scene.request_and_wait(n, "GET", "/sessions", token=phone.token).status == 401
 
 
-def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
+def test_partitioned_node_applies_a_withdrawn_grant_after_healing() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
@@ -133,14 +133,14 @@ def test_what_was_taken_back_while_a_node_was_parted_is_so_there_too() -> None:
     patch = scene.request_and_wait(2, "PATCH", f"/sessions/{phone.token}", body={"grants": {"bridge": False}})
     assert patch.status == 200, patch.answer
     assert scene.request_and_wait(1, "GET", "/ping", token=phone.token).status == 403
-    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # it was not heard there
+    assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 503  # not received there
     scene.heal()
     scene.sim.run_for(1.0)
     assert scene.request_and_wait(0, "GET", "/ping", token=phone.token).status == 403
     scene.check_invariants()
 
 
-def test_a_phone_that_loses_its_bridge_is_none_at_any_node() -> None:
+def test_phone_without_bridge_grant_is_removed_on_all_nodes() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     scene.sim.run_for(0.1)
@@ -153,7 +153,7 @@ def test_a_phone_that_loses_its_bridge_is_none_at_any_node() -> None:
     scene.check_invariants()
 
 
-def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
+def test_without_redis_nodes_serve_local_phones_only() -> None:
     scene = world(2)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 1)
     code = scene.create_pairing_code(0)
@@ -173,12 +173,12 @@ def test_without_redis_nodes_serve_what_they_have_and_refuse_the_rest() -> None:
     assert "pairing" not in late.refused
     scene.restart_redis()
     scene.sim.run_for(1.0)
-    assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # by now everybody knows
+    assert scene.request_and_wait(0, "GET", "/ping", token=other.token).status == 401  # received
     assert scene.pair_phone("S", 0, at=1).is_authenticated
     scene.check_invariants()
 
 
-def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
+def test_unknown_token_is_looked_up_in_the_store() -> None:
     scene = world(2)
     scene.partition_from_redis(0)
     phone = scene.pair_phone("P", 1)
@@ -190,12 +190,12 @@ def test_a_token_that_a_node_has_not_heard_of_is_good_there_too() -> None:
     hasty = scene.new_phone("R", 0, token=scene.pair_phone("R", 1).token)
     assert hasty.talker is not None
     scene.run(lambda: bool(hasty.talker and hasty.talker.accepted))
-    scene.kill(0)  # while it looks
+    scene.kill(0)  # during the lookup
     scene.run(lambda: hasty.closed)
     scene.check_invariants()
 
 
-def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_to_nobody_else() -> None:
+def test_unknown_token_opens_voice_routes_after_lookup() -> None:
     scene = world(2)
     scene.partition_from_redis(0)
     phone = scene.pair_phone("P", 1)
@@ -203,16 +203,16 @@ def test_a_token_that_a_node_has_not_heard_of_opens_its_voice_too_and_is_shown_t
     assert answer.status == 200, answer
     assert (
         scene.request_and_wait(0, "GET", "/voice/config", token="A" * 43).status == 403
-    )  # no session's: it needs HTTPS
+    )  # not a session's token: HTTPS is required
     scene.check_invariants()
 
 
-def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
+def test_requests_in_progress_complete_before_the_stop() -> None:
     scene = world(2)
     phone = scene.pair_phone("P", 1)
     asking = scene.request(0, "POST", "/pairing")
     ending = scene.request(0, "DELETE", f"/sessions/{phone.token}")
-    scene.sim.run_for(0.0005)  # they were heard, and Redis is further away
+    scene.sim.run_for(0.0005)  # received by the nodes, while Redis is further away
     scene.stop(0)
     scene.run(lambda: asking.is_closed and ending.is_closed)
     assert (asking.status, ending.status) == (200, 200)
@@ -223,7 +223,7 @@ def test_what_is_under_way_at_a_stop_is_agreed_on_and_told() -> None:
     scene.check_invariants()
 
 
-def test_the_last_commands_of_all_nodes_are_told_together() -> None:
+def test_activity_merges_the_commands_of_all_nodes() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     for node in range(3):
@@ -251,7 +251,7 @@ def test_five_failures_anywhere_block_an_address_everywhere() -> None:
     scene.check_invariants()
 
 
-def test_who_is_online_is_so_wherever_it_is() -> None:
+def test_online_state_is_the_same_on_all_nodes() -> None:
     scene = world(3)
     phones = [scene.pair_phone(name, node) for node, name in enumerate("PQR")]
     phones[2].disconnect()
@@ -266,7 +266,7 @@ def test_who_is_online_is_so_wherever_it_is() -> None:
     scene.check_invariants()
 
 
-def test_what_the_others_count_is_counted() -> None:
+def test_failures_on_other_nodes_are_counted() -> None:
     one = CoordinatorHarness()
     for _ in range(4):
         one.deliver("failed", {"address": "203.0.113.9"})
@@ -289,7 +289,7 @@ def test_what_the_others_count_is_counted() -> None:
     assert one.new_messages() == [("failed", {"address": "203.0.113.9"}), ("cleared", {})]
 
 
-def test_phones_elsewhere_are_phones() -> None:
+def test_phones_of_other_nodes_are_listed() -> None:
     one = CoordinatorHarness()
     one.came(status={"device": {"x": 1}}, age=7.5, form_factor="phone", surface="android", session_prefix="12345678")
     (device,) = one.devices()["devices"]
@@ -305,62 +305,62 @@ def test_phones_elsewhere_are_phones() -> None:
     assert one.devices()["count"] == 1
     one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 0
-    assert one.new_messages() == []  # that it left is no news of ours
+    assert one.new_messages() == []  # no message about a phone of another node
     one.came("", 5)
-    one.came(socket="x")  # type: ignore[arg-type]  # nonsense
+    one.came(socket="x")  # type: ignore[arg-type]  # invalid input
     assert one.devices()["count"] == 0
 
 
-def test_notifications_are_those_of_all_nodes() -> None:
+def test_notifications_of_all_nodes_are_shared() -> None:
     one = CoordinatorHarness()
     one.deliver("notified", {"title": "theirs"})
-    one.deliver("notified", {"title": "x" * 20_000})  # nobody keeps that
+    one.deliver("notified", {"title": "x" * 20_000})  # no node stores this
     one.book.within(lambda: one.fellows.notification_received({"title": "ours"}))
     assert one.new_messages() == [("notified", {"title": "ours"})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
 
-def test_a_phone_without_a_name_of_its_own_has_that_of_its_node() -> None:
+def test_phone_without_device_id_is_prefixed_with_its_node() -> None:
     one = CoordinatorHarness()
     one.came("socket-4")
     assert one.devices()["devices"][0]["device_id"] == "b-socket-4"
 
 
-def test_a_phone_of_who_is_gone_is_none() -> None:
+def test_phone_of_a_departed_node_is_ignored() -> None:
     one = CoordinatorHarness()
     one.deliver("bye")
-    one.told = -2  # it says -1: what it finishes
+    one.told = -2  # it sends -1 for a message that it completes
     one.came()
     assert one.devices()["count"] == 0
 
 
-def test_of_two_places_of_a_phone_the_later_counts() -> None:
+def test_later_connection_of_a_phone_wins() -> None:
     one = CoordinatorHarness()
     one.came("X", 4, since=5.0)
     one.came("X", 3, since=4.0)
     outcomes: list[CommandOutcome] = []
     begin(one, one.relay.phones.choose("X").socket, outcomes)
-    one.came("X", 4, since=5.0)  # once more
+    one.came("X", 4, since=5.0)  # sent twice
     assert not outcomes
     one.came("X", 9, since=6.0)
     assert [outcome.status for outcome in outcomes] == [502]
     assert one.devices()["count"] == 1
     one.deliver("left", {"socket": 4})
     assert one.devices()["count"] == 1
-    one.came("X", 11, since=6.0)  # of the same instant the one that all have heard last
+    one.came("X", 11, since=6.0)  # of the same instant: the phone that arrived last
     one.deliver("left", {"socket": 9})
     assert one.devices()["count"] == 1
 
 
 def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
-    """A command waits here."""
+    """Begin a bridge command on this node."""
     now = one.book.engine.now
     one.relay.bridge.begin(
         request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, tell=outcomes.append
     )
 
 
-def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
+def test_command_for_a_phone_of_another_node() -> None:
     one = CoordinatorHarness()
     one.came()
     phone, line = one.relay.phone_for("X")
@@ -376,7 +376,7 @@ def test_a_command_for_a_phone_elsewhere_and_its_answer() -> None:
     assert outcomes == [CommandOutcome(200, {"a": 1})]
 
 
-def test_a_node_that_goes_takes_its_phones_with_it() -> None:
+def test_phones_of_a_lost_node_are_removed() -> None:
     one = CoordinatorHarness()
     one.came()
     one.deliver("hello", node="c")
@@ -396,7 +396,7 @@ def test_a_node_that_goes_takes_its_phones_with_it() -> None:
     assert (refused.value.status, refused.value.code) == (503, "cluster_unavailable")
 
 
-def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
+def test_command_from_another_node_for_a_local_phone() -> None:
     one = CoordinatorHarness()
     ours, theirs = PhoneRouteStub(6), PhoneRouteStub(8)
     one.relay.clients = {6: cast("Any", ours), 8: cast("Any", theirs)}
@@ -414,7 +414,7 @@ def test_a_command_of_theirs_for_a_phone_of_ours() -> None:
         assert one.new_messages() == [("left", {"socket": socket})]
 
 
-def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
+def test_node_state_replaces_earlier_knowledge() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.deliver("saved", record)
@@ -434,7 +434,7 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     assert one.devices()["active_device_id"] == "Y"
     assert one.devices()["most_recent_device_id"] == "Z"
     assert {device["device_id"] for device in one.devices()["devices"]} == {"Y", "Z"}
-    one.deliver("active", {"device_id": "Z", "since": 7.0})  # it was said before
+    one.deliver("active", {"device_id": "Z", "since": 7.0})  # sent earlier
     assert one.devices()["active_device_id"] == "Y"
     for device, since in (("Z", 8.25), ("Y", 8.5)):  # and later
         one.deliver("active", {"device_id": device, "since": since})
@@ -447,7 +447,7 @@ def test_the_state_of_a_node_is_all_that_is_known_of_it() -> None:
     assert state == {"phones": [], "active": "Y", "active_since": 8.5, "ended": [record["token_hash"]]}
 
 
-def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
+def test_local_phone_replaces_a_remote_one() -> None:
     one = CoordinatorHarness()
     one.came("X", 4, since=1.0)
     line = PhoneRouteStub(6)
@@ -471,7 +471,7 @@ def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
     one.book.within(lambda: one.relay.phones.select_active("Z"))
     one.book.within(one.fellows.phone_selected)
     assert one.new_messages() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
-    one.book.within(come)  # it reports again: another is driven
+    one.book.within(come)  # a second report selects another active phone
     assert [word for word, _ in one.new_messages()] == ["came"]
     assert one.devices()["active_device_id"] == "Z"
     one.book.within(lambda: one.relay.remove_phone(6))
@@ -480,7 +480,7 @@ def test_a_phone_of_ours_takes_the_place_of_one_elsewhere() -> None:
     assert phones.values == (((one.fellows.node.id,), 0.0),)
 
 
-def test_the_activity_of_who_does_not_answer_is_missing() -> None:
+def test_activity_of_a_silent_node_is_omitted() -> None:
     one = CoordinatorHarness()
     begin(one, 1, [])
     rows: list[Any] = []
@@ -500,7 +500,7 @@ def test_the_activity_of_who_does_not_answer_is_missing() -> None:
     assert [len(found.get("records", ())) for found in answers] == [1, 0]
 
 
-def test_who_is_asked_for_something_says_where_it_is() -> None:
+def test_ownership_query_returns_the_node_url() -> None:
     one = CoordinatorHarness()
     one.fellows.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
     entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
@@ -511,7 +511,7 @@ def test_who_is_asked_for_something_says_where_it_is() -> None:
     assert answers == [{"url": "http://10.0.0.1:8767"}, {}, {}, {}, {}]
 
 
-def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
+def test_start_does_not_wait_longer_than_the_timeout() -> None:
     book: RedisHarness[Relay] = RedisHarness(lambda engine: Relay(RelayConfig(home=HOME, cluster=WHERE)))
     relay, started = book.made, list[object]()
     book.within(lambda: relay.bind(book.engine))
@@ -522,7 +522,7 @@ def test_without_the_others_the_doors_are_opened_after_a_while() -> None:
     assert started == [None]
 
 
-def test_at_the_stop_the_others_are_told() -> None:
+def test_stop_broadcasts_bye() -> None:
     one = CoordinatorHarness()
     one.book.within(one.fellows.stop)
     assert [word for word, _ in one.new_messages()] == ["bye"]
@@ -531,4 +531,4 @@ def test_at_the_stop_the_others_are_told() -> None:
 def test_limits() -> None:
     assert (coordinator.MAX_FORWARDED, coordinator.MAX_NAME, coordinator.MEDIA_TOKEN_LENGTH) == (10_000, 64, 22)
     caps = [Relay(RelayConfig(cluster=where)).sessions.cap for where in (RedisAddress("redis.example"), None)]
-    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node knows all of the service's
+    assert caps == [MAX_CLUSTER_SESSIONS, MAX_SESSIONS]  # each node holds all sessions of the service

@@ -1,4 +1,4 @@
-"""A relay that is alone: it agrees with itself, tells nobody, and has nowhere else to look."""
+"""Coordination for a relay that runs as a single node: no message is sent and no other node is queried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cluster.test_forwarding import asking
 from tests.relay.harness import RelayHarness
 
 
-def test_alone_everything_is_here() -> None:
+def test_single_node_owns_everything() -> None:
     book = RelayHarness()
     alone = book.relay.coordinator
     assert type(alone) is LocalCoordinator
@@ -57,7 +57,7 @@ def test_alone_everything_is_here() -> None:
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 
-def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
+def test_command_for_a_local_phone_makes_no_coordinator_call() -> None:
     book, asked = RelayHarness(), list[str]()
     paired = book.pair()
 
@@ -74,7 +74,7 @@ def test_a_command_for_a_phone_that_is_here_asks_nobody() -> None:
     assert (calling.result.status, asked) == (200, [])
 
 
-def test_who_is_alone_imports_nothing_of_the_cluster() -> None:
+def test_single_node_imports_no_cluster_module() -> None:
     program = """
 import sys
 from svc_proto.relay_config import parse_relay_config

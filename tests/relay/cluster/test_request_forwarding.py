@@ -1,4 +1,4 @@
-"""What is passed on to another node, what is passed back of its answer, and how that ends."""
+"""Forwarding of requests and WebSockets to another node: fields, answers and ends."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
 def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> str:
-    """The path of a file that a device has brought to a node."""
+    """Upload a file to a node and return its path."""
     body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
     answer = scene.request_and_wait(node, "POST", "/media/upload", token=token, body=body).answer
     assert answer.status == 200, answer
     return f"/media/{answer.json['token']}"
 
 
-def test_a_file_is_fetched_at_any_node() -> None:
+def test_file_can_be_fetched_on_any_node() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 0)
     data = bytes(range(256)) * 2_000
@@ -59,7 +59,7 @@ def test_a_file_is_fetched_at_any_node() -> None:
     assert scene.request_and_wait(0, "GET", path).status == 401
     assert (
         scene.request_and_wait(0, "GET", path.replace("media", "media/inspect")).status == 404
-    )  # what is at this node
+    )  # found on this node only
     scene.kill(1)
     assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
     scene.kill_redis()
@@ -70,7 +70,7 @@ def test_a_file_is_fetched_at_any_node() -> None:
     scene.check_invariants()
 
 
-def test_a_node_that_dies_half_way_through_a_file_does_not_look_like_its_end() -> None:
+def test_killed_node_does_not_complete_a_file() -> None:
     scene = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, bytes(4_000_000))
@@ -86,7 +86,7 @@ MCP = {"accept": "application/json, text/event-stream", "content-type": "applica
 
 
 def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
-    """A session of MCP at a node: what its requests show."""
+    """Open an MCP session on a node and return the header fields of its requests."""
     told = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
     answer = scene.request_and_wait(node, "POST", "/mcp", token=token, body=hello, fields=cast("Pairs", MCP)).answer
@@ -95,7 +95,7 @@ def initialized(scene: ClusterDeployment, node: int, token: str) -> Pairs:
     return cast("Pairs", {**MCP, "mcp-session-id": session})
 
 
-def test_an_mcp_session_goes_on_at_any_node() -> None:
+def test_mcp_session_continues_on_any_node() -> None:
     scene = world(3)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     shown = initialized(scene, 0, phone.token)
@@ -131,14 +131,14 @@ def test_an_mcp_session_goes_on_at_any_node() -> None:
     scene.sim.run_for(1.0)
     assert (
         scene.request_and_wait(1, "POST", "/mcp", token=phone.token, body=ping, fields=shown).status == 404
-    )  # it starts anew
+    )  # the client must initialize a new session
     scene.stop(2)
     scene.run(lambda: not scene.nodes[2].alive)
     scene.check_invariants()
 
 
 class Speaker:
-    """A voice client at a node."""
+    """Voice client at a node."""
 
     def __init__(self, scene: ClusterDeployment, node: int, path: str, token: str) -> None:
         target = scene.target(node)
@@ -166,13 +166,13 @@ class Speaker:
 
 
 def speaking(scene: ClusterDeployment, token: str) -> str:
-    """The path of a voice session of the first node."""
+    """Create a voice session on the first node and return its path."""
     answer = scene.request_and_wait(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
     assert answer.status == 200, answer
     return str(answer.json["websocket_path"])
 
 
-def test_a_voice_session_is_spoken_with_at_any_node() -> None:
+def test_voice_session_is_reachable_on_any_node() -> None:
     scene = world(3)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     for node in (1, 0, 2):
@@ -193,7 +193,7 @@ def test_a_voice_session_is_spoken_with_at_any_node() -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "kill", "stop", "leave"])
-def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
+def test_forwarded_voice_socket_ends_on_both_sides(end: str) -> None:
     scene = world(3)
     phone, ruler = scene.pair_phone("P", 0), scene.pair_phone("R", 0)
     speaker = Speaker(scene, 1, speaking(scene, phone.token), phone.token)
@@ -202,7 +202,7 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
     if end == "leave":
         speaker.talker.disconnect(reset=True)
     elif end == "revoked":
-        scene.partition_from_redis(0)  # so that the node that has it does not hear of it
+        scene.partition_from_redis(0)  # so that the owning node misses the revocation
         gone = scene.sim.now
         assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}", token=ruler.token).status == 200
         scene.run(lambda: speaker.over)
@@ -217,16 +217,16 @@ def test_a_voice_socket_that_is_passed_on_ends_at_both_sides(end: str) -> None:
 
 
 def told(one: CoordinatorHarness) -> Any:
-    """The ticket of the question that was just asked."""
+    """Return the ticket of the consent request that was just sent."""
     ((_, body),) = one.new_messages()
     return body["ticket"]
 
 
-def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     one = CoordinatorHarness()
     found: list[Any] = []
     intermediary = one.fellows._intermediary
-    for answer in ({}, {"url": ""}):  # it has none, or nobody knows where it is
+    for answer in ({}, {"url": ""}):  # the answer has no address, or the address is unknown
         one.run(intermediary.answer("media", "T", asking()), found)
         ((_, body),) = one.new_messages()
         assert (body["word"], body["body"]) == ("has", {"what": "media", "name": "T"})
@@ -247,7 +247,7 @@ def test_what_nobody_has_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Line:
-    """A socket, as far as it is looked at."""
+    """Fake WebSocket that records its texts."""
 
     def __init__(self) -> None:
         self.said: list[Any] = []
@@ -276,7 +276,7 @@ def ends(
     return far, request_forwarding._DownstreamSocket(one.fellows._intermediary, one.book.engine, "h", far), near, there
 
 
-def test_what_one_end_hears_the_other_says() -> None:
+def test_messages_are_forwarded_in_both_directions() -> None:
     one = CoordinatorHarness()
     far, handler, near, there = ends(one)
     far.on_text("early")
@@ -300,18 +300,18 @@ def test_what_one_end_hears_the_other_says() -> None:
     assert not one.fellows._intermediary.sockets
 
 
-def test_codes_that_nobody_says() -> None:
+def test_reserved_close_codes_are_replaced() -> None:
     one = CoordinatorHarness()
     for code, said in ((1005, 1000), (1006, 1001), (1015, 1001), (1011, 1011)):
         far, handler, near, there = ends(one)
-        far.on_closed(code, "gone")  # before the caller's is open
+        far.on_closed(code, "gone")  # before the caller's socket is open
         handler.on_open(cast("WebSocketConnection", near))
         assert near.said == [(said, "gone")]
         handler.on_closed(code, "x")
         assert there.said == [(said, "x")]
 
 
-def test_what_ends_with_its_holder() -> None:
+def test_forwarded_socket_ends_with_its_credential() -> None:
     one = CoordinatorHarness()
     _, handler, near, there = ends(one)
     handler.revoke(Refused(401, "unauthorized", "early"))

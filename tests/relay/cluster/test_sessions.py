@@ -1,4 +1,4 @@
-"""The sessions that nodes share: taken over, looked for, read again, and what has ended stays ended."""
+"""Sessions that nodes share: taken over, looked up, reloaded; an ended session stays ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc_proto.store_requests import DeleteSession, LoadSessions
 from tests.relay.coordinator_harness import CoordinatorHarness
 
 
-def test_sessions_are_taken_over_followed_and_cut_off() -> None:
+def test_sessions_of_other_nodes_are_saved_updated_and_ended() -> None:
     one = CoordinatorHarness()
     record = one.record()
     session = one.shared(record)
@@ -24,17 +24,17 @@ def test_sessions_are_taken_over_followed_and_cut_off() -> None:
     assert session.grants == {}
     one.deliver("ended", {"token_hash": record["token_hash"]})
     assert not one.knows(record)
-    one.deliver("saved", record)  # it was on its way
+    one.deliver("saved", record)  # sent before the end arrived
     assert not one.knows(record)
     one.deliver("saved", {"token_hash": "zz"})
     one.deliver("saved", {})
     assert one.book.events()[-1] == "stored session skipped"
-    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # it has expired
+    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # expired
     assert not one.relay.sessions.hashed("12" * 32)
     one.deliver("ended", {"token_hash": "56" * 32})
 
 
-def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_token_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     one = CoordinatorHarness()
     assert one.fellows.lookup_session("short") is None
     assert one.fellows.lookup_session("ü" * 36) is None
@@ -60,14 +60,14 @@ def test_a_token_that_nobody_here_knows_is_looked_for(monkeypatch: pytest.Monkey
     assert (found[3].status, found[3].code) == (503, "busy")
 
 
-def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
+def test_reload_ends_sessions_missing_in_the_store() -> None:
     one = CoordinatorHarness()
     stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
     for record in (stays, goes):
         one.deliver("saved", record)
     one.saves(one.shared(unsaved))
     one.book.within(one.fellows.on_messages_missed)
-    one.book.within(one.fellows.on_messages_missed)  # once more, then
+    one.book.within(one.fellows.on_messages_missed)  # a second time
     one.loads(stays, new)
     assert one.loads().request == LoadSessions(str(goes["token_hash"]))
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
@@ -76,7 +76,7 @@ def test_all_are_read_again_and_those_that_are_gone_are_over() -> None:
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
 
 
-def test_what_came_while_it_was_read_is_not_over() -> None:
+def test_session_saved_during_a_reload_is_kept() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.on_messages_missed)
@@ -93,7 +93,7 @@ def test_what_came_while_it_was_read_is_not_over() -> None:
     assert waits == [None, None]
 
 
-def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
+def test_session_ended_while_being_saved_is_erased() -> None:
     one = CoordinatorHarness()
     record = one.record()
     session = one.shared(record)
@@ -103,10 +103,10 @@ def test_what_is_being_saved_and_is_over_elsewhere_is_erased() -> None:
     assert isinstance(erase.request, DeleteSession)
     one.new_messages()
     one.book.feed(Done(save.op, None))
-    assert one.new_messages() == []  # nobody is told of what is over
+    assert one.new_messages() == []  # an ended session is not announced
 
 
-def test_a_store_that_does_not_answer_is_asked_again() -> None:
+def test_failed_reload_is_retried() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.on_messages_missed)
@@ -122,7 +122,7 @@ def test_a_store_that_does_not_answer_is_asked_again() -> None:
     assert not one.book.ordered(Query)
 
 
-def test_nobody_waits_for_it_forever() -> None:
+def test_sync_wait_has_a_timeout() -> None:
     one = CoordinatorHarness()
     waits: list[object] = []
     one.run(one.fellows.sync_sessions(), waits)
@@ -135,7 +135,7 @@ def test_limits() -> None:
     assert (*numbers, sessions.MAX_LOOKUPS) == (5.0, 1.0, 3_600.0, 10_000, 64)
 
 
-def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
+def test_stale_reload_does_not_undo_a_received_change() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
@@ -145,11 +145,11 @@ def test_what_was_read_before_a_change_was_heard_of_does_not_undo_it() -> None:
     assert session.grants == {}
     one.book.after(1.0)
     one.book.within(one.fellows.on_messages_missed)
-    one.loads(before)  # as it is in the store now
+    one.loads(before)  # as the store has it now
     assert session.grants == before["grants"]
 
 
-def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told() -> None:
+def test_reload_during_a_save_does_not_undo_the_change() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
@@ -169,7 +169,7 @@ def test_what_is_read_while_a_change_is_stored_does_not_undo_it_and_is_not_told(
     assert not one.knows(before)
 
 
-def test_news_that_come_late_are_none() -> None:
+def test_outdated_messages_are_ignored() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
@@ -185,14 +185,14 @@ def test_news_that_come_late_are_none() -> None:
     for at in (
         now + 0.9,
         one.fellows.node.cluster_time,
-    ):  # it was parted when it told that, or tells it at the same time
+    ):  # the node was partitioned when it sent the message, or sends the message at the same time
         one.deliver("saved", {**before, "at": at})
         assert session.grants == {}
     one.deliver("saved", {**before, "at": now + 1.1})
     assert session.grants == before["grants"]
 
 
-def test_a_row_that_is_none_is_passed_over() -> None:
+def test_invalid_records_are_skipped() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.fellows.on_messages_missed)

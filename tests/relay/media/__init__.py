@@ -1,1 +1,1 @@
-"""Tests of media."""
+"""Tests of the media subsystem."""

@@ -1,4 +1,4 @@
-"""Where files may be fetched from, and the parsers of what names them."""
+"""Folders that files may be fetched from, and the parsers of their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def started(config: RelayConfig, *links: tuple[str, str], folders: tuple[str, ..
 # --- roots ----------------------------------------------------------------------------------------------------------
 
 
-def test_roots_are_where_they_really_are() -> None:
+def test_roots_are_resolved_through_links() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/b/c"), temp_dir="/tmp")
     book = started(
         config, ("/tmp", "/private/tmp"), ("/work", "/data/work"), folders=("/private/tmp", "/data/work", "/a", "/b/c")
@@ -40,13 +40,13 @@ def test_roots_are_where_they_really_are() -> None:
     assert book.relay.media.sandbox.roots == ("/private/tmp", "/data/work", "/a", "/b/c")
 
 
-def test_a_root_that_does_not_exist_yet_counts_from_the_folder_above_it() -> None:
+def test_missing_root_is_resolved_from_its_parent() -> None:
     config = RelayConfig(home="/home/me/.svc", workspace="/home/me/.svc/workspace")
     book = started(config, ("/home/me", "/data/me"), folders=("/data/me", "/tmp"))
     assert book.relay.media.sandbox.roots == ("/tmp", "/data/me/.svc/workspace")
 
 
-def test_places_that_cannot_be_found_out_are_taken_by_name() -> None:
+def test_unresolved_roots_are_used_by_name() -> None:
     config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a",), temp_dir="/tmp")
     book = RelayHarness(config, started=False)
     book.disk.symlink("/tmp", "/private/tmp")
@@ -64,7 +64,7 @@ def test_a_protected_root_is_reported_at_the_start() -> None:
     assert told == [{"root": "/etc"}]
 
 
-def test_what_is_protected_is_so_behind_links_too() -> None:
+def test_protected_paths_stay_protected_behind_links() -> None:
     config = RelayConfig(
         home="/home/me/.svc",
         user_home="/home/me",
@@ -80,7 +80,7 @@ def test_what_is_protected_is_so_behind_links_too() -> None:
     assert sandbox.allows("/data/me/film.mkv")
 
 
-def test_recordings_are_protected_wherever_they_are() -> None:
+def test_recordings_are_protected_in_any_folder() -> None:
     env = {"SVC_RELAY_HOME": "/srv/relay", "RELAY_REALTIME_VOICE_RUN_DIR": "/srv/runs", "SVC_HOME": "/home/me/.svc"}
     config = parse_relay_config({**env, "RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "RELAY_HERMES_CONFIG": "/srv/svc.yaml"})
     sandbox = started(config, folders=("/srv",)).relay.media.sandbox
@@ -89,20 +89,20 @@ def test_recordings_are_protected_wherever_they_are() -> None:
     assert sandbox.allows("/srv/film.mkv")
 
 
-def test_a_relay_home_with_a_root_in_it_gives_that_away() -> None:
+def test_root_inside_the_relay_home_is_allowed() -> None:
     env = {"SVC_RELAY_HOME": "/srv", "SVC_HOME": "/srv", "SVC_WORKSPACE": "/srv/workspace"}
     sandbox = started(parse_relay_config(env), folders=("/srv/workspace",)).relay.media.sandbox
     assert sandbox.allows("/srv/workspace/a.png")
     assert not sandbox.allows("/srv/voice-output-runs/a.wav")
 
 
-def test_a_system_tree_that_leads_to_the_home_is_not_foreign() -> None:
+def test_home_behind_a_system_link_is_allowed() -> None:
     config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/work", user_home="/var/roothome")
     book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/work",))
     assert book.relay.media.sandbox.allows("/var/roothome/work/a.png")
 
 
-def test_roots_stay_as_they_are_named_where_nothing_can_be_opened() -> None:
+def test_roots_are_used_by_name_if_no_folder_can_be_opened() -> None:
     book = RelayHarness(RelayConfig(workspace="/work"), started=False)
     book.refuse = (OpenFile,)
     book.feed(Started())
@@ -123,8 +123,8 @@ xml application/xml; yaml application/yaml; yml application/yaml
 """
 
 
-def test_a_type_is_the_librarys_or_one_of_ours() -> None:
-    """Of what the library of Python 3.11 has of its own: what this system's files say is another matter."""
+def test_content_types_match_the_library_or_the_own_table() -> None:
+    """Compare with the table of Python 3.11 itself, without the files of this system."""
     ours = dict(row.split() for line in OWN_TYPES.split("\n")[1:-1] for row in line.split(";"))
     theirs = MimeTypes(filenames=()).types_map[True]
     for extension, kind in CONTENT_TYPES.items():
@@ -175,27 +175,27 @@ def test_content_types(value: str) -> None:
     "value",
     ["", "text", "a/b/c", "text/pläin", "a/b; \x00", None, 5, "a/" + "b" * 200, "a/" + "b" * 127 + "; c=" + "d" * 68],
 )
-def test_what_is_no_content_type(value: object) -> None:
+def test_invalid_content_types_are_refused(value: object) -> None:
     with pytest.raises(Refused) as refused:
         content_type_field(value, "x")
     assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
 
 
 @given(st.binary(min_size=1, max_size=50))
-def test_base64_comes_back(data: bytes) -> None:
+def test_base64_is_decoded(data: bytes) -> None:
     assert base64_bytes(base64.b64encode(data).decode(), "x") == data
 
 
 @pytest.mark.parametrize(
     "value", ["", "QQ", "QQ=", "QUJD=", "QUJD==", "Q Q=", "QQ==\n", "QQ==QQ==", "-_-_", "ä", None, b"QQ=="]
 )
-def test_what_is_no_base64(value: object) -> None:
+def test_invalid_base64_is_refused(value: object) -> None:
     with pytest.raises(Refused) as refused:
         base64_bytes(value, "x")
     assert (refused.value.status, refused.value.extra["field"]) == (400, "x")
 
 
-def test_the_files_of_a_store_that_was_named_are_protected() -> None:
+def test_configured_store_files_are_protected() -> None:
     config = parse_relay_config(
         {"RELAY_MEDIA_ALLOWED_ROOTS": "/srv", "SVC_HOME": "/home/me/.svc"},
         store_files=["/srv/chats.db", "/srv/chats.db-wal"],
@@ -206,7 +206,7 @@ def test_the_files_of_a_store_that_was_named_are_protected() -> None:
     assert book.relay.media.sandbox.allows("/srv/chats.dbx")
 
 
-def test_who_is_not_the_first_on_its_home_leaves_uploads_alone() -> None:
+def test_later_worker_does_not_sweep_uploads() -> None:
     for begins in (True, False):
         book = RelayHarness(RelayConfig(begins=begins, pairing_code="Q7M2ZK"), started=False)
         book.feed(Started())

@@ -1,4 +1,4 @@
-"""Uploads in a bucket: any node takes them in and serves them, they outlive it, and a store that fails is told."""
+"""Uploads in a bucket: any node accepts and serves them, they outlive the node, and store errors are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def got(scene: ClusterDeployment, node: int, path: str, token: str, method: str 
     return scene.request_and_wait(node, method, path, token=token, fields=shown).answer
 
 
-def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
+def test_upload_is_served_by_all_nodes_and_outlives_its_node() -> None:
     scene, s3 = world()
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 1, phone.token, DATA)
@@ -66,12 +66,12 @@ def test_an_upload_is_at_every_node_and_outlives_its_own() -> None:
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready and scene.count_known_nodes(1) == 2)
     scene.sim.run_for(0.5)
-    assert got(scene, 1, path, phone.token).body == DATA  # it was told by the others
+    assert got(scene, 1, path, phone.token).body == DATA  # the other nodes announced it
     assert scene.request_and_wait(1, "GET", "/media/inspect").answer.json["media"][0]["size"] == len(DATA)
     scene.check_invariants()
 
 
-def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
+def test_expired_upload_is_deleted_once_by_a_remaining_node() -> None:
     for killed in (False, True):
         scene, s3 = world(2)
         phone = scene.pair_phone("P", 0)
@@ -86,7 +86,7 @@ def test_its_time_is_over_everywhere_and_who_is_left_deletes_it() -> None:
         scene.check_invariants()
 
 
-def test_the_quota_holds_in_sum() -> None:
+def test_quota_applies_to_the_sum_of_all_nodes() -> None:
     scene, s3 = world(2)
     phone, other = scene.pair_phone("P", 0), scene.pair_phone("Q", 0)
     theirs = uploaded(scene, 0, other.token, b"theirs")
@@ -106,7 +106,7 @@ def test_the_quota_holds_in_sum() -> None:
     scene.check_invariants()
 
 
-def test_a_store_that_is_gone_disturbs_nothing() -> None:
+def test_unreachable_store_fails_only_its_requests() -> None:
     scene, _ = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -142,7 +142,7 @@ def test_a_store_that_is_gone_disturbs_nothing() -> None:
     ids=["500", "403", "longer", "shorter", "a part", "another part"],
 )
 @pytest.mark.parametrize("part", [False, True])
-def test_a_store_that_lies(lie: Any, part: bool) -> None:
+def test_wrong_answers_of_the_store_are_refused(lie: Any, part: bool) -> None:
     scene, s3 = world(1)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -150,26 +150,26 @@ def test_a_store_that_lies(lie: Any, part: bool) -> None:
     fields = {"range": "bytes=5-9"} if part else {}
     answer = got(scene, 0, path, phone.token, **fields)
     if part and lie(None, Response(206, Headers(), b"")).status == 206 and answer.status == 206:
-        assert answer.body == DATA[5:10]  # it was none
+        assert answer.body == DATA[5:10]  # the request had no range
     else:
         assert (answer.status, answer.json["code"]) == (503, "media_store_unavailable")
     s3.instead = lambda request, response: Response(404, Headers(), b"")
     assert got(scene, 0, path, phone.token).status == 404
     s3.instead = lambda request, response: Response(500, Headers(), b"")
-    scene.sim.run_for(UPLOADS_LIVE)  # what it does not delete is left to it
+    scene.sim.run_for(UPLOADS_LIVE)  # the lifecycle of the bucket removes what the relay could not delete
     assert s3.asked[-1][0] == "DELETE"
     assert not scene.relays[0].media.uploads._used
     scene.check_invariants()
 
 
-def test_an_upload_that_the_store_does_not_take_is_none() -> None:
+def test_refused_upload_leaves_no_entry() -> None:
     scene, s3 = world(1)
     phone = scene.pair_phone("P", 0)
     body = {"content": "aGk=", "content_type": "text/plain", "file_name": "a.txt"}
     s3.instead = lambda request, response: Response(503 if request.method == "PUT" else response.status, Headers())
     assert scene.request_and_wait(0, "POST", "/media/upload", token=phone.token, body=body).status == 503
     scene.sim.run_for(1.0)
-    assert not s3.objects  # it was taken all the same, and taken back
+    assert not s3.objects  # stored despite the error, and deleted again
     assert [method for method, _ in s3.asked] == ["PUT", "DELETE"]
     assert not scene.relays[0].media.uploads._used
     scene.check_invariants()
@@ -216,7 +216,7 @@ def test_an_empty_upload() -> None:
     scene.check_invariants()
 
 
-def test_who_cannot_sign_is_told() -> None:
+def test_missing_signature_gives_503() -> None:
     scene, _ = world(1)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, DATA)
@@ -225,7 +225,7 @@ def test_who_cannot_sign_is_told() -> None:
     scene.check_invariants()
 
 
-def test_a_store_that_dies_half_way_does_not_look_like_the_end() -> None:
+def test_killed_store_does_not_complete_a_download() -> None:
     scene, _ = world(2)
     phone = scene.pair_phone("P", 0)
     path = uploaded(scene, 0, phone.token, bytes(MIB))

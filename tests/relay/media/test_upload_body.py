@@ -1,4 +1,4 @@
-"""A file in a multipart body. Whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
+"""A file in a multipart body; whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc_proto.wire.events import Headers
 
 
 class Asked:
-    """As much of a request as is looked at."""
+    """The part of a request that the parser reads."""
 
     def __init__(self, *fields: tuple[bytes, bytes]) -> None:
         self.headers = Headers(fields)
@@ -29,10 +29,10 @@ class Asked:
         (b"", False),
     ],
 )
-def test_what_is_a_form(value: bytes, form: bool) -> None:
+def test_multipart_content_types_are_recognized(value: bytes, form: bool) -> None:
     found = multipart_content_type(cast("Request", Asked((b"content-type", value))))
     assert (found is not None) is form
 
 
-def test_no_type_is_no_form() -> None:
+def test_missing_content_type_is_no_form() -> None:
     assert multipart_content_type(cast("Request", Asked())) is None

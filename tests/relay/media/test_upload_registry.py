@@ -1,4 +1,4 @@
-"""What all nodes know of uploads: what is told of them, what is taken over, and a folder that hosts share."""
+"""Uploads of all nodes: announcements, takeover, and a folder that hosts share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deleted(one: CoordinatorHarness) -> list[str]:
     return [order.path for order in one.book.ordered(DeleteBlob)]
 
 
-def test_a_folder_that_hosts_share() -> None:
+def test_uploads_in_a_shared_folder() -> None:
     scene = ClusterDeployment(0, 3, uploads=FOLDER)
     scene.start()
     phone = scene.pair_phone("P", 0)
@@ -60,7 +60,7 @@ def test_a_folder_that_hosts_share() -> None:
     assert scene.request_and_wait(0, "GET", path, token=phone.token).status == 404
     scene.restart(1)
     scene.run(lambda: scene.nodes[1].ready)
-    assert [*disk.files(FOLDER)] == ["old"]  # somebody may have its token
+    assert [*disk.files(FOLDER)] == ["old"]  # a client may hold its token
     old.modified -= 3_600.0
     scene.kill(1)
     scene.restart(1)
@@ -69,7 +69,7 @@ def test_a_folder_that_hosts_share() -> None:
     scene.check_invariants()
 
 
-def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
+def test_upload_of_another_node_is_known_until_its_state_omits_it() -> None:
     one = alone()
     media = one.relay.media
     one.deliver("kept", RECORD)
@@ -90,7 +90,7 @@ def test_what_another_node_has_is_known_until_it_says_no_more() -> None:
 
 
 @pytest.mark.parametrize("left", ["node", "nobody"])
-def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: str) -> None:
+def test_expired_upload_is_deleted_by_its_node_or_a_remaining_one(left: str) -> None:
     one = alone()
     one.deliver("kept", {**RECORD, "left": 2.0})
     one.deliver("kept", {**RECORD, "token": "U" * 22}, node="c")
@@ -102,7 +102,7 @@ def test_whose_time_is_over_is_deleted_by_its_node_or_by_whoever_is_left(left: s
     assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "nobody")
 
 
-def test_who_joins_while_a_node_is_not_known_to_be_gone_hears_what_it_had() -> None:
+def test_lost_nodes_uploads_are_announced_to_new_nodes() -> None:
     one = alone()
     one.deliver("kept", RECORD, node="c")
     one.deliver("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
@@ -116,7 +116,7 @@ def test_who_joins_while_a_node_is_not_known_to_be_gone_hears_what_it_had() -> N
     assert calm.new_messages() == []
 
 
-def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
+def test_evicted_upload_is_announced_and_deleted() -> None:
     one = alone(media_max_size_mb=1)
     media = one.relay.media
     one.deliver("kept", RECORD)
@@ -135,13 +135,13 @@ def test_what_has_to_make_room_is_told_and_deleted_whoever_took_it_in() -> None:
     "wrong",
     [{"token": "short"}, {"name": "../x"}, {"name": ""}, {"size": -1}, {"left": -1.0}, {"created_at": "x"}],
 )
-def test_what_is_no_upload(wrong: dict[str, object]) -> None:
+def test_invalid_upload_records_are_ignored(wrong: dict[str, object]) -> None:
     one = alone()
     one.deliver("kept", {**RECORD, **wrong})
     assert len(one.relay.media.registry) == 0
 
 
-def test_who_has_no_such_place_takes_nothing_over() -> None:
+def test_node_without_shared_storage_ignores_uploads() -> None:
     one = alone(None)
     one.deliver("kept", RECORD)
     one.deliver("gone", {"token": "T" * 22})
@@ -149,7 +149,7 @@ def test_who_has_no_such_place_takes_nothing_over() -> None:
     assert one.relay.media.uploads.record("T" * 22) == {}
 
 
-def test_one_that_nobody_has_told_of_yet_is_taken_over_when_it_is_asked_for() -> None:
+def test_unannounced_upload_is_taken_over_on_request() -> None:
     one = alone(BUCKET)
     made: list[Any] = []
     about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}

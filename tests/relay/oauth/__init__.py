@@ -1,1 +1,1 @@
-"""Tests of oauth."""
+"""Tests of OAuth."""

@@ -1,4 +1,4 @@
-"""OAuth at the relay, from the first refusal to tokens that are given back; and what strangers try with it."""
+"""OAuth at the relay: the flow from the first refusal to revoked tokens, and attacks on it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PING = message("ping")
 LOOPBACK = "http://127.0.0.1:4000/cb"
 
 
-# --- the whole way ---
+# --- the whole flow ---
 
 
-def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_whole_oauth_flow(book: RelayHarness, guest: OAuthTestClient) -> None:
     page = guest.wait()
     shown = guest.call("GET", page)
     assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
@@ -43,10 +43,10 @@ def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
     )  # fmt: skip
     assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
     assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
-    assert guest.call("HEAD", page).status == 200  # whoever looks ahead takes nothing away
+    assert guest.call("HEAD", page).status == 200  # a HEAD request does not use the page up
     back = guest.back(page)
     assert (back["state"], back["iss"]) == ("st&te", PLACE)
-    assert guest.call("GET", page).status == 404  # it leads away once
+    assert guest.call("GET", page).status == 404  # the page redirects once
     answer = guest.trade(back["code"], resource=f"{PLACE}/mcp/")
     assert answer.headers.get(b"cache-control") == b"no-store"
     assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
@@ -54,7 +54,7 @@ def test_the_whole_way(book: RelayHarness, guest: OAuthTestClient) -> None:
     assert guest.open().post(PING).status == 200
 
 
-def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize(ttl_seconds=7200)
     (listed,) = book.sessions()
     assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
@@ -66,14 +66,14 @@ def test_it_is_listed_with_the_phones_and_outlives_a_restart(book: RelayHarness,
     assert guest.refresh().status == 200
 
 
-def test_a_refused_question(guest: OAuthTestClient) -> None:
+def test_refused_consent(guest: OAuthTestClient) -> None:
     page = guest.wait()
     assert guest.answer(guest.word(page), allow=False).json["allowed"] is False
     assert guest.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
     assert guest.call("GET", page).status == 404
 
 
-def test_an_hour_and_refreshing(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize()
     first = guest.access
     book.after(3599)
@@ -85,10 +85,10 @@ def test_an_hour_and_refreshing(book: RelayHarness, guest: OAuthTestClient) -> N
     guest.open()
     second = guest.access
     assert guest.refresh().status == 200
-    assert guest.mcp(PING, token=second).status == 401  # there is one at a time
+    assert guest.mcp(PING, token=second).status == 401  # only one access token is valid at a time
 
 
-def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_token_does_not_outlive_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize(ttl_seconds=60)
     assert guest.tokens["expires_in"] == 60
     book.after(60)
@@ -97,22 +97,22 @@ def test_the_last_token_does_not_outlast_what_was_allowed(book: RelayHarness, gu
     wrong(guest.refresh(), "invalid_grant")
 
 
-def test_what_never_ends(guest: OAuthTestClient) -> None:
+def test_unlimited_session_still_has_hourly_tokens(guest: OAuthTestClient) -> None:
     guest.authorize(ttl_seconds=0)
     assert guest.tokens["expires_in"] == 3600
 
 
-def test_the_operators_maximum_holds() -> None:
+def test_operator_maximum_limits_the_session() -> None:
     book = RelayHarness(RelayConfig(max_session_ttl=100.0))
     OAuthTestClient(book).authorize(ttl_seconds=0)
     (listed,) = book.sessions()
     assert listed["expires_at"] - listed["created_at"] == 100
 
 
-# --- the scope to look ---
+# --- the read-only scope ---
 
 
-def test_who_may_only_look(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_read_only_scope_permits_reading_only(book: RelayHarness, guest: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
     session = guest.authorize(scope="bridge:read").open()
     assert guest.tokens["scope"] == "bridge:read"
@@ -133,18 +133,18 @@ def test_who_may_only_look(book: RelayHarness, guest: OAuthTestClient) -> None:
     wrong(guest.refresh(scope="bridge"), "invalid_scope")
 
 
-def test_who_asked_to_look_is_given_no_more(guest: OAuthTestClient) -> None:
+def test_read_only_request_cannot_be_widened(guest: OAuthTestClient) -> None:
     word = guest.word(guest.wait(scope="bridge:read openid"))
     assert guest.question(word).json["scope"] == "bridge:read"
     assert guest.answer(word, scope="bridge").status == 400
     assert guest.answer(word, scope="tui").status == 400
 
 
-# --- its end ---
+# --- revocation ---
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-def test_tokens_that_are_given_back(book: RelayHarness, guest: OAuthTestClient, which: str) -> None:
+def test_revoked_tokens_end_the_session(book: RelayHarness, guest: OAuthTestClient, which: str) -> None:
     session = guest.authorize().open()
     assert guest.revoke(guest.tokens[which]).status == 200
     assert session.post(PING).status == 401
@@ -153,7 +153,7 @@ def test_tokens_that_are_given_back(book: RelayHarness, guest: OAuthTestClient, 
     assert guest.revoke("unknown").status == 200
 
 
-def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, guest: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
     session = guest.authorize().open()
     call = session.tool("phone_ping")
@@ -166,17 +166,17 @@ def test_the_owner_ends_it_with_all_that_is_under_way(book: RelayHarness, guest:
     assert phone.envelopes() == []
 
 
-def test_a_store_that_does_not_forget(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_revocation_with_a_failing_store_gives_503(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize()
     book.refuse = (DeleteSession,)
     wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
     assert guest.mcp(PING).status == 401
 
 
-# --- what is tried ---
+# --- attacks and errors ---
 
 
-def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_reused_code_revokes_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
     code = guest.code()
     assert guest.trade(code).status == 200
     wrong(guest.trade(code), "invalid_grant")
@@ -185,7 +185,7 @@ def test_a_code_is_good_once_and_its_second_use_ends_what_it_gave(book: RelayHar
     assert any("shown twice" in event for event in book.events(Level.WARNING))
 
 
-def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
     fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
     body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
     book.hold = (SaveSession,)
@@ -207,7 +207,7 @@ def test_a_code_that_is_shown_twice_while_the_first_is_being_stored(book: RelayH
         {"redirect_uri": "https://agent.example/other"},
     ],
 )
-def test_a_code_with_something_wrong_is_over(
+def test_failed_token_request_consumes_the_code(
     book: RelayHarness, guest: OAuthTestClient, field: dict[str, str | None]
 ) -> None:
     code = guest.code()
@@ -216,27 +216,25 @@ def test_a_code_with_something_wrong_is_over(
     assert book.sessions() == []
 
 
-def test_a_code_of_another_client_is_no_good(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_code_of_another_client_is_refused(book: RelayHarness, guest: OAuthTestClient) -> None:
     other = OAuthTestClient(book, "Evil")
     other.verifier = guest.verifier
     wrong(other.trade(guest.code()), "invalid_grant")
 
 
-def test_a_code_lasts_a_minute(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_code_expires_after_a_minute(book: RelayHarness, guest: OAuthTestClient) -> None:
     code = guest.code()
     book.after(60)
     wrong(guest.trade(code), "invalid_grant")
     assert len(book.relay.oauth.consents) == 0
 
 
-def test_without_a_redirect_uri_the_code_is_good(guest: OAuthTestClient) -> None:
-    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # OAuth 2.1 has it no more
+def test_redirect_uri_is_optional_at_the_token_endpoint(guest: OAuthTestClient) -> None:
+    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
 
 
 @pytest.mark.parametrize("who", ["itself", "somebody else"])
-def test_a_refresh_token_that_is_used_again_ends_the_family(
-    book: RelayHarness, guest: OAuthTestClient, who: str
-) -> None:
+def test_reused_refresh_token_revokes_the_session(book: RelayHarness, guest: OAuthTestClient, who: str) -> None:
     guest.authorize()
     old = guest.refresh_token
     assert guest.refresh().status == 200
@@ -246,13 +244,13 @@ def test_a_refresh_token_that_is_used_again_ends_the_family(
     assert book.sessions() == []
 
 
-def test_a_refresh_token_is_its_clients(guest: OAuthTestClient) -> None:
+def test_refresh_token_is_bound_to_its_client(guest: OAuthTestClient) -> None:
     guest.authorize()
     wrong(guest.refresh(client_id="other"), "invalid_grant")
     assert guest.refresh().status == 200
 
 
-def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_session_missing_in_the_store_is_not_refreshed(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize()
     book.store.clear()
     wrong(guest.refresh(), "invalid_grant")
@@ -260,7 +258,7 @@ def test_what_was_revoked_elsewhere_is_not_renewed(book: RelayHarness, guest: OA
     assert guest.mcp(PING).status == 401
 
 
-def test_an_access_token_opens_nothing_else(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_access_token_opens_only_mcp(book: RelayHarness, guest: OAuthTestClient) -> None:
     guest.authorize()
     family = guest.refresh_token.partition(".")[0]
     for token in (guest.access, family, guest.refresh_token):
@@ -275,7 +273,7 @@ def test_an_access_token_opens_nothing_else(book: RelayHarness, guest: OAuthTest
 
 
 @pytest.mark.parametrize("resource", ["https://other.example/mcp", f"{PLACE}/", "", "x"])
-def test_a_token_for_another_server(guest: OAuthTestClient, resource: str) -> None:
+def test_foreign_resource_is_refused(guest: OAuthTestClient, resource: str) -> None:
     assert guest.request_authorization(resource=resource).status == 400
     wrong(guest.trade(guest.code(), resource=resource), "invalid_target")
     assert guest.trade(guest.code(resource=None)).status == 200
@@ -293,12 +291,12 @@ def test_a_token_for_another_server(guest: OAuthTestClient, resource: str) -> No
         ({"resource": "https://other.example/"}, "invalid_target"),
     ],
 )
-def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
+def test_request_errors_redirect_to_loopback_only(
     book: RelayHarness, guest: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
     assert (
         guest.request_authorization(**fields).status == 400
-    )  # no open redirect: anybody may register https://evil.example
+    )  # no open redirect: any client may register https://evil.example
     here = OAuthTestClient(book, redirect=LOOPBACK).request_authorization(**fields)
     place = urlsplit((here.headers.get(b"location") or b"").decode())
     told = {name: values[0] for name, values in parse_qs(place.query).items()}
@@ -320,14 +318,14 @@ def test_a_wrong_question_is_told_on_the_clients_own_computer_alone(
         {"state": "s" * 513},
     ],
 )
-def test_nobody_is_led_where_nobody_has_registered(guest: OAuthTestClient, fields: dict[str, str | None]) -> None:
+def test_unregistered_redirect_is_not_followed(guest: OAuthTestClient, fields: dict[str, str | None]) -> None:
     answer = guest.request_authorization(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
     assert b"evil" not in answer.body
 
 
 @pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
-def test_no_other_page_asks_in_the_name_of_its_reader(
+def test_authorization_requires_a_top_level_navigation(
     book: RelayHarness, guest: OAuthTestClient, dest: bytes, status: int
 ) -> None:
     guest.headers = ((b"sec-fetch-dest", dest),)
@@ -335,13 +333,13 @@ def test_no_other_page_asks_in_the_name_of_its_reader(
     assert len(book.relay.oauth.consents) == (status == 303)
 
 
-def test_a_parameter_that_is_there_twice(guest: OAuthTestClient) -> None:
+def test_duplicate_parameters_are_refused(guest: OAuthTestClient) -> None:
     twice = urlencode({"client_id": guest.client}) + "&client_id=other"
     assert guest.call("GET", f"/oauth/authorize?{twice}").status == 400
     wrong(guest.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
 
 
-def test_any_port_of_the_clients_own_computer(book: RelayHarness) -> None:
+def test_loopback_redirect_accepts_any_port(book: RelayHarness) -> None:
     guest = OAuthTestClient(book, redirect=LOOPBACK)
     guest.redirect = "http://127.0.0.1:51999/cb"
     assert guest.trade(guest.code()).status == 200
@@ -381,14 +379,14 @@ def test_other_bad_input(guest: OAuthTestClient) -> None:
     wrong(guest.call("GET", "/oauth/token"), "method_not_allowed", 405)
 
 
-def test_a_flood_of_registrations_leaves_nothing(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_registrations_store_nothing(book: RelayHarness, guest: OAuthTestClient) -> None:
     wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
     names = {guest.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
     assert len(names) == 1
     assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
-def test_a_flood_of_questions_is_one_strangers(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_consent_requests_are_limited_per_address(book: RelayHarness, guest: OAuthTestClient) -> None:
     pages = [guest.wait() for _ in range(8)]
     assert guest.request_authorization().status == 429
     assert guest.call("GET", pages[0]).status == 200
@@ -409,7 +407,7 @@ def test_only_the_owner_answers(book: RelayHarness, guest: OAuthTestClient) -> N
     assert guest.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
     assert guest.answer(word, allow="yes").status == 400
     assert guest.answer(word).status == 200
-    assert guest.question(word).status == 404  # it is asked once
+    assert guest.question(word).status == 404  # a consent request is answered once
 
 
 def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> None:
@@ -422,7 +420,7 @@ def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> 
     assert [secret for secret in book.secrets if secret in said] == []
 
 
-def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> None:
+def test_client_ids_are_validated_like_registrations(guest: OAuthTestClient) -> None:
     client = decode_client_id(guest.client)
     assert client is not None
     assert client.identity == guest.client
@@ -433,7 +431,7 @@ def test_ids_are_read_as_strictly_as_registrations(guest: OAuthTestClient) -> No
 
 
 class Flow:
-    """The whole way at nodes of a cluster, each step at any of them."""
+    """OAuth flow at the nodes of a cluster, each step at any node."""
 
     def __init__(self, scene: ClusterDeployment) -> None:
         self.scene = scene
@@ -458,7 +456,7 @@ class Flow:
         self.word = found[1]
 
     def allow(self, *nodes: int) -> int:
-        """Looked at, and answered."""
+        """Show the consent request at the first node and allow it at the last."""
         shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
         body = {"ballot": shown["ballot"], "allow": True}
         return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)
@@ -479,7 +477,7 @@ class Flow:
         return caller.answer
 
 
-def test_each_step_at_another_node() -> None:
+def test_flow_continues_across_nodes() -> None:
     scene = world(3)
     flow = Flow(scene)
     flow.begin(0)
@@ -492,11 +490,11 @@ def test_each_step_at_another_node() -> None:
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 1]
     assert answer.status == 200, answer
     token = answer.json["access_token"]
-    scene.sim.run_for(0.1)  # it is on its way to the others
+    scene.sim.run_for(0.1)  # the other nodes have not received it yet
     for node in range(3):
         told = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
         assert scene.request_and_wait(node, "POST", "/mcp", token=token, body=told, fields=TYPES).status == 200
-    assert flow.trade(0, code).json["error"] == "invalid_grant"  # what it gave is taken back, everywhere
+    assert flow.trade(0, code).json["error"] == "invalid_grant"  # a reused code revokes its tokens on all nodes
     assert [len(relay.oauth.consents) for relay in scene.relays] == [0, 0, 0]
     scene.sim.run_for(0.2)
     for node in range(3):
@@ -505,7 +503,7 @@ def test_each_step_at_another_node() -> None:
     scene.check_invariants()
 
 
-def test_a_code_is_traded_at_one_node_alone() -> None:
+def test_code_is_redeemed_on_one_node_only() -> None:
     scene = world(3)
     flow = Flow(scene)
     flow.begin(1)
@@ -524,7 +522,7 @@ def test_a_code_is_traded_at_one_node_alone() -> None:
     scene.check_invariants()
 
 
-def test_a_question_goes_with_its_node() -> None:
+def test_consent_request_is_lost_with_its_node() -> None:
     scene = world(2)
     flow = Flow(scene)
     flow.begin(0)
@@ -536,7 +534,7 @@ def test_a_question_goes_with_its_node() -> None:
     scene.check_invariants()
 
 
-def test_what_is_told_of_questions() -> None:
+def test_consent_queries_between_nodes() -> None:
     one = CoordinatorHarness()
     one.deliver("asks", {"word": "consent", "body": {"by": "ticket", "value": "x"}, "ticket": 1}, to_me=True)
     assert one.new_messages() == [("says", {"ticket": 1, "body": {}})]
@@ -552,7 +550,7 @@ def test_what_is_told_of_questions() -> None:
     asked = oauth.consents.request(question, "192.0.2.1", engine.now, engine.entropy)
     one.book.within(
         lambda: oauth.release_consent("ticket", asked.ticket, lambda record: False)
-    )  # who wanted it is gone
+    )  # the client that requested it is gone
     assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(coordinator.MAX_LOOKUPS):

@@ -1,4 +1,4 @@
-"""Where a client finds the relay, and how it hears of that."""
+"""The issuer URL of the relay, and the header that leads a client to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.relay.harness import LOCAL, REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, PLACE, OAuthTestClient, wrong
 
 
-def test_a_refusal_names_the_way_in(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_refusal_links_to_the_metadata(book: RelayHarness, guest: OAuthTestClient) -> None:
     def told(**options: Any) -> bytes | None:
         return guest.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
 
@@ -19,7 +19,7 @@ def test_a_refusal_names_the_way_in(book: RelayHarness, guest: OAuthTestClient) 
     assert told(token="guessed") == b'Bearer error="invalid_token", ' + metadata
     poor = book.pair(operator={"grants": {"bridge": False}})
     assert told(token=poor.token) == b'Bearer error="insufficient_scope", scope="bridge", ' + metadata
-    assert told(tls=False) == b"Bearer"  # over plain HTTP there is none
+    assert told(tls=False) == b"Bearer"  # plain HTTP has no issuer
 
 
 def test_behind_a_proxy_with_a_path() -> None:
@@ -47,7 +47,7 @@ def test_routes_are_the_same_under_the_root_path() -> None:
     assert book.request("GET", "/far/relayhealth").status == 404
 
 
-def test_over_plain_http_nothing_is_given(guest: OAuthTestClient) -> None:
+def test_plain_http_has_no_issuer(guest: OAuthTestClient) -> None:
     for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
         assert guest.call(method, path, tls=False).status == 400
     wrong(guest.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")

@@ -1,4 +1,4 @@
-"""Pages for browsers that OAuth clients have sent."""
+"""Pages for the browsers of OAuth clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.relay.harness import RelayHarness
 from tests.relay.oauth_client import OAuthTestClient
 
 
-def test_what_a_client_says_of_itself_is_text(book: RelayHarness) -> None:
+def test_client_name_is_escaped_on_pages(book: RelayHarness) -> None:
     guest = OAuthTestClient(book, "<script>alert(1)</script>\u202e\x1b[2J")
     page = guest.wait()
     shown = guest.call("GET", page)

@@ -1,1 +1,1 @@
-"""Tests of openapi."""
+"""Tests of the relay's OpenAPI document."""

@@ -1,4 +1,4 @@
-"""The bodies of Device Control are those that the relay checks: what a type lets pass is taken, and the other way."""
+"""Bodies of Device Control: their types and the relay's checks accept the same input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_command_with_arguments_has_a_type() -> None:
 
 
 @pytest.mark.parametrize("path", ARGUMENTS)
-def test_a_type_is_the_check(path: str) -> None:
+def test_types_accept_the_same_input_as_the_checks(path: str) -> None:
     parts = SchemaComponents()
     validator = Draft202012Validator(inline_schema_of(ARGUMENTS[path], parts))
     assert parts.schemas == {}

@@ -1,5 +1,7 @@
-"""The messages of the WebSocket, held to their types: their members in all tests of this room
-(`tests/relay/phone_client.py`), and what these are in the story here."""
+"""The types of the WebSocket messages: their members in all relay tests, and their values in one scenario.
+
+The members are compared in `tests/relay/phone_client.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ DOCUMENTED = OpenApiValidator.of(RelayHarness().request("GET", "/openapi.json").
 MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
 
 
-def test_what_is_heard_is_what_there_are_doors_for() -> None:
+def test_documented_messages_match_the_channels() -> None:
     doors = {message.strip() for _, row in CHANNEL_ACCESS.values() for message in row.split(",")}
     assert {*CLIENT_MESSAGES} == doors | {"system auth"}
     assert [*MESSAGES["from-client"]] == [*CLIENT_MESSAGES]
@@ -28,7 +30,7 @@ def misfits(envelope: dict[str, Any]) -> list[str]:
     return DOCUMENTED.misfits(schema, envelope["payload"])
 
 
-def test_a_story_in_which_everything_is_said() -> None:
+def test_scenario_with_every_message() -> None:
     book = ChildProcessHarness(tmux=Tmux("old"), config=with_tui())
     stranger = book.websocket()
     heard = [stranger.auth(pairing_code="WRONG1")]

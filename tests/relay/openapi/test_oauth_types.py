@@ -1,4 +1,4 @@
-"""What an OAuth client, its browser and an owner are answered is as the relay's document has it."""
+"""OAuth responses for a client, its browser and the owner match the relay's document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.relay.oauth_client import OAuthTestClient
 from tests.support.openapi_validation import OpenApiValidator
 
 
-def test_each_answer_is_as_it_says() -> None:
+def test_oauth_answers_match_the_document() -> None:
     book = RelayHarness()
     documented, guest = OpenApiValidator.of(book.request("GET", "/openapi.json").body), OAuthTestClient(book)
     for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server"):

@@ -1,4 +1,4 @@
-"""The relay's document: every route and nothing else, and what GET answers is as it says."""
+"""The relay's document has exactly the routes of the relay, and the responses to GET match it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register
 
 
 def asked(book: RelayHarness, method: str, path: str, body: object = None) -> Response:
-    """As the operator, or as the device that also answers what comes for a phone."""
+    """Send a request as the operator, or as the device that also answers the command to its phone."""
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)
     if call.answer is None:
@@ -35,16 +35,16 @@ def get(path: str) -> Response:
     return asked(BOOK, "GET", path)
 
 
-def test_it_has_every_route_and_nothing_else() -> None:
+def test_document_has_exactly_the_routes() -> None:
     DOCUMENTED.expect_routes(BOOK.relay.router.routes)
 
 
-def test_the_page_of_routes_shows_it() -> None:
+def test_routes_page_matches_the_document() -> None:
     assert_shown(RELAY, DOCUMENTED.document)
 
 
 @pytest.mark.parametrize("path", DOCUMENTED.gets())
-def test_what_a_get_answers(path: str) -> None:
+def test_get_answers_match_the_document(path: str) -> None:
     PAIRED.phone.envelopes()
     assert DOCUMENTED.get_and_check(get, path, KNOWN).status in (200, 400, 404, 406)
     assert DOCUMENTED.get_and_check(get, path, {}).status in (200, 400, 404, 406)
@@ -52,7 +52,7 @@ def test_what_a_get_answers(path: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
+def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
     PAIRED.phone.envelopes()
     path, query = data.draw(queries(DOCUMENTED))
     assert DOCUMENTED.get_and_check(get, path, KNOWN, query).status < 500
@@ -87,7 +87,7 @@ def test_whatever_a_get_is_asked(data: st.DataObject) -> None:
         ("POST /voice/synthesize", "/voice/synthesize", {}, 400),
     ],
 )
-def test_what_changes_answer(label: str, path: str, body: Any, status: int) -> None:
+def test_answers_to_changes_match_the_document(label: str, path: str, body: Any, status: int) -> None:
     PAIRED.phone.envelopes()
     answer = asked(BOOK, label.partition(" ")[0], path, body)
     assert answer.status == status, answer

@@ -1,4 +1,4 @@
-"""What the relay's types say is what its writers write: the members of records, one by one."""
+"""The relay's types match the members of the records that the relay writes."""
 
 from __future__ import annotations
 

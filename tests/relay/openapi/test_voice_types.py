@@ -1,4 +1,4 @@
-"""What the types of voice say is what its writers write, and what its settings may be is what their rules are for."""
+"""The voice types match what the relay writes, and the documented settings match the accepted ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def members(kind: type) -> list[str]:
         (shapes.AgentSettingsChangeJson, {**REALTIME, **PROMOTION}),
     ],
 )
-def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
+def test_changeable_voice_settings_match_their_type(kind: type, rules: dict[str, object]) -> None:
     assert members(kind) == sorted([*rules, "profile"])
 
 
@@ -37,6 +37,6 @@ def test_what_can_be_changed(kind: type, rules: dict[str, object]) -> None:
         ("/voice/realtime-agent/config", shapes.AgentSettingsJson),
     ],
 )
-def test_what_is_shown(path: str, kind: type) -> None:
+def test_shown_voice_settings_match_their_type(path: str, kind: type) -> None:
     book = VoiceRoutesHarness()
     assert sorted({*members(kind)} - {"updated"}) == sorted(get(book, path))

@@ -1,1 +1,1 @@
-"""Tests of the routes, one file a theme."""
+"""Tests of the relay's routes, one file per subject."""

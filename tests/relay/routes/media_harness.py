@@ -1,4 +1,4 @@
-"""A relay with files on its host, and the calls that the tests of media make."""
+"""Relay with files on its host, and the requests of the media tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOME = "/home/me"
 
 
 def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
-    """A relay whose temporary folder is `/tmp`, a link, with a workspace and one more root."""
+    """Return a relay with a workspace, one more root, and the temporary folder `/tmp`, which is a link."""
     settings = RelayConfig(
         home="/home/svc",
         config_path="/home/svc/config.yaml",
@@ -73,7 +73,7 @@ def form(*parts: Part) -> bytes:
 
 
 def clean(book: RelayHarness) -> None:
-    """Nothing is open, nothing is reserved but for uploads that are there, and nothing was logged that is a bug."""
+    """Require that no handle is open, quotas match the existing uploads, and no bug was logged."""
     media = book.relay.media
     used: dict[str, int] = {}
     for upload in media.uploads._owned.values():

@@ -1,4 +1,4 @@
-"""Device Control over the wire: what reaches the phone, and every outcome of wire bridge 2.2 and 2.3."""
+"""Device Control over the wire: commands to the phone, and every outcome of wire bridge 2.2 and 2.3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USABLE = {(method, path): arguments for method, path, arguments in GOOD}
 
 
 def drive(book: RelayHarness, paired: PairedPhone, method: str, path: str, body: object = None) -> dict[str, Any]:
-    """The command that a call makes."""
+    """Send a request and return the command that the phone receives."""
     book.call(method, path, body, token=paired.token, peer=REMOTE)
     return paired.phone.command()
 
@@ -33,11 +33,11 @@ def outcome(book: RelayHarness, status: object, result: object, **more: object) 
     return call.result
 
 
-# --- what reaches the phone -----------------------------------------------------------------------------------------
+# --- commands to the phone ------------------------------------------------------------------------------------------
 
 
-def test_what_was_left_to_one_phone_is_not_for_another(book: RelayHarness) -> None:
-    """Who asked nobody says that the phone has to, and it is the phone that gets the call which is judged."""
+def test_confirmation_policy_is_judged_for_the_receiving_phone(book: RelayHarness) -> None:
+    """Check that the confirmation policy is judged for the phone that gets the command, not for the caller's."""
     first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
     message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
     for phone in (first, second):
@@ -84,13 +84,13 @@ def test_every_route_is_forwarded(book: RelayHarness, method: str, path: str) ->
     }
 
 
-def test_query_parameters_of_a_get_are_its_body(book: RelayHarness) -> None:
+def test_get_query_becomes_the_command_body(book: RelayHarness) -> None:
     command = drive(book, book.pair(), "GET", "/events?limit=5&since=0&limit=6&a=%C3%A9+b", {"device": "x", "z": 1})
     assert command["params"] == command["body"] == {"limit": "5", "since": "0", "a": "é b"}
     assert book.activity()[0]["params"] == command["params"]
 
 
-def test_secrets_in_the_query_of_a_post_are_hidden_as_those_in_its_body(book: RelayHarness) -> None:
+def test_secrets_in_a_post_query_are_redacted(book: RelayHarness) -> None:
     paired = book.pair()
     drive(book, paired, "POST", "/tap?token=abc", {"x": 1, "y": 2})
     drive(book, paired, "POST", "/tap?z=1", {"x": 1, "y": 2, "password": "abc"})
@@ -108,7 +108,7 @@ def test_nulls_are_dropped(book: RelayHarness) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[1]", b"null", b'{"a":NaN}', b"\xff"])
-def test_what_is_no_object_counts_as_empty(book: RelayHarness, body: bytes) -> None:
+def test_non_object_body_counts_as_empty(book: RelayHarness, body: bytes) -> None:
     assert drive(book, book.pair(), "POST", "/wait", body)["body"] == {}
     answer = book.request("POST", "/type", body, token=book.pair().token)
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "text")
@@ -120,14 +120,14 @@ def test_what_is_no_object_counts_as_empty(book: RelayHarness, body: bytes) -> N
         (
             b'{ "ms": 1, "n": 1.50,\n "note": "\xc3\xa9" }',
             '{ "ms": 1, "n": 1.50,\n "note": "\xe9" }',
-        ),  # as it is
-        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # a name may be hidden in them
+        ),  # unchanged
+        (b'{"ms": 1, "n": 1e1, "\\u0074oken": "t"}', '{"ms":1,"n":10.0,"token":"t"}'),  # an escape may hide a name
         (b'{"ms": 2, "a": null}', '{"ms":2}'),
         (b'{"ms": 3, "device": ""}', '{"ms":3}'),
         (b'{"ms": 4, "pad": "%b"}' % (b"x" * 1024), '{"ms":4,"pad":"%s"}' % ("x" * 1024)),
     ],
 )
-def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayHarness, body: bytes, sent: str) -> None:
+def test_unchanged_body_is_forwarded_verbatim(book: RelayHarness, body: bytes, sent: str) -> None:
     paired = book.pair()
     command = drive(book, paired, "POST", "/wait", body)
     assert command["body"] == json.loads(sent)
@@ -136,13 +136,13 @@ def test_a_short_body_goes_as_it_came_if_nothing_is_taken_out(book: RelayHarness
 
 
 @pytest.mark.parametrize("body", [b'{"token": "t"}', b'{ "a" : {"TOKEN" :\n"t"}}', b'{"t\\u006fken":"t"}'])
-def test_secrets_are_found_in_whatever_words_they_are_said(book: RelayHarness, body: bytes) -> None:
+def test_secrets_are_redacted_under_any_name(book: RelayHarness, body: bytes) -> None:
     drive(book, book.pair(), "POST", "/wait", body[:-1] + b',"ms":1}')
     assert "[redacted]" in json.dumps(book.activity()[0]["params"])
 
 
 @pytest.mark.parametrize(("method", "path", "arguments", "field"), BAD)
-def test_what_no_phone_can_use_never_reaches_one(
+def test_invalid_arguments_do_not_reach_the_phone(
     book: RelayHarness, method: str, path: str, arguments: dict[str, object], field: str
 ) -> None:
     paired = book.pair()
@@ -163,7 +163,7 @@ def test_selectors_never_reach_the_phone(book: RelayHarness, key: str) -> None:
     assert [record["alias_used"] for record in book.activity()] == ["d-1", "d-1", "kitchentablet"]
 
 
-def test_head_asks_the_phone_once_and_has_no_body(book: RelayHarness) -> None:
+def test_head_sends_one_command_and_has_no_body(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("HEAD", "/ping", token=paired.token, peer=REMOTE)
     command = paired.phone.command()
@@ -182,7 +182,7 @@ def test_several_commands_may_be_under_way(book: RelayHarness) -> None:
     assert [call.result.json["n"] for call in calls] == [0, 1, 2]
 
 
-def test_any_session_with_a_grant_may_drive(book: RelayHarness) -> None:
+def test_any_session_with_a_bridge_grant_may_send_commands(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop", device_id="d-2")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -211,7 +211,7 @@ def test_any_session_with_a_grant_may_drive(book: RelayHarness) -> None:
         (599, {}, 599, {}),
     ],
 )
-def test_the_answer_is_passed_on(
+def test_phone_answer_is_passed_on(
     book: RelayHarness, status: object, result: object, expected_status: int, expected_body: object
 ) -> None:
     answer = outcome(book, status, result)
@@ -230,14 +230,14 @@ def test_a_204_has_no_body(book: RelayHarness) -> None:
     assert (answer.status, answer.body) == (204, b"")
 
 
-def test_the_error_of_the_payload_is_for_the_record_only(book: RelayHarness) -> None:
+def test_payload_error_is_recorded_only(book: RelayHarness) -> None:
     answer = outcome(book, 200, {"a": 1}, error="a safety rule")
     assert answer.json == {"a": 1}
     (record,) = book.activity()
     assert (record["error"], record["decision"]) == ("a safety rule", "blocked")
 
 
-# --- made by the relay ----------------------------------------------------------------------------------------------
+# --- answers of the relay -------------------------------------------------------------------------------------------
 
 
 def test_no_phone(book: RelayHarness) -> None:
@@ -257,7 +257,7 @@ def test_no_phone(book: RelayHarness) -> None:
         ("/wait?device=phone", {}, 409, "ambiguous_device"),
     ],
 )
-def test_selectors_that_choose_nothing(book: RelayHarness, path: str, body: object, status: int, code: str) -> None:
+def test_unmatched_selectors_are_refused(book: RelayHarness, path: str, body: object, status: int, code: str) -> None:
     caller = book.pair(device_id="d-1")
     book.pair(device_id="d-2")
     answer = book.request("POST", path, body, token=caller.token)
@@ -274,13 +274,13 @@ def test_thirty_seconds_without_an_answer(book: RelayHarness) -> None:
     assert book.activity()[0]["decision"] == "pending"
     book.after(0.25)
     assert (call.result.status, call.result.json["code"]) == (504, "phone_timeout")
-    paired.phone.reply(command, 200, {})  # late: changes nothing
+    paired.phone.reply(command, 200, {})  # too late to change anything
     (record,) = book.activity()
     assert (record["decision"], record["response_status"]) == ("timeout", None)
 
 
 @pytest.mark.parametrize("how", ["vanish", "close"])
-def test_a_phone_that_leaves(book: RelayHarness, how: str) -> None:
+def test_disconnected_phone_fails_the_command(book: RelayHarness, how: str) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     getattr(paired.phone, how)()
@@ -297,7 +297,7 @@ def test_the_same_device_on_a_new_socket(book: RelayHarness) -> None:
     assert (call.result.status, call.result.json["code"]) == (502, "phone_disconnected")
     second = book.call("GET", "/ping", token=paired.token)
     command = fresh.command()
-    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: it stays pending
+    paired.phone.reply(command, 200, {"foreign": True})  # from the old socket: the command stays pending
     paired.phone.reply(old, 200, {"late": True})
     assert second.answer is None
     fresh.reply(command, 200, {"own": True})
@@ -331,7 +331,7 @@ def test_only_the_lost_phones_commands_fail(book: RelayHarness) -> None:
     assert second.result.status == 200
 
 
-def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: RelayHarness) -> None:
+def test_disconnected_caller_does_not_cancel_the_command(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     command = paired.phone.command()
@@ -343,7 +343,7 @@ def test_a_caller_that_leaves_leaves_the_command_and_its_record_alone(book: Rela
     assert book.request("GET", "/relay/info").json["pending_commands"] == 0
 
 
-def test_stopping_fails_what_is_pending_at_once(book: RelayHarness) -> None:
+def test_stop_fails_pending_commands(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)
     book.stop()
@@ -351,16 +351,16 @@ def test_stopping_fails_what_is_pending_at_once(book: RelayHarness) -> None:
     assert call.result.headers.get(b"connection") == b"close"
 
 
-def test_a_socket_that_is_closing_takes_no_command(book: RelayHarness) -> None:
+def test_closing_socket_accepts_no_command(book: RelayHarness) -> None:
     paired = book.pair()
     paired.phone.mute = True
-    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame goes out, the peer's does not come
+    book.relay.clients[paired.phone.ch].socket.close(1001)  # our close frame is sent, the peer's does not arrive
     call = book.call("GET", "/ping", token=paired.token)
     assert (call.result.status, call.result.json["code"]) == (502, "send_failed")
     assert book.activity()[0]["decision"] == "error"
 
 
-def test_a_caller_whose_session_is_revoked(book: RelayHarness) -> None:
+def test_revoked_caller_gets_401(book: RelayHarness) -> None:
     phone = book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -372,14 +372,14 @@ def test_a_caller_whose_session_is_revoked(book: RelayHarness) -> None:
     assert book.activity()[1]["decision"] == "executed"
 
 
-def test_a_caller_whose_session_is_revoked_with_its_own_phone(book: RelayHarness) -> None:
+def test_revoked_phone_and_caller_get_401(book: RelayHarness) -> None:
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token, peer=REMOTE)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     assert (call.result.status, call.result.json["code"]) == (401, "unauthorized")
 
 
-def test_a_caller_whose_session_expires(book: RelayHarness) -> None:
+def test_expired_caller_gets_401(book: RelayHarness) -> None:
     book.pair(device_id="d-1")
     caller = book.pair(client_surface="desktop", operator={"ttl_seconds": 10})
     call = book.call("GET", "/ping", token=caller.token, peer=REMOTE)
@@ -387,7 +387,7 @@ def test_a_caller_whose_session_expires(book: RelayHarness) -> None:
     assert call.result.status == 401
 
 
-def test_a_phone_whose_grant_has_run_out_is_none(book: RelayHarness) -> None:
+def test_phone_with_expired_grant_is_not_connected(book: RelayHarness) -> None:
     lapsing = book.pair(device_id="d-1", operator={"grants": {"bridge": 60}})
     caller = book.pair(client_surface="desktop")
     call = book.call("GET", "/ping", token=caller.token)
@@ -417,7 +417,7 @@ def test_too_many_commands(book: RelayHarness) -> None:
     assert (answer.status, answer.json["code"]) == (503, "too_many_commands")
 
 
-def test_a_log_of_warnings_has_no_line_of_what_was_driven(book: RelayHarness) -> None:
+def test_warning_log_has_no_command_records(book: RelayHarness) -> None:
     book.relay.engine.log_level = Level.WARNING
     assert outcome(book, 200, {"ok": True}).status == 200
     assert not [log for log in book.logs if log.event == "phone driven"]
@@ -436,7 +436,7 @@ def test_secrets_are_redacted_in_the_record_and_not_on_the_wire(book: RelayHarne
     assert "hunter2" not in json.dumps(book.activity())
 
 
-def test_typed_text_stays_out_of_the_record_where_the_operator_wants_that() -> None:
+def test_hide_typed_text_redacts_the_record() -> None:
     book = RelayHarness(RelayConfig(hide_typed_text=True))
     paired = book.pair()
     for path, body, is_shown in (("/type", {"text": "dear diary"}, False), ("/tap", {"x": 1, "y": 2}, True)):

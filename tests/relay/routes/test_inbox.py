@@ -113,7 +113,7 @@ def test_how_large_a_paste_may_be(book: RelayHarness, paired: PairedPhone) -> No
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
 
 
-def test_a_disk_that_fails(book: RelayHarness, paired: PairedPhone) -> None:
+def test_failed_write_gives_500(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (WriteFile,)
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (500, False, "disk_full")
@@ -123,7 +123,7 @@ def test_a_disk_that_fails(book: RelayHarness, paired: PairedPhone) -> None:
     assert (call.result.status, call.result.json["code"]) == (500, "write_failed")
 
 
-def test_a_sweep_that_fails_is_not_the_callers_business(book: RelayHarness, paired: PairedPhone) -> None:
+def test_failed_sweep_does_not_fail_the_request(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (SweepFolder,)
     answer = paste(book, paired.token)
     assert (answer.status, answer.json["swept_stale"]) == (200, 0)
@@ -137,7 +137,7 @@ def post(paired: PairedPhone, number: int = 0, kind: str = "notification.posted"
     paired.phone.send("notifications", kind, {**NOTE, "posted_at": number})
 
 
-def test_notifications_come_back_as_they_came(book: RelayHarness, paired: PairedPhone) -> None:
+def test_notifications_are_returned_unchanged(book: RelayHarness, paired: PairedPhone) -> None:
     paired.phone.send("notifications", "notification.posted", NOTE)
     paired.phone.send("notifications", "notification.posted", {"any": ["thing"]})
     assert paired.phone.envelopes() == []
@@ -146,7 +146,7 @@ def test_notifications_come_back_as_they_came(book: RelayHarness, paired: Paired
 
 
 @pytest.mark.parametrize("payload", [None, {}, [1], "text", {"text": "x" * 20_000}])
-def test_notifications_that_are_dropped(book: RelayHarness, paired: PairedPhone, payload: object) -> None:
+def test_invalid_notifications_are_dropped(book: RelayHarness, paired: PairedPhone, payload: object) -> None:
     paired.phone.send("notifications", "notification.posted", payload)
     post(paired, kind="notification.removed")
     assert book.request("GET", "/notifications/recent").json["count"] == 0
@@ -166,12 +166,12 @@ def test_the_newest_hundred_of_all_devices(book: RelayHarness) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "", "%20", "1e3"])
-def test_limits_that_are_none(book: RelayHarness, limit: str) -> None:
+def test_invalid_limits_are_refused(book: RelayHarness, limit: str) -> None:
     answer = book.request("GET", f"/notifications/recent?limit={limit}")
     assert (answer.status, answer.json["code"], answer.json["field"]) == (400, "invalid_field", "limit")
 
 
-def test_who_may_read_notifications(book: RelayHarness, paired: PairedPhone) -> None:
+def test_access_to_notifications(book: RelayHarness, paired: PairedPhone) -> None:
     for token, peer, status in (
         (None, PEER, 200),
         ("nobody", PEER, 200),  # the header is ignored

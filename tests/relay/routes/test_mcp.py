@@ -1,4 +1,4 @@
-"""`/mcp` of the relay: who may, and how it ends."""
+"""The relay's `/mcp`: access and the end of sessions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def book() -> RelayHarness:
     return open_book()
 
 
-def test_what_is_offered(agent: RelayMcpClient) -> None:
+def test_offered_features(agent: RelayMcpClient) -> None:
     assert len(agent.request("tools/list")["tools"]) == len(PHONE_TOOLS)
     assert len(agent.request("resources/list")["resources"]) == 7
     assert len(agent.request("prompts/list")["prompts"]) == 3
 
 
-def test_a_grant_that_is_taken_ends_the_sessions(book: RelayHarness, agent: RelayMcpClient) -> None:
+def test_withdrawn_grant_ends_mcp_sessions(book: RelayHarness, agent: RelayMcpClient) -> None:
     call = agent.tool("phone_ping")
     answer = book.request("PATCH", f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": False}})
     assert answer.status == 200, answer
@@ -31,7 +31,7 @@ def test_a_grant_that_is_taken_ends_the_sessions(book: RelayHarness, agent: Rela
     assert len(book.relay.mcp.sessions) == 0
 
 
-def test_who_may(book: RelayHarness) -> None:
+def test_access_to_mcp(book: RelayHarness) -> None:
     def met(token: str | None = None, **headers: str) -> Response:
         return book.request("POST", "/mcp", message("ping"), token=token, headers=fields(headers), peer=REMOTE)
 

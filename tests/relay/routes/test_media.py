@@ -73,7 +73,7 @@ def test_register_and_fetch(book: RelayHarness, paired: PairedPhone) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tmp/a.txt", "/private/tmp/a.txt", "/tmp/in", "/srv/shared/b.bin", "/tmp//./a.txt"])
-def test_what_may_be_registered(book: RelayHarness, path: str) -> None:
+def test_registrable_paths(book: RelayHarness, path: str) -> None:
     register(book, path)
     clean(book)
 
@@ -266,7 +266,7 @@ def test_uploads_over_the_cap() -> None:
     clean(book)
 
 
-def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_json_upload_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "JSON_LIMIT", 100)
     book = open_book()
     paired = book.pair()
@@ -282,14 +282,14 @@ def test_a_json_upload_that_should_be_a_form(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_uploads_leave_room_on_the_disk(book: RelayHarness, paired: PairedPhone) -> None:
-    """The store needs some to revoke a session."""
+    """Check that uploads leave free space, which the store needs to revoke a session."""
     book.request("POST", "/media/upload", form(Part(name="file", data=TEXT)), token=paired.token, headers=[FORM])
     assert [each.min_free_bytes for each in book.commands if isinstance(each, CreateBlob)] == [MIN_FREE_BYTES]
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob, OpenFile])
 @pytest.mark.parametrize("how", ["fails", "is left", "is late"])
-def test_an_upload_that_fails_leaves_nothing(step: type, how: str) -> None:
+def test_failed_upload_leaves_no_file(step: type, how: str) -> None:
     book = open_book(files=False)
     paired = book.pair()
     body = form(Part(name="file", data=TEXT))
@@ -308,10 +308,10 @@ def test_an_upload_that_fails_leaves_nothing(step: type, how: str) -> None:
     clean(book)
 
 
-# --- the registry's life --------------------------------------------------------------------------------------------
+# --- lifetime of registrations --------------------------------------------------------------------------------------
 
 
-def test_an_entry_expires_and_its_upload_with_it() -> None:
+def test_expired_entry_deletes_its_upload() -> None:
     book = open_book(media_ttl_seconds=60)
     paired = book.pair()
     token = upload_json(book, paired.token).json["token"]
@@ -338,7 +338,7 @@ def test_the_oldest_of_501_is_evicted() -> None:
     tokens.append(register(book))
     assert book.request("GET", f"/media/{first}", token=paired.token).status == 404
     assert book.uploads == []
-    tokens.append(register(book))  # the least recently used one goes, not the one that was read
+    tokens.append(register(book))  # the least recently used one is evicted, not the one that was read
     assert book.request("GET", f"/media/{tokens[0]}", token=paired.token).status == 200
     assert book.request("GET", f"/media/{tokens[1]}", token=paired.token).status == 404
     assert book.request("GET", "/relay/info").json["media_entry_count"] == 500
@@ -383,7 +383,7 @@ def test_inspect(book: RelayHarness, paired: PairedPhone) -> None:
 
 
 @pytest.mark.parametrize("word", ["1", "true", "yes", "TRUE"])
-def test_inspect_shows_what_has_expired_on_demand(word: str) -> None:
+def test_inspect_shows_expired_entries_on_request(word: str) -> None:
     book = open_book(media_ttl_seconds=60)
     old = register(book)
     book.after(30)
@@ -404,7 +404,7 @@ def test_the_end_deletes_uploads() -> None:
     assert len([command for command in book.commands if isinstance(command, DeleteBlob)]) == 1
 
 
-def test_the_start_sweeps_what_an_earlier_run_left() -> None:
+def test_start_deletes_old_uploads() -> None:
     book = RelayHarness(RelayConfig(home="/home/svc"), started=False)
     book.disk.put(f"{SPOOL}/old", TEXT)
     book.now = book.now.at(book.now.mono + 1)
@@ -419,8 +419,8 @@ def test_the_start_sweeps_what_an_earlier_run_left() -> None:
 # --- the phone's screenshot -----------------------------------------------------------------------------------------
 
 
-def test_a_marker_leads_another_client_to_the_screenshot(book: RelayHarness, paired: PairedPhone) -> None:
-    """As the phone uploads it; `MEDIA:svc-relay://<token>` in chat leads here (wire core 6.7)."""
+def test_screenshot_marker_is_fetchable_by_another_client(book: RelayHarness, paired: PairedPhone) -> None:
+    """Fetch what the phone has uploaded; `MEDIA:svc-relay://<token>` in a chat leads here (wire core 6.7)."""
     part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
     answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
     marker = f"MEDIA:svc-relay://{answer.json['token']}"
@@ -443,7 +443,7 @@ def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone
 
 
 def test_the_uploads_of_a_session_have_a_quota() -> None:
-    """Ten of the largest files: its oldest make room for the next, and nobody else's do."""
+    """Limit a session to ten of the largest files: its own oldest ones are removed, and no other session's."""
     book = open_book(media_max_size_mb=1)
     one, other = book.pair(), book.pair()
     theirs = upload_json(book, other.token).json["token"]
@@ -472,7 +472,7 @@ def test_uploads_under_way_count_too() -> None:
     assert media.uploads._used == {"a": 1, "b": 10 * MIB - 1}
 
 
-def test_a_session_over_its_quota_is_told_so() -> None:
+def test_session_over_its_quota_is_refused() -> None:
     book = open_book(media_max_size_mb=1)
     paired = book.pair()
     (session,) = book.relay.sessions.active(book.now)

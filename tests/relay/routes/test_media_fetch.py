@@ -37,7 +37,7 @@ def test_fetching_needs_a_bearer_before_anything_else(book: RelayHarness, path: 
 
 
 @pytest.mark.parametrize("word", ["register", "upload", "by-path", "inspect"])
-def test_reserved_words_win_over_a_token(book: RelayHarness, paired: PairedPhone, word: str) -> None:
+def test_reserved_path_names_precede_tokens(book: RelayHarness, paired: PairedPhone, word: str) -> None:
     answer = book.request("GET", f"/media/{word}", token=paired.token)
     assert answer.status == {"register": 405, "upload": 405, "by-path": 400, "inspect": 200}[word]
     assert book.request("PUT", "/media/x").status == 405
@@ -58,7 +58,7 @@ def test_a_token_serves_the_current_content(book: RelayHarness, paired: PairedPh
     assert first.headers.get(b"etag") != second.headers.get(b"etag")
 
 
-def test_a_file_that_is_gone_or_is_another_now() -> None:
+def test_removed_or_replaced_file_gives_404() -> None:
     book = open_book(media_max_size_mb=1)
     paired = book.pair()
     token = register(book)
@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_or_is_another_now() -> None:
     clean(book)
 
 
-def test_an_upload_that_is_another_now(book: RelayHarness, paired: PairedPhone) -> None:
+def test_replaced_upload_gives_404(book: RelayHarness, paired: PairedPhone) -> None:
     token = upload_json(book, paired.token).json["token"]
     (path,) = book.uploads
     book.disk.symlink(path, "/private/tmp/a.txt")
@@ -194,12 +194,12 @@ def test_the_type_by_path(book: RelayHarness, paired: PairedPhone, query: str, c
 def test_more_of_the_query(book: RelayHarness, paired: PairedPhone) -> None:
     answer = by_path(book, paired.token, "%20/tmp/in%20&sensitive=yes")
     assert answer.headers.get(b"x-media-sensitive") == b"1"
-    assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # where it really is
+    assert answer.headers.get(b"content-disposition") == b'inline; filename="b.bin"'  # the name of the link's target
     answer = by_path(book, paired.token, "/tmp/a.txt&content_type=no%0D%0A")
     assert (answer.status, answer.json["field"]) == (400, "content_type")
 
 
-def test_an_image_that_cannot_be_read_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
+def test_unreadable_image_keeps_its_declared_type(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (ReadFile,)
     assert (
         by_path(book, paired.token, "/tmp/shot.png&content_type=image/gif").headers.get(b"content-type") == b"image/gif"
@@ -230,7 +230,7 @@ def test_ranges(
     else:
         assert answer.body == body
     head = by_path(book, paired.token, "/tmp/a.txt", (b"range", field), method="HEAD")
-    assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2: GET alone
+    assert (head.status, head.headers.get(b"content-length")) == (200, b"10")  # RFC 9110 section 14.2
     clean(book)
 
 
@@ -285,7 +285,7 @@ def test_an_empty_file(book: RelayHarness, paired: PairedPhone) -> None:
     clean(book)
 
 
-def test_names_that_are_not_ascii(book: RelayHarness, paired: PairedPhone) -> None:
+def test_non_ascii_names(book: RelayHarness, paired: PairedPhone) -> None:
     book.disk.put("/private/tmp/Grüße;\udcff\x07.png", PNG)
     token = register(book, "/tmp/a.txt", file_name='Grü"ße.txt')
     got = book.request("GET", f"/media/{token}", token=paired.token)
@@ -300,14 +300,14 @@ def test_names_that_are_not_ascii(book: RelayHarness, paired: PairedPhone) -> No
     assert book.request("GET", f"/media/{token}", token=paired.token).headers.get(b"content-disposition") == b"inline"
 
 
-def test_a_time_of_change_that_no_header_can_say(book: RelayHarness, paired: PairedPhone) -> None:
+def test_modification_time_is_clamped_for_the_header(book: RelayHarness, paired: PairedPhone) -> None:
     for modified, year in ((1e15, b"9999"), (-5.0, b"1970")):
         book.disk.put("/private/tmp/odd", TEXT).modified = modified
         answer = by_path(book, paired.token, "/tmp/odd")
         assert year in (answer.headers.get(b"last-modified") or b"")
 
 
-def test_a_caller_that_goes_away_leaves_nothing_open(book: RelayHarness, paired: PairedPhone) -> None:
+def test_disconnected_caller_leaves_no_open_file(book: RelayHarness, paired: PairedPhone) -> None:
     for step in (OpenFile, ReadFile, SendFile):
         book.hold = (step,)
         call = book.call("GET", "/media/by-path?path=/tmp/shot.png", token=paired.token)

@@ -1,4 +1,4 @@
-"""The documents by which OAuth clients find their way."""
+"""Metadata documents for OAuth clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.relay.oauth_client import PLACE, OAuthTestClient
 
 
 @pytest.mark.parametrize("path", ["", "/mcp"])
-def test_what_is_protected(guest: OAuthTestClient, path: str) -> None:
+def test_protected_resource_metadata(guest: OAuthTestClient, path: str) -> None:
     found = guest.call("GET", f"/.well-known/oauth-protected-resource{path}").json
     assert (found["resource"], found["authorization_servers"]) == (f"{PLACE}/mcp", [PLACE])
     assert found["scopes_supported"] == ["bridge", "bridge:read"]
@@ -16,7 +16,7 @@ def test_what_is_protected(guest: OAuthTestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["oauth-authorization-server", "openid-configuration"])
-def test_who_gives_tokens(guest: OAuthTestClient, name: str) -> None:
+def test_authorization_server_metadata(guest: OAuthTestClient, name: str) -> None:
     found = guest.call("GET", f"/.well-known/{name}").json
     assert found["issuer"] == PLACE
     assert found["token_endpoint"] == f"{PLACE}/oauth/token"

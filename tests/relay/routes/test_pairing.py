@@ -21,7 +21,7 @@ def test_a_code_is_made(book: RelayHarness, body: object) -> None:
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
-def test_each_code_is_another(book: RelayHarness) -> None:
+def test_codes_are_unique(book: RelayHarness) -> None:
     state = iter(range(0, 240, 6))
     book.engine.entropy = lambda n: bytes(range(start := next(state), start + n))
     codes = [book.request("POST", "/pairing").json["code"] for _ in range(5)]
@@ -57,7 +57,7 @@ def test_a_channel_is_withheld(book: RelayHarness, path: str) -> None:
     body = {"code": "Q7M2ZK", "grants": {"terminal": False, "bridge": 3600}}
     made = book.request("POST", path, {**body, "code": None} if path.endswith("mint") else body)
     code = made.json["code"]
-    # The phone's own wish does not count beside the operator's.
+    # The grants in the device's own request do not count beside the operator's.
     grants = book.websocket().auth(pairing_code=code, grants={"terminal": 60})["payload"]["grants"]
     assert "terminal" not in grants
     assert grants["bridge"] == book.now.wall + 3600
@@ -79,7 +79,7 @@ def test_null_counts_as_absent(book: RelayHarness) -> None:
     assert book.request("POST", "/pairing/register", body).json == {"ok": True, "code": "Q7M2ZK"}
 
 
-# In the order of wire core 2.2: every body is also bad in what is checked later.
+# In the order of wire core 2.2: every body also has the errors that are checked later.
 LATER: dict[str, object] = {"endpoints": 5}
 BAD: list[tuple[object, str, str | None]] = [
     (b"", "invalid_json", None),
@@ -122,7 +122,7 @@ def test_bad_registrations_register_nothing(book: RelayHarness, body: object, co
     assert (answer.status, answer.json["ok"], answer.json["code"]) == (400, False, code)
     assert answer.json.get("field") == field
     assert len(book.relay.codes) == 0
-    assert book.open_websocket().result.status == 429  # and clears no block
+    assert book.open_websocket().result.status == 429  # success does not end a block
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/approve", "/pairing/mint"])
@@ -160,7 +160,7 @@ def test_a_code_works_once_from_the_1st_to_the_599th_second(book: RelayHarness, 
     assert book.websocket().auth(pairing_code="Q7M2ZK")["type"] == "auth.fail"
 
 
-def test_others_get_403_whatever_they_send(book: RelayHarness) -> None:
+def test_remote_callers_get_403_for_any_body(book: RelayHarness) -> None:
     for path in ("/pairing", "/pairing/register", "/pairing/approve", "/pairing/mint"):
         for body in (None, b"{", {"code": "Q7M2ZK"}):
             answer = book.request("POST", path, body, peer=REMOTE)
@@ -172,12 +172,12 @@ def test_others_get_403_whatever_they_send(book: RelayHarness) -> None:
 
 
 @pytest.mark.parametrize("body", [b" ", b"{", b"[]", b"null", b'"x"'])
-def test_mint_wants_an_object_or_nothing(book: RelayHarness, body: bytes) -> None:
+def test_mint_requires_an_object_or_no_body(book: RelayHarness, body: bytes) -> None:
     answer = book.request("POST", "/pairing/mint", body)
     assert (answer.status, answer.json["ok"]) == (400, False)
 
 
-def test_a_caller_that_leaves_mints_nothing(book: RelayHarness) -> None:
+def test_disconnected_caller_mints_no_code(book: RelayHarness) -> None:
     book.hold = (Compute,)
     call = book.call("POST", "/pairing/mint")
     call.vanish()

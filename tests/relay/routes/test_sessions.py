@@ -17,7 +17,7 @@ DAY = 86_400
 
 
 def alike(n: int) -> list[bytes]:
-    """Entropy for sessions whose tokens begin with the same four characters."""
+    """Return entropy for sessions whose tokens begin with the same four characters."""
     return [b"\xab\xcd" + bytes([index + 1]) * 14 for index in range(n)]
 
 
@@ -58,7 +58,7 @@ def test_a_record(book: RelayHarness) -> None:
     }
 
 
-def test_online_is_who_has_a_socket_open_and_last_seen_moves_with_what_it_says(book: RelayHarness) -> None:
+def test_online_follows_sockets_and_last_seen_follows_messages(book: RelayHarness) -> None:
     one, two = book.pair(), book.pair()
     start = book.now.wall
 
@@ -89,11 +89,11 @@ def test_newest_first_and_current_is_the_callers(book: RelayHarness) -> None:
 
 def test_expired_sessions_are_not_listed(book: RelayHarness) -> None:
     book.pair(operator={"ttl_seconds": 60})
-    book.step_clock(61)  # no timer has noticed
+    book.step_clock(61)  # no timer has fired yet
     assert book.sessions() == []
 
 
-def test_who_was_seen_to_be_over_stays_so_when_the_clock_is_set_back(book: RelayHarness) -> None:
+def test_expired_session_stays_expired_after_a_clock_step(book: RelayHarness) -> None:
     paired = book.pair(operator={"ttl_seconds": 60})
     book.step_clock(61)
     assert book.request("GET", "/sessions", token=paired.token, peer=REMOTE).status == 401
@@ -134,7 +134,7 @@ def test_revoke(book: RelayHarness, own: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("restart", [False, True])
-def test_who_revokes_is_told_of_the_key(
+def test_revocation_reports_whether_the_main_key_is_known(
     book: RelayHarness, way: str, body: dict[str, object], known: bool, restart: bool
 ) -> None:
     code = book.request("POST", f"/pairing/{way}", {"code": "Q7M2ZK", **body}).json["code"]
@@ -157,8 +157,8 @@ def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 @pytest.mark.parametrize("length", [9, 35])
-def test_prefixes_that_cannot_be_compared(book: RelayHarness, method: str, length: int) -> None:
-    """Only a hash and eight characters of a token are known: a longer piece may be that of no token."""
+def test_prefixes_beyond_the_stored_characters_are_refused(book: RelayHarness, method: str, length: int) -> None:
+    """Refuse longer prefixes: only the hash and eight characters of a token are stored."""
     paired = book.pair()
     before = book.sessions()
     for name in (paired.token[:length], paired.token[:8] + "x" * (length - 8)):
@@ -212,18 +212,18 @@ def test_a_bad_escape_is_a_400(book: RelayHarness) -> None:
     assert book.request("DELETE", "/sessions/%ff%fe%fd%fc").status == 400
 
 
-def test_a_store_that_refuses(book: RelayHarness) -> None:
+def test_failing_store_gives_500(book: RelayHarness) -> None:
     caller, other = book.pair(), book.pair()
     book.refuse = (SaveSession, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{other.prefix}", token=caller.token)
     assert (answer.status, answer.json["code"]) == (500, "store_failed")
-    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked all the same
+    assert book.request("GET", "/sessions", token=other.token).status == 401  # revoked despite the error
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 60}, token=caller.token)
     assert (answer.status, answer.json["code"]) == (500, "store_failed")
     assert book.events(Level.ERROR) == ["session not erased", "session not stored"]
 
 
-def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: RelayHarness) -> None:
+def test_patch_does_not_restore_a_revoked_session(book: RelayHarness) -> None:
     phone = book.pair()
     book.store.clear()
     answer = book.request("PATCH", f"/sessions/{phone.prefix}", {"ttl_seconds": 60})
@@ -233,7 +233,7 @@ def test_a_change_of_what_was_revoked_elsewhere_brings_it_back_to_nobody(book: R
     assert book.events(Level.ERROR) == []
 
 
-def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayHarness) -> None:
+def test_patch_stores_a_session_that_was_not_stored(book: RelayHarness) -> None:
     book.refuse = (SaveSession,)
     phone = book.pair()
     book.refuse = ()
@@ -241,7 +241,7 @@ def test_a_change_of_what_the_store_did_not_take_is_stored(book: RelayHarness) -
     assert len(book.store) == 1
 
 
-def test_what_the_store_did_not_erase_is_erased_later(book: RelayHarness) -> None:
+def test_failed_erasure_is_retried(book: RelayHarness) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 500
@@ -269,7 +269,7 @@ def test_a_repeated_delete_erases(book: RelayHarness, whole: bool) -> None:
     assert book.request("DELETE", f"/sessions/{name}").status == 404
 
 
-def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayHarness) -> None:
+def test_failed_erasure_is_retried_at_the_stop(book: RelayHarness) -> None:
     paired = book.pair()
     book.refuse = (DeleteSession,)
     book.request("DELETE", f"/sessions/{paired.prefix}")
@@ -278,7 +278,7 @@ def test_what_the_store_did_not_erase_is_erased_at_the_stop(book: RelayHarness) 
     assert (book.store, [exit_.code for exit_ in book.exits]) == ({}, [0])
 
 
-def test_a_caller_that_leaves_does_not_stop_the_erasure(book: RelayHarness) -> None:
+def test_disconnected_caller_does_not_stop_the_erasure(book: RelayHarness) -> None:
     paired = book.pair()
     book.hold = (DeleteSession,)
     call = book.call("DELETE", f"/sessions/{paired.prefix}")
@@ -294,7 +294,7 @@ def patch(book: RelayHarness, token: str, body: object, prefix: str | None = Non
     return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
 
 
-def test_the_clock_restarts_from_now(book: RelayHarness) -> None:
+def test_patched_lifetime_starts_now(book: RelayHarness) -> None:
     paired = book.pair()
     book.after(1000)
     answer = patch(book, paired.token, {"ttl_seconds": 2 * DAY})
@@ -313,7 +313,7 @@ def test_the_clock_restarts_from_now(book: RelayHarness) -> None:
     assert book.store == {}
 
 
-def test_never(book: RelayHarness) -> None:
+def test_ttl_zero_means_no_expiry(book: RelayHarness) -> None:
     paired = book.pair()
     answer = patch(book, paired.token, {"ttl_seconds": 0, "grants": {"bridge": 60}})
     assert answer.json["expires_at"] is None
@@ -357,7 +357,7 @@ def test_bad_patches_change_nothing(book: RelayHarness, body: object) -> None:
     assert book.sessions() == before
 
 
-def test_the_operators_maximum_holds(book: RelayHarness) -> None:
+def test_operator_maximum_limits_patches(book: RelayHarness) -> None:
     limited = RelayHarness(RelayConfig(max_session_ttl=1000.0))
     paired = limited.pair()
     assert patch(limited, paired.token, {"ttl_seconds": 0}).json["expires_at"] == limited.now.wall + 1000
@@ -373,12 +373,12 @@ def test_reduce_only() -> None:
     assert patch(book, caller.token, {"ttl_seconds": 60}).status == 200
 
 
-# --- what the pairing gave ------------------------------------------------------------------------------------------
+# --- limits of the pairing ------------------------------------------------------------------------------------------
 
 NO_SHELL = {"terminal": False, "tui": False}
 
 
-def test_what_was_withheld_is_shown_nowhere(book: RelayHarness) -> None:
+def test_withheld_grants_are_not_listed(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {**NO_SHELL, "bridge": 60}})
     (listed,) = book.sessions()
     assert paired.ok["grants"].keys() == listed["grants"].keys() == set(CHANNELS) - {"terminal", "tui"}
@@ -390,7 +390,7 @@ def test_what_was_withheld_is_shown_nowhere(book: RelayHarness) -> None:
     assert paired.phone.is_open
 
 
-def test_only_the_local_door_gives_what_was_withheld(book: RelayHarness) -> None:
+def test_only_the_operator_grants_withheld_channels(book: RelayHarness) -> None:
     paired, other = book.pair(operator={"grants": NO_SHELL}), book.pair()
     before = book.sessions()
     for caller in (paired, other):
@@ -402,7 +402,7 @@ def test_only_the_local_door_gives_what_was_withheld(book: RelayHarness) -> None
     assert "tui" not in answer.json["grants"]
 
 
-def test_what_is_withheld_stays_so_over_a_restart(book: RelayHarness) -> None:
+def test_withheld_grants_survive_a_restart(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {**NO_SHELL, "voice:stt": False}})
     again = RelayHarness(records=book.store.values())
     assert {*CHANNELS} - again.sessions()[0]["grants"].keys() == {"terminal", "tui", "voice:stt"}
@@ -410,7 +410,7 @@ def test_what_is_withheld_stays_so_over_a_restart(book: RelayHarness) -> None:
     assert patch(again, paired.token, {"ttl_seconds": 60}).json["grants"].keys() == paired.ok["grants"].keys()
 
 
-def test_a_session_stored_by_an_older_relay_keeps_what_it_holds(book: RelayHarness) -> None:
+def test_session_of_an_older_relay_keeps_its_grants(book: RelayHarness) -> None:
     paired = book.pair()
     records = [{name: value for name, value in record.items() if name != "given"} for record in book.store.values()]
     again = RelayHarness(RelayConfig(session_policy=SessionPolicy.AS_PAIRED), records=records)
@@ -430,12 +430,13 @@ def test_as_paired() -> None:
     assert (answer.status, answer.json["code"], answer.json["field"]) == (403, "as_paired", "grants.terminal")
     answer = patch(book, caller.token, {"ttl_seconds": 30 * DAY})
     assert (answer.status, answer.json["expires_at"]) == (200, book.now.wall + 30 * DAY)
-    # The operator on this host is not bound by it.
+    # The limit does not bind the operator on this host.
     answer = book.request("PATCH", f"/sessions/{caller.prefix}", {"ttl_seconds": 0, "grants": {"terminal": 0}})
     assert (answer.status, answer.json["expires_at"], answer.json["grants"]["terminal"]) == (200, None, None)
 
 
-# --- as the specification has it --------------------------------------------------------------------------------------
+# --- as specified
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> None:
@@ -445,8 +446,8 @@ def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> N
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-def test_what_cannot_be_compared_hits_nobody(book: RelayHarness, method: str) -> None:
-    """A token is known by its hash and its first eight characters."""
+def test_path_beyond_the_stored_prefix_matches_no_session(book: RelayHarness, method: str) -> None:
+    """Refuse a path beyond the stored prefix: a token is stored as its hash and its first eight characters."""
     paired = book.pair()
     body = {"ttl_seconds": 60} if method == "PATCH" else None
     answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)

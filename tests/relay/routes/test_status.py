@@ -1,4 +1,4 @@
-"""Health, info, the security switch and the bridge's reports (wire core 8, wire bridge 4)."""
+"""Health, info, the runtime security settings and the bridge's reports (wire core 8, wire bridge 4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/ws/", "/WS", "/ws//", "/wss"])
-def test_only_these_paths(book: RelayHarness, path: str) -> None:
+def test_websocket_is_served_on_its_paths_only(book: RelayHarness, path: str) -> None:
     assert book.open_websocket(path).result.status == 404
 
 
@@ -42,7 +42,7 @@ def test_health(book: RelayHarness) -> None:
     answer = book.request("GET", "/health", peer=REMOTE, host=b"relay.example")
     assert answer.body == b'{"status":"ok","version":"%s","clients":0,"sessions":0}' % VERSION.encode()
     paired = book.pair()
-    book.websocket()  # has not authenticated
+    book.websocket()  # not authenticated
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 1, "sessions": 1}
     paired.phone.vanish()
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
@@ -118,7 +118,7 @@ def test_nothing_ever_reported(book: RelayHarness) -> None:
     }
 
 
-def test_a_phone_is_one_right_after_auth(book: RelayHarness) -> None:
+def test_phone_is_connected_right_after_auth(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     report = book.request("GET", "/bridge/status").json
     assert (report["device"], report["bridge"], report["safety"]) == ({"device_id": "d-1", "name": "Kitchen"}, {}, {})
@@ -127,7 +127,7 @@ def test_a_phone_is_one_right_after_auth(book: RelayHarness) -> None:
 
 
 @pytest.mark.parametrize(("surface", "at_once"), [("android", True), ("quest", True), ("desktop", False), ("", False)])
-def test_who_is_a_phone_at_once(book: RelayHarness, surface: str, at_once: bool) -> None:
+def test_client_surface_decides_whether_a_phone_is_registered(book: RelayHarness, surface: str, at_once: bool) -> None:
     phone = book.pair(client_surface=surface).phone
     assert book.request("GET", "/bridge/status").status == (200 if at_once else 503)
     phone.send("bridge", "bridge.status", STATUS)
@@ -141,7 +141,7 @@ def test_no_phone_at_auth_without_a_live_grant(book: RelayHarness) -> None:
     assert book.request("GET", "/bridge/devices").json["count"] == 0
 
 
-def test_the_last_status_with_the_relays_members_over_it(book: RelayHarness) -> None:
+def test_last_status_is_overlaid_with_relay_members(book: RelayHarness) -> None:
     paired = book.pair(device_id="d-1", device_name="Kitchen")
     paired.phone.send("bridge", "bridge.status", {"old": 1})
     paired.phone.send("bridge", "bridge.status", STATUS)
@@ -188,7 +188,7 @@ def test_a_lapsed_phone_is_not_connected(book: RelayHarness) -> None:
         ("device=phone", 409),
     ],
 )
-def test_the_status_of_one(book: RelayHarness, query: str, status: int) -> None:
+def test_status_by_selector(book: RelayHarness, query: str, status: int) -> None:
     book.pair(device_id="d-1", device_name="Kitchen")
     book.pair(device_id="d-2", device_name="Hall")
     assert book.request("GET", f"/bridge/status?{query}").status == status

@@ -35,7 +35,7 @@ def send(book: RelayHarness, body: bytes, query: str = "", *, kind: bytes = FORM
 
 
 def failed(answer: Response, status: int) -> str:
-    """The text of a refusal of these three routes."""
+    """Return the error text of these three routes."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"application/json"
     assert answer.json["success"] is False
@@ -148,18 +148,18 @@ who listens in a profile
 
 
 def clean(book: RelayHarness) -> bool:
-    """Whether nothing is left of a recording."""
+    """Report whether no upload and no handle is left."""
     return book.uploads == [] and book.node.operations.open_handles == 0
 
 
 class Stage(Routes):
     def details(self, *words: str) -> None:
-        """What `/voice/config` says of the engines in words."""
+        """Compare the details of the engines in `/voice/config`."""
         answer = self.request("GET", "config", "").json
         assert answer["requirements"]["details"] == " ".join(words)
 
     def request(self, method: str, path: str, body: str) -> Response:
-        """As any; a recording goes along with what is to be written down."""
+        """Send a request; one to transcribe carries a recording."""
         if not path.startswith("transcribe"):
             return super().request(method, path, body)
         answer = send(self.book, RECORDING, path.removeprefix("transcribe"))
@@ -167,22 +167,22 @@ class Stage(Routes):
         return answer
 
     def logged(self, *fields: str) -> None:
-        """What the log says of it."""
+        """Compare the fields of the log record about the failed engine."""
         found = next(log for log in self.book.logs if log.event == "voice engine failed")
         assert found.fields == json.loads(" ".join(fields))
 
     def listened(self, *asked: str) -> None:
-        """What an engine was asked to listen to."""
+        """Compare the arguments of the one transcription."""
         assert self.book.puppets.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
-        """The files of the host, of a profile that says something, and of one that does not."""
+        """Write the files of the host, of a profile with settings, and of one without."""
         self.file("agent", "{tts: {provider: xai}, stt: {provider: xai}}")
         self.file("work", "{tts: {provider: openai, openai: {voice: nova}}}")
         self.file("bare", "{model: x, tts: not a mapping}")
 
     def xai(self) -> None:
-        """xAI speaks."""
+        """Configure xAI for speech."""
         self.file("agent", "{tts: {provider: xai, xai: {voice_id: leo, model: xai-tts, language: en}}}")
         self.key("XAI_API_KEY", "k")
 
@@ -196,7 +196,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 
 def listening(takes: float = 0.0) -> VoiceRoutesHarness:
-    """A relay whose host has engines, each of which works so many seconds."""
+    """Return a relay whose host has engines that take this number of seconds."""
     book = VoiceRoutesHarness()
     book.puppets.local, book.puppets.takes = True, takes
     return book
@@ -236,7 +236,7 @@ def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None
     assert (clean(book), book.puppets.asked) == (True, [])
 
 
-def test_a_longer_recording_than_is_taken_is_cut_off_while_it_comes() -> None:
+def test_too_long_recording_is_refused_during_the_upload() -> None:
     book = listening()
     assert str(MAX_UPLOAD) in failed(send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1)))), 413)
     assert (clean(book), book.puppets.asked) == (True, [])
@@ -245,7 +245,7 @@ def test_a_longer_recording_than_is_taken_is_cut_off_while_it_comes() -> None:
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
 @pytest.mark.parametrize(("kind", "word"), [(FailureKind.NO_SPACE, "full"), (FailureKind.INTERNAL, "stored")])
-def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -> None:
+def test_failed_disk_write_gives_500(step: Any, kind: FailureKind, word: str) -> None:
     book = listening()
     book.hold = (step,)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
@@ -255,7 +255,7 @@ def test_a_disk_that_does_not_take_it(step: Any, kind: FailureKind, word: str) -
     assert clean(book)
 
 
-def test_whoever_goes_away_leaves_nothing_behind() -> None:
+def test_disconnected_caller_leaves_no_upload() -> None:
     book = listening(takes=5.0)
     call = book.call("POST", "/voice/transcribe", RECORDING, token=book.pair().token, headers=[FORM])
     assert len(book.uploads) == 1
@@ -265,7 +265,7 @@ def test_whoever_goes_away_leaves_nothing_behind() -> None:
     assert book.puppets.asked == []
 
 
-def test_no_more_than_so_many_at_once() -> None:
+def test_concurrent_requests_are_limited() -> None:
     book = listening(takes=5.0)
     token = book.pair().token
     calls = [book.call("POST", "/voice/synthesize", {"text": "x"}, token=token) for _ in range(MAX_BUSY)]
@@ -294,10 +294,11 @@ def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     assert book.puppets.asked == [SpeechRequest(text="Ready when you are.")]
 
 
-# --- what the engine refuses ------------------------------------------------------------------------------------------
+# --- failures of the engine
+# -------------------------------------------------------------------------------------------
 
 
-def test_refusals_of_the_engine_are_for_these_clients_too() -> None:
+def test_http_errors_have_the_voice_format() -> None:
     book = VoiceRoutesHarness()
     token = book.pair().token
     assert failed(book.request("PUT", "/voice/config", token=token), 405)

@@ -1,4 +1,4 @@
-"""Voice sessions at the relay: made by a POST, met on a WebSocket, over with their token (wire voice 4.6, 4.7)."""
+"""Voice sessions at the relay: created by POST, opened by WebSocket, ended with their token (wire voice 4.6, 4.7)."""
 
 from __future__ import annotations
 
@@ -86,16 +86,16 @@ def test_bad_input(base: str, body: object) -> None:
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_what_is_turned_off_is_not_there(base: str) -> None:
+def test_disabled_section_gives_404(base: str) -> None:
     book = VoiceRoutesHarness({RELAY_FILE: {SECTIONS[base]: {"enabled": False}}})
     token = book.pair().token
     text_of(book.request("POST", f"{base}/session", {}, token=token), 404)
-    # Wire 4.7: said before anybody is asked who they are.
+    # Wire terminal-voice 4.7: answered before authentication.
     text_of(book.open_websocket(f"{base}/x").result, 404)
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
+def test_unknown_and_foreign_sessions_are_refused(base: str) -> None:
     book = VoiceRoutesHarness()
     token, other = book.pair(device_id="one").token, book.pair(device_id="two").token
     text_of(book.open_websocket(f"{base}/nobody", headers=fields(token)).result, 404)
@@ -106,7 +106,7 @@ def test_sessions_that_are_not_there_or_not_yours(base: str) -> None:
     assert heard(meet(book, answer, again)) == ["voice.session.ready"]
 
 
-def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
+def test_api_caller_sessions_are_private() -> None:
     book = VoiceRoutesHarness()
     book.http = lambda asked: (200, b"{}")
     answer = book.request("POST", f"{OUTPUT}/session", {"provider": "stub"}, token="first").json
@@ -116,7 +116,7 @@ def test_an_api_caller_keeps_its_sessions_to_itself() -> None:
 
 
 @pytest.mark.parametrize("speaks", [False, True])
-def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) -> None:
+def test_replaced_main_key_ends_its_sockets(speaks: bool) -> None:
     keys = PairingApiKeys()
     book = VoiceRoutesHarness(keys=keys)
     book.http = lambda asked: (200, b"{}")
@@ -124,7 +124,7 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
     phone = meet(book, answer, "main", peer=PEER)
     book.after(59.0)
     assert phone.is_open
-    keys.replaced += 1  # by the API beside it
+    keys.replaced += 1  # by the API server on the same host
     if speaks:
         phone.text("{}")
     else:
@@ -137,7 +137,7 @@ def test_the_main_key_that_was_replaced_takes_its_sockets_along(speaks: bool) ->
     assert phone.is_open
 
 
-def test_devices_that_told_no_id_are_not_the_same_device() -> None:
+def test_devices_without_id_are_distinct() -> None:
     book = VoiceRoutesHarness()
     one, two = book.pair(device_name="a"), book.pair(device_name="b")
     answer = make(book, OUTPUT, one.token)

@@ -1,4 +1,4 @@
-"""Config, options and validate of the three families (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
+"""Config, options and validate of the three sections (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ bad choices
 
 class Stage(Routes):
     def offers(self) -> None:
-        """What the vendor has."""
+        """Let the vendor offer these models and voices."""
         self.book.puppets.found = FOUND
 
 
@@ -305,8 +305,8 @@ def test_changes_wait_for_each_other() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "output/config"), ("POST", "realtime-agent/session")])
-def test_what_is_too_long_is_refused_in_text_as_well(method: str, path: str) -> None:
-    """Wire terminal-voice 3: JSON is the way of `/voice/config`, `/transcribe` and `/synthesize` alone."""
+def test_too_large_body_is_refused_in_plain_text(method: str, path: str) -> None:
+    """Refuse a large body in plain text; only three routes refuse in JSON (wire terminal-voice 3)."""
     book = VoiceRoutesHarness()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)
@@ -334,7 +334,7 @@ realtime-agent: stub, local, openai-realtime, -elevenlabs, -%0a%07
 @pytest.mark.parametrize(
     ("base", "name"), [(base, name) for base, names in yaml.safe_load(THERE).items() for name in names.split(", ")]
 )
-def test_whose_options_there_are(base: str, name: str) -> None:
+def test_providers_with_options(base: str, name: str) -> None:
     book = VoiceRoutesHarness(variables={"OPENAI_API_KEY": "k", "XAI_API_KEY": "k"})
     token, path = book.pair().token, f"/voice/{base}/providers/{name.removeprefix('-')}"
     options = book.request("GET", f"{path}/options", token=token)
@@ -349,8 +349,8 @@ def test_whose_options_there_are(base: str, name: str) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("installed", [True, False])
-def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
-    """Where a session is made with it, a client can ask what there is to choose."""
+def test_default_provider_has_options(base: str, installed: bool) -> None:
+    """Check that a client can list the options of the provider that a session gets by default."""
     default = "local" if installed else "xai_tts" if base == BASES[0] else "xai_realtime"
     place = base.removeprefix("/voice/")
     lines = [
@@ -363,7 +363,7 @@ def test_what_is_the_default_has_options(base: str, installed: bool) -> None:
     play(lines)
 
 
-def test_no_secret_is_told() -> None:
+def test_no_secret_in_answers_or_logs() -> None:
     book = VoiceRoutesHarness(variables={"XAI_API_KEY": "very secret"})
     book.secrets.add("very secret")
     book.puppets.found = FOUND

@@ -1,12 +1,13 @@
-"""The voice routes as dialogues: what is on the disk, what is asked, and what the answer says.
+r"""The voice routes as dialogues: files on the disk, requests, and members of the answers.
 
     a file that is not there is made
         PATCH realtime/config {"enabled": "off"} -> 200
         kept relay "realtime_voice:\\n  enabled: false\\n"
 
-A request is a method, a path below `/voice/` and a JSON body. Behind the arrow stands its status, and parted by `;`
-what is looked at: `name = JSON` of a member (`auth.xai_env`, `providers.*.id`), `name has JSON` for what it contains.
-Of a refusal `~ words` are in its text. The other lines are methods of `Routes`; one that makes a new relay comes first.
+A request is a method, a path below `/voice/` and a JSON body. Behind the arrow stand the status and, separated by `;`,
+the comparisons. `name = JSON` compares a member (`auth.xai_env`, `providers.*.id`), `name has JSON` its content.
+`~ words` are in the text of a refusal. The other lines are methods of `Routes`; a line that makes a new relay comes
+first.
 """
 
 from __future__ import annotations
@@ -33,68 +34,68 @@ STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute
 
 
 class Routes:
-    """A relay, and what happens to it and around it."""
+    """Dialogue partner: a relay with its host and providers."""
 
     def __init__(self) -> None:
         self.book = VoiceRoutesHarness()
-        self.bearer = ""  # in place of a paired phone's token
+        self.bearer = ""  # replaces the token of a paired phone
 
-    # --- how the relay is ---
+    # --- set-up ---
 
     def hermes(self) -> None:
-        """It is one of the other brand, and new."""
+        """Make a relay of the other brand."""
         self.book = VoiceRoutesHarness(brand=HERMES)
 
     def options_kept(self, seconds: str) -> None:
-        """It is a new one that keeps so long what a vendor offers."""
+        """Make a relay that caches a vendor's offers for this number of seconds."""
         self.book = VoiceRoutesHarness(options_cache=float(seconds))
 
     def file(self, name: str, value: str) -> None:
-        """A file of the host, in YAML."""
+        """Write a file of the host, given in YAML."""
         self.book.disk.put(FILES[name], yaml.safe_dump(yaml.safe_load(value)).encode())
 
     def text(self, name: str, value: str) -> None:
-        """A file, as JSON text."""
+        """Write a file, given as a JSON string."""
         self.book.disk.put(FILES[name], json.loads(value).encode())
 
     def key(self, name: str, value: str) -> None:
-        """A variable of the environment."""
+        """Set an environment variable."""
         self.book.variables[name] = value
 
     def local(self) -> None:
-        """This host has engines."""
+        """Install speech engines on the host."""
         self.book.puppets.local = True
 
     def in_trouble(self, *words: str) -> None:
-        """From now on no engine and no vendor can do anything."""
+        """Let all engines and vendors fail with this text."""
         self.book.puppets.problem = ProviderError(" ".join(words))
 
     def api_bearer(self, bearer: str) -> None:
-        """Who asks shows a bearer that the API server takes."""
+        """Use a bearer token that the API server accepts."""
         self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
 
     def refuses(self, step: str) -> None:
-        """The host does not do this."""
+        """Let the host refuse this operation."""
         self.book.refuse = (STEPS[step],)
 
-    # --- looks ---
+    # --- comparisons ---
 
     def kept(self, name: str, value: str) -> None:
-        """A file's text now, as JSON; null: there is none."""
+        """Compare the text of a file, as JSON; null stands for no file."""
         disk, path = self.book.disk, FILES[name]
         assert (disk.get(path).decode() if disk.exists(path) else None) == json.loads(value)
 
     def section(self, name: str, value: str) -> None:
-        """What stands there of speech output, in order."""
+        """Compare the section `voice_output` of a file, in order."""
         found = yaml.safe_load(self.book.disk.get(FILES[name]))["voice_output"]
         assert list(found.items()) == list(yaml.safe_load(value).items())
 
     def asked(self, count: str) -> None:
-        """How often a vendor was."""
+        """Compare the number of requests to the provider."""
         assert len(self.book.puppets.asked) == int(count)
 
     def spoke(self, *value: str) -> None:
-        """What an engine was asked to speak since this was looked at."""
+        """Compare the one request for speech since the last comparison."""
         (asked,) = self.book.puppets.asked
         self.book.puppets.asked.clear()
         assert asked == SpeechRequest(**json.loads(" ".join(value)))
@@ -102,7 +103,7 @@ class Routes:
     # --- requests ---
 
     def request(self, method: str, path: str, body: str) -> Response:
-        """The answer; a body that is no JSON goes as it is."""
+        """Send a request and return the answer; a body that is not JSON is sent unchanged."""
         token = self.bearer or self.book.pair().token
         given: object = b""
         if body:
@@ -114,7 +115,7 @@ class Routes:
 
 
 def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
-    """Go through it, and compare."""
+    """Perform a dialogue and compare each answer."""
     routes = routes or Routes()
     for line in lines:
         deed, _, expected = line.partition(" ->")

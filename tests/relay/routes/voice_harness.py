@@ -1,4 +1,4 @@
-"""A relay whose providers of speech a test plays, and the calls that the tests of voice routes make."""
+"""Relay with scripted speech providers, and the requests of the voice route tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEYS = {"openai": "OPENAI_API_KEY", "xai": "XAI_API_KEY", "elevenlabs": "ELEVENL
 
 
 class ScriptedProviders:
-    """Stands for `ProviderFactory`. What was asked of it is in `asked`."""
+    """Replacement for `ProviderFactory`; `asked` records the requests."""
 
     def __init__(self, book: RelayHarness) -> None:
         self.book = book
@@ -45,12 +45,12 @@ class ScriptedProviders:
         self.local = False
         self.problem: ProviderError | None = None
         self.spoken = SpeechFile(b"ID3 sound", "audio/mpeg")
-        self.takes = 0.0  # s of one piece of work
+        self.takes = 0.0  # seconds for each request
         self.found: DiscoveryResult | None = None
         self.asked: list[object] = []
 
     def file_speaker(self, provider_id: str) -> ScriptedProviders:
-        """It, if it has its key."""
+        """Return the provider, or raise if its key is missing."""
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)
@@ -88,7 +88,7 @@ class ScriptedProviders:
 
 
 class VoiceRoutesHarness(RelayHarness):
-    """Its agent's configuration is `AGENT_FILE`, its own voice settings `RELAY_FILE`; files are YAML."""
+    """Relay whose agent configuration is `AGENT_FILE` and whose voice settings are `RELAY_FILE`; files are YAML."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class VoiceRoutesHarness(RelayHarness):
         brand: Brand = SVC,
         options_cache: float = 600.0,
     ) -> None:
-        self.variables = dict(variables or {})  # of the environment
+        self.variables = dict(variables or {})  # environment variables
         voice = VoiceConfig(
             home="/home/svc-relay",
             service_home="/home/svc",
@@ -115,7 +115,7 @@ class VoiceRoutesHarness(RelayHarness):
 
 
 def text_of(answer: Response, status: int) -> str:
-    """A refusal in text."""
+    """Return the text of a refusal in plain text."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
     return answer.body.decode()
@@ -129,7 +129,7 @@ def get(book: RelayHarness, path: str) -> dict[str, Any]:
 
 
 def strict(value: object) -> None:
-    """Lists and maps are never null; the clients' decoders would stumble."""
+    """Require that lists and maps are never null, since the clients' decoders would fail."""
     if isinstance(value, dict):
         for name, member in value.items():
             assert member is not None or name in ("profile", "xai_oauth_source"), name

@@ -1,1 +1,1 @@
-"""Tests of terminals."""
+"""Tests of terminal sessions."""

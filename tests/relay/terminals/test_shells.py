@@ -1,4 +1,4 @@
-"""Shells on the host: which one, and in which tmux session (wire terminal 1.4, 1.6, 1.7)."""
+"""Shells on the host: the program, and its tmux session (wire terminal 1.4, 1.6, 1.7)."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_a_fresh_tmux_session() -> None:
     assert made[15:] == ("/bin/zsh", "-l")
     argv = book.children[0].order.argv
     assert argv[:5] == ("/usr/bin/tmux", "-L", SOCKET, "-f", "/home/svc/tmux.conf")
-    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never made again: it may be killed by then
+    assert argv[5:] == ("-u", "attach-session", "-t", "=svc-my_work_1")  # never created again: it may have been killed
 
 
-def test_a_tmux_that_makes_no_session_by_itself() -> None:
+def test_old_tmux_creates_the_session_on_attach() -> None:
     tmux = Tmux()
-    tmux.makes = False  # before 3.2 it does not know `-e`
+    tmux.makes = False  # before version 3.2 tmux has no `-e`
     book = ChildProcessHarness(tmux=tmux)
     answer = attach(book.client())
     assert (answer["type"], answer["payload"]["reattach"]) == ("terminal.attached", False)
@@ -93,7 +93,7 @@ def test_a_tmux_that_makes_no_session_by_itself() -> None:
     assert book.children[0].order.argv[5:] == ("-u", "new-session", "-A", "-s", "svc-default", "/bin/zsh", "-l")
 
 
-def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
+def test_ending_tmux_server_is_retried() -> None:
     tmux = Tmux()
     refusals = [(1, b"server exited unexpectedly")]
     book = ChildProcessHarness(tmux=lambda argv: refusals.pop() if refusals else tmux(argv))
@@ -101,7 +101,7 @@ def test_a_tmux_server_that_was_just_ending_is_asked_again() -> None:
     assert book.children[0].order.argv[5:] == ("-u", "attach-session", "-t", "=svc-default")
 
 
-def test_the_words_of_another_brand() -> None:
+def test_names_of_another_brand() -> None:
     book = ChildProcessHarness(tmux=Tmux(), config=RelayConfig(brand=HERMES, home="/home/svc"))
     attach(book.client(), "x")
     order = book.children[0].order
@@ -141,7 +141,7 @@ def test_tmux_may_be_switched_off() -> None:
         ("é".encode() * 40_000 + b"!", "é" * 32_767 + "!"),
     ],
 )
-def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None) -> None:
+def test_existing_tmux_session_is_reattached(screen: bytes, replay: str | None) -> None:
     book = ChildProcessHarness(tmux=Tmux("svc-default", screen=screen))
     answer = attach(book.client())["payload"]
     assert answer["reattach"] is True
@@ -151,7 +151,7 @@ def test_a_tmux_session_that_was_there_before(screen: bytes, replay: str | None)
     assert book.children[0].order.argv[-3:] == ("attach-session", "-t", "=svc-default")
 
 
-def test_a_screen_that_cannot_be_had() -> None:
+def test_failed_capture_omits_the_replay() -> None:
     tmux = Tmux("svc-default")
     book = ChildProcessHarness(tmux=lambda argv: (1, b"no") if argv[0] == "capture-pane" else tmux(argv))
     assert "replay" not in attach(book.client())["payload"]
@@ -164,8 +164,8 @@ def test_detaching_from_tmux_never_signals() -> None:
     assert (client.gone, client.signals) == (True, [])
 
 
-def test_a_character_that_tmux_cuts_off_is_passed_over() -> None:
-    """For a client that lags behind, tmux throws away what it had to write, and paints the screen anew."""
+def test_character_cut_off_by_tmux_is_skipped() -> None:
+    """Skip an incomplete character: for a slow client tmux discards pending output and repaints the screen."""
     book, phone, client = attached(tmux=Tmux())
     client.write_output("a€".encode()[:-1] + b"\x1b[H" + "€".encode())
     book.after(0.016)
@@ -181,7 +181,7 @@ def test_leaving_tmux_never_signals() -> None:
     assert book.exits == []
 
 
-def test_the_relay_stops_and_tmux_goes_on() -> None:
+def test_tmux_survives_the_stop_of_the_relay() -> None:
     book, phone, client = attached(tmux=Tmux())
     book.stop()
     assert describe_messages(phone) == [("detached", "server shutdown")]
@@ -194,11 +194,11 @@ def test_killing_a_held_tmux_session() -> None:
     book, phone, client = attached(tmux=tmux)
     phone.send("terminal", "terminal.kill", {"session_name": "default"})
     assert describe_messages(phone) == [("detached", "client kill")]
-    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with what it runs beside the session
+    assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})  # with the other programs of the session
     assert book.tmux_commands[-1] == ("kill-session", "-t", "=svc-default")
 
 
-def test_a_tmux_client_that_ends_before_the_kill_is_done() -> None:
+def test_tmux_client_may_exit_before_the_kill_completes() -> None:
     book, phone, client = attached(tmux=Tmux("svc-default"))
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.kill")
@@ -222,7 +222,7 @@ def test_a_kill_is_done_even_if_the_client_leaves() -> None:
     assert (client.signals, tmux.sessions) == ([SignalName.HANGUP], {})
 
 
-def test_killing_a_session_that_is_not_held() -> None:
+def test_kill_of_a_detached_session() -> None:
     tmux = Tmux("svc-work", "svc-work2")
     book = ChildProcessHarness(tmux=tmux)
     phone = book.client()
@@ -243,7 +243,7 @@ def test_killing_a_session_that_is_not_held() -> None:
 
 def test_the_list_with_tmux_is_of_all() -> None:
     tmux = Tmux("svc-work", "svc-a_b", "foreign", "svc-theirs")
-    tmux.makes = False  # so that one is listed that tmux does not know
+    tmux.makes = False  # so that one listed session is unknown to tmux
     book, phone, shell = attached("a.b", tmux=tmux)
     other = book.client()
     attach(other, "theirs")
@@ -293,7 +293,7 @@ def test_shells_and_tmux_get_named_variables_alone(tmux: bool) -> None:
     assert not [name for name in INHERITED if "KEY" in name or "PASSWORD" in name or "TOKEN" in name]
 
 
-def test_a_session_of_that_name_was_begun_at_another_node() -> None:
+def test_session_of_another_node_is_reported_as_elsewhere() -> None:
     book = ChildProcessHarness(tmux=Tmux())
     asked: list[str] = []
 
@@ -306,7 +306,7 @@ def test_a_session_of_that_name_was_begun_at_another_node() -> None:
     phone = book.client()
     assert "elsewhere" not in attach(phone, "other")["payload"]
     assert attach(phone, "build")["payload"]["elsewhere"] == "http://10.0.0.2:8767"
-    assert "elsewhere" not in attach(phone, "build")["payload"]  # it is here now
+    assert "elsewhere" not in attach(phone, "build")["payload"]  # the session is on this node now
     assert "elsewhere" not in attach(phone, None)["payload"]
     assert asked == ["svc-other", "svc-build"]
     assert [book.relay.owns_locally("terminal", name) for name in ("svc-build", "svc-none")] == [True, False]
@@ -314,7 +314,7 @@ def test_a_session_of_that_name_was_begun_at_another_node() -> None:
     assert not book.relay.owns_locally("terminal", "svc-build")
 
 
-def test_who_is_asked_for_a_terminal() -> None:
+def test_terminal_owner_is_found_by_query() -> None:
     one = CoordinatorHarness(RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767"))
     one.relay.shells.begun.put("svc-a", True, None)
     for ticket, name in enumerate(("svc-a", "svc-b")):

@@ -67,7 +67,7 @@ def test_a_name_is_invented(name: object) -> None:
     assert len(invented) == 14
 
 
-def test_sizes_that_cannot_be_are_refused_by_name() -> None:
+def test_invalid_attach_sizes_are_refused_by_name() -> None:
     phone = ChildProcessHarness().client()
     answer = attach(phone, cols=70_000)
     assert (answer["type"], answer["id"]) == ("terminal.error", "a-1")
@@ -75,7 +75,7 @@ def test_sizes_that_cannot_be_are_refused_by_name() -> None:
     assert "cols" in answer["payload"]["message"]
 
 
-def test_a_shell_that_cannot_be_started() -> None:
+def test_failed_start_is_reported() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.problem = FailureKind.UNSUPPORTED
@@ -88,7 +88,7 @@ def test_a_shell_that_cannot_be_started() -> None:
     assert attach(phone)["type"] == "terminal.attached"
 
 
-def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
+def test_at_most_four_shells_and_reattaching_is_no_fifth() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     for number in range(4):
@@ -101,7 +101,7 @@ def test_four_at_most_and_re_attaching_is_no_fifth() -> None:
     assert again["payload"]["pid"] == book.children[0].pid
     assert book.children[0].size == TerminalSize(97, 31)
     assert len(book.children) == 4
-    send_and_collect(phone, "input", data="x")  # the last one attached is meant
+    send_and_collect(phone, "input", data="x")  # for the session that was attached last
     assert book.children[0].heard == b"x"
     book.children[1].exit()
     phone.envelopes()
@@ -131,7 +131,7 @@ def test_output_is_batched() -> None:
     assert phone.envelopes() == []
 
 
-def test_output_is_json_whatever_it_and_its_name_are() -> None:
+def test_output_is_valid_json_for_any_text_and_name() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     name, text = 'a "b"\\é', 'c:\\"d"\r\n\t\x1b[1mé€😀\0\x7f'
@@ -159,7 +159,7 @@ def test_a_character_is_never_cut() -> None:
     assert describe_messages(phone) == [("output", "\ufffd"), ("detached", "eof")]
 
 
-def test_what_is_typed_behind_an_attach_is_kept_in_order() -> None:
+def test_input_during_an_attach_is_delivered_in_order() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
@@ -197,11 +197,11 @@ def test_too_much_behind_an_attach_is_refused() -> None:
     assert book.children[0].heard.endswith(b"xy")
 
 
-def test_a_shell_that_does_not_read_its_input() -> None:
+def test_input_to_a_blocked_shell_is_limited() -> None:
     book, phone, shell = attached()
     shell.reads = False
     assert send_and_collect(phone, "input", data="x" * MAX_UNREAD) == []
-    assert send_and_collect(phone, "input", data="x") == []  # a paste may be as big as a message
+    assert send_and_collect(phone, "input", data="x") == []  # a paste may be as long as a message
     (refused,) = send_and_collect(phone, "input", data="y")
     assert (refused["type"], refused["payload"]["session_name"], refused["id"]) == ("terminal.error", "default", "m-1")
     shell.write_output(b"still speaking")
@@ -214,7 +214,7 @@ def test_a_shell_that_does_not_read_its_input() -> None:
     assert not shell.gone
 
 
-def test_names_that_are_not_held_are_ignored() -> None:
+def test_messages_for_unattached_sessions_are_ignored() -> None:
     book, phone, shell = attached()
     for kind in ("input", "resize", "detach", "kill"):
         assert send_and_collect(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
@@ -231,7 +231,7 @@ def test_an_unknown_message() -> None:
     assert len(answer["payload"]["message"]) < 100
 
 
-def test_a_size_that_cannot_be_is_refused_for_a_resize_too() -> None:
+def test_invalid_resize_is_refused() -> None:
     _, phone, shell = attached()
     (answer,) = send_and_collect(phone, "resize", cols="wide")
     assert (answer["type"], answer["id"]) == ("terminal.error", "m-1")
@@ -241,7 +241,7 @@ def test_a_size_that_cannot_be_is_refused_for_a_resize_too() -> None:
 # --- a client that does not read ---
 
 
-def test_a_client_that_does_not_read_holds_its_shells() -> None:
+def test_slow_client_pauses_its_shells() -> None:
     book, phone, shell = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     other = book.client()
     attach(other, "theirs")
@@ -269,7 +269,7 @@ def test_a_client_that_does_not_read_holds_its_shells() -> None:
     assert describe_messages(phone) == [("output", "more")]
 
 
-def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
+def test_slow_client_with_expired_grant_is_detached() -> None:
     book = ChildProcessHarness(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     phone = book.client(terminal=60)
     for name in ("one", "two"):
@@ -288,8 +288,8 @@ def test_a_client_whose_grant_runs_out_while_it_does_not_read() -> None:
     assert [envelope["payload"].get("reason") for envelope in rest] == ["grant expired"] * 2
 
 
-def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None:
-    """As a line of the agent gateway may be: what the shell says waits, and it with it."""
+def test_output_beside_a_large_unread_message_waits() -> None:
+    """Check that unread output beside a large message, as of the agent gateway, waits and the socket stays open."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
     book, phone, shell = attached(limits=limits)
     phone.reads = False
@@ -308,7 +308,7 @@ def test_a_shell_beside_something_large_that_is_unread_costs_no_socket() -> None
 # --- ends ---
 
 
-def test_an_exit_is_told_after_the_last_output() -> None:
+def test_exit_is_reported_after_the_last_output() -> None:
     book, phone, shell = attached()
     shell.write_output(b"logout\r\n")
     shell.exit(3)
@@ -326,7 +326,7 @@ def test_the_status_of_a_shell(status: int | None, told: int | None) -> None:
     assert phone.only()["payload"] == (payload if told is None else {**payload, "exit_status": told})
 
 
-def test_the_status_of_a_tmux_client_says_nothing() -> None:
+def test_tmux_client_status_is_not_reported() -> None:
     _, phone, shell = attached(tmux=Tmux())
     shell.exit(0)
     assert phone.only()["payload"] == {"session_name": "default", "reason": "eof"}
@@ -353,7 +353,7 @@ def test_a_killed_bare_shell() -> None:
     assert shell.signals == [SignalName.HANGUP]
 
 
-def test_a_socket_that_drops_takes_its_shells_along() -> None:
+def test_lost_socket_ends_its_shells() -> None:
     book, phone, shell = attached()
     phone.vanish()
     assert shell.signals == [SignalName.HANGUP]
@@ -361,13 +361,13 @@ def test_a_socket_that_drops_takes_its_shells_along() -> None:
     assert shell.gone
 
 
-def test_a_socket_that_drops_during_an_attach() -> None:
+def test_lost_socket_cancels_the_attach() -> None:
     book = ChildProcessHarness()
     phone = book.client()
     book.hold = (Spawn,)
     phone.send("terminal", "terminal.attach")
     phone.vanish()
-    assert book.held == []  # given up: what is started late is let go of
+    assert book.held == []  # cancelled: a program that starts late is stopped
     assert book.relay.clients == {}
 
 
@@ -379,12 +379,12 @@ def test_the_relay_stops() -> None:
     book.stop()
     assert describe_messages(phone) == [("output", "last"), ("detached", "server shutdown")]
     assert shell.signals == [SignalName.HANGUP]
-    assert book.exits == []  # the shell gets its second
+    assert book.exits == []  # the shell has one second left
     shell.exit(-1)
     assert [exit_.code for exit_ in book.exits] == [0]
 
 
-def test_a_shell_that_does_not_mind_a_hangup_ends_with_the_relay() -> None:
+def test_shell_ignoring_hangup_is_killed_at_the_stop() -> None:
     book, _, shell = attached()
     book.stop()
     book.after(1.0)
@@ -423,14 +423,14 @@ def test_nothing_is_shown_without_the_grant() -> None:
     assert phone.is_open
 
 
-def test_a_revoked_session_loses_its_shells_at_once() -> None:
+def test_revoked_session_ends_its_shells() -> None:
     book, phone, shell = attached()
     assert book.request("DELETE", f"/sessions/{book.sessions()[0]['token_prefix']}").status == 200
     assert shell.signals == [SignalName.HANGUP]
     assert [envelope["type"] for envelope in phone.envelopes()] == ["error"]
 
 
-def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_input_is_discarded_with_the_grant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_channel, "MAX_UNREAD", 1_000)
     book = ChildProcessHarness()
     phone = book.client()
@@ -440,7 +440,7 @@ def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monk
         phone.send("terminal", "terminal.attach", {"session_name": name})
         assert send_and_collect(phone, "input", session_name=name, data="x" * 900) == []
         assert book.request("PATCH", path, {"grants": {"terminal": False}}).status == 200
-        assert send_and_collect(phone, "list")[-1]["type"] == "error"  # and what waits is forgotten
+        assert send_and_collect(phone, "list")[-1]["type"] == "error"  # and pending output is discarded
         book.hold = ()
         book.release()
         assert book.request("PATCH", path, {"grants": {"terminal": 0}}).status == 200
@@ -449,7 +449,7 @@ def test_what_waited_behind_an_attach_counts_no_more_once_the_grant_is_gone(monk
 # --- the list ---
 
 
-def test_the_list_without_tmux_is_of_ones_own() -> None:
+def test_list_without_tmux_has_own_sessions_only() -> None:
     book, phone, _ = attached("a.b")
     attach(phone, "a_b")
     other = book.client()
@@ -467,7 +467,7 @@ def test_the_list_without_tmux_is_of_ones_own() -> None:
 # --- bugs ---
 
 
-def test_a_bug_costs_the_message_and_what_waits_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_fails_one_message_only(monkeypatch: pytest.MonkeyPatch) -> None:
     _, phone, shell = attached()
     with monkeypatch.context() as patch:
         patch.setattr(terminal_channel, "parse_terminal_size", lambda payload: 1 / 0)

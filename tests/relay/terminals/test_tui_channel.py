@@ -1,4 +1,4 @@
-"""The TUI channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
+"""The TUI message channel: lines of JSON-RPC to and from an agent gateway (wire terminal 2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","pa
 
 
 def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
-    """A client with a gateway."""
+    """Return a client with an attached gateway."""
     book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
@@ -38,13 +38,13 @@ def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessC
 
 
 def request(phone: PhoneClient, identity: object = "r1", method: str = "session.list") -> list[dict[str, Any]]:
-    """Ask the gateway; what came of it at once."""
+    """Send a request to the gateway and return the envelopes that follow at once."""
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": identity, "method": method, "params": {}})
     return phone.envelopes()
 
 
 def starting() -> tuple[ChildProcessHarness, PhoneClient]:
-    """A client whose gateway is still being started."""
+    """Return a client whose gateway is still starting."""
     book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     book.hold = (Spawn,)
@@ -53,7 +53,7 @@ def starting() -> tuple[ChildProcessHarness, PhoneClient]:
 
 
 def choked(*, max_unsent: int) -> tuple[PhoneClient, HarnessChild]:
-    """A client that reads nothing, and a gateway that has said too much for it."""
+    """Return a client that reads nothing and a gateway that has written too much for it."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=max_unsent)
     _, phone, gateway = attached(limits=limits)
     phone.reads = False
@@ -70,10 +70,10 @@ def test_attaching_starts_the_gateway() -> None:
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
     assert gateway.order.stderr is not None
-    assert dict(gateway.order.env) == {}  # it finds the API of this host by itself
+    assert dict(gateway.order.env) == {}  # the gateway finds the API server of this host itself
 
 
-def test_what_the_gateway_is_told_by_its_environment() -> None:
+def test_gateway_environment() -> None:
     config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
     book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
@@ -121,7 +121,7 @@ def test_requests_and_answers() -> None:
         (b'{"a":NaN}', None),
     ],
 )
-def test_what_a_line_becomes(line: bytes, kind: str | None) -> None:
+def test_gateway_lines_become_messages(line: bytes, kind: str | None) -> None:
     _, phone, gateway = attached()
     gateway.write_output(line + b"\r\n")
     assert [envelope["type"] for envelope in phone.envelopes()] == ([] if kind is None else [kind])
@@ -160,7 +160,7 @@ def test_a_resize_is_translated() -> None:
     }
 
 
-def test_a_detach_ends_the_gateway_without_a_word() -> None:
+def test_detach_ends_the_gateway_silently() -> None:
     book, phone, gateway = attached()
     phone.send("tui", "tui.detach")
     assert gateway.signals == [SignalName.TERMINATE]
@@ -181,7 +181,7 @@ def test_a_detach_ends_the_gateway_without_a_word() -> None:
     }
 
 
-def test_a_notification_to_nobody_is_lost() -> None:
+def test_notification_without_gateway_is_dropped() -> None:
     phone = ChildProcessHarness(config=with_tui()).client()
     phone.send("tui", "tui.rpc.request", {"jsonrpc": "2.0", "method": "x"})
     assert phone.envelopes() == []
@@ -200,7 +200,7 @@ def test_a_second_attach_replaces_the_gateway() -> None:
 
 
 @pytest.mark.parametrize(("status", "named"), [(0, "0"), (3, "3"), (-9, "-9")])
-def test_the_loss_of_a_gateway_is_told(status: int, named: str) -> None:
+def test_gateway_exit_is_reported(status: int, named: str) -> None:
     _, phone, gateway = attached()
     gateway.write_output(READY)
     gateway.exit(status)
@@ -211,14 +211,14 @@ def test_the_loss_of_a_gateway_is_told(status: int, named: str) -> None:
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_a_gateway_whose_end_is_not_known() -> None:
+def test_gateway_with_unknown_exit_status() -> None:
     _, phone, gateway = attached()
     gateway.vanish("over 67108864 unsent bytes")
     assert "an unknown code" in phone.only()["payload"]["message"]
 
 
 @pytest.mark.parametrize("config", [None, with_tui()])
-def test_a_gateway_that_cannot_be_started_costs_nothing_else(config: RelayConfig | None) -> None:
+def test_failed_gateway_start_is_reported(config: RelayConfig | None) -> None:
     book = ChildProcessHarness(config=config)
     phone = book.client()
     book.problem = FailureKind.NOT_FOUND if config is not None else None
@@ -239,7 +239,7 @@ def test_a_session_has_a_bounded_number_of_gateways() -> None:
         phone.send("tui", "tui.attach", {})
     kinds = [phone.envelopes()[-1]["type"] for phone in phones]
     assert (kinds, len(book.children)) == (["tui.attached"] * 8 + ["error"] * 2, 8)
-    phones[0].send("tui", "tui.attach", {})  # in place of its own
+    phones[0].send("tui", "tui.attach", {})  # replaces its own gateway
     assert phones[0].only()["type"] == "tui.attached"
     phones[1].vanish()
     phones[9].send("tui", "tui.attach", {})
@@ -255,7 +255,7 @@ def test_messages_behind_an_attach_wait_for_it() -> None:
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_gateways_that_are_being_started_count() -> None:
+def test_starting_gateways_count() -> None:
     book = ChildProcessHarness(config=with_tui())
     token = book.pair(operator={"grants": GRANTS}).token
     book.hold = (Spawn,)
@@ -268,14 +268,14 @@ def test_gateways_that_are_being_started_count() -> None:
     assert [phone.only()["type"] for phone in phones[:-1]] == ["tui.attached"] * MAX_GATEWAYS
 
 
-def test_not_too_many_may_wait() -> None:
+def test_waiting_messages_are_limited_in_number() -> None:
     book, phone = starting()
     for _ in range(MAX_WAITING):
         assert request(phone) == []
     (refused,) = request(phone)
     assert (refused["channel"], refused["type"]) == ("system", "error")
     assert refused["payload"]["error"] == "tui_busy"
-    phone.send("tui", "tui.attach", {})  # gives up the first one, and what waits for it
+    phone.send("tui", "tui.attach", {})  # cancels the first gateway and what waits for it
     assert request(phone) == []
     book.hold = ()
     book.release()
@@ -283,7 +283,7 @@ def test_not_too_many_may_wait() -> None:
     assert len(book.children[0].heard.splitlines()) == 1
 
 
-def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_messages_are_limited_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     payload = '{"jsonrpc":"2.0","id":"r1","method":"x","params":{}}'
     monkeypatch.setattr(tui_channel, "MAX_UNREAD", len(payload))
     for method in ("x", "xx"):
@@ -292,7 +292,7 @@ def test_not_too_much_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [each["payload"]["error"] for each in told] == (["tui_busy"] if method == "xx" else [])
 
 
-def test_a_gateway_may_leave_so_much_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_input_of_a_gateway_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     _, phone, gateway = attached()
     gateway.reads = False
     heard = len(gateway.heard)
@@ -302,7 +302,7 @@ def test_a_gateway_may_leave_so_much_unread(monkeypatch: pytest.MonkeyPatch) -> 
     assert request(phone)[0]["payload"]["error"]["message"] == "the agent gateway does not read"
 
 
-def test_a_gateway_that_does_not_read_is_not_fed() -> None:
+def test_blocked_gateway_refuses_requests() -> None:
     _, phone, gateway = attached()
     gateway.reads = False
     for _ in range(5):
@@ -316,7 +316,7 @@ def test_a_gateway_that_does_not_read_is_not_fed() -> None:
     assert request(phone) == []
 
 
-def test_a_client_that_does_not_read_holds_its_gateway() -> None:
+def test_slow_client_pauses_its_gateway() -> None:
     _, phone, gateway = attached(limits=evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000))
     phone.reads = False
     for number in range(40):
@@ -332,7 +332,7 @@ def test_a_client_that_does_not_read_holds_its_gateway() -> None:
     phone.read()
 
 
-def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None:
+def test_output_behind_an_oversized_line_waits() -> None:
     phone, gateway = choked(max_unsent=20_000)
     for number in range(3):
         gateway.write_output(b'{"n":%d}\n' % number)
@@ -345,7 +345,7 @@ def test_what_comes_behind_a_line_larger_than_what_may_be_unread_waits() -> None
 
 
 @pytest.mark.parametrize("words", [[], [{"last": "words"}]])
-def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str, str]]) -> None:
+def test_gateway_exit_is_reported_after_its_last_line(words: list[dict[str, str]]) -> None:
     phone, gateway = choked(max_unsent=20_000)
     for word in words:
         gateway.write_output(json.dumps(word).encode() + b"\n")
@@ -359,7 +359,7 @@ def test_the_end_of_a_gateway_is_told_behind_its_last_line(words: list[dict[str,
     assert phone.only()["type"] == "tui.attached"
 
 
-def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
+def test_exited_gateway_refuses_requests_before_its_exit_is_reported() -> None:
     phone, gateway = choked(max_unsent=200_000)
     gateway.exit(7)
     phone.envelopes()
@@ -371,7 +371,7 @@ def test_a_gateway_whose_end_was_not_told_yet_takes_no_requests() -> None:
     assert phone.only()["type"] == "tui.error"
 
 
-def test_detaching_from_a_gateway_whose_end_was_not_told_yet() -> None:
+def test_detach_from_an_exited_gateway_before_its_exit_is_reported() -> None:
     phone, gateway = choked(max_unsent=200_000)
     gateway.write_output(b'{"last":"words"}\n')
     gateway.exit(7)
@@ -397,7 +397,7 @@ def test_every_message_needs_the_grant(kind: str) -> None:
     assert gateway.signals == [SignalName.TERMINATE]
 
 
-def test_nothing_is_told_without_the_grant() -> None:
+def test_no_output_without_the_grant() -> None:
     book = ChildProcessHarness(config=with_tui())
     phone = book.client(tui=60)
     phone.send("tui", "tui.attach", {})
@@ -415,7 +415,7 @@ def test_an_unknown_message() -> None:
     assert (answer["channel"], answer["type"], answer["id"]) == ("system", "error", "m-1")
 
 
-def test_a_socket_that_drops_takes_its_gateway_along() -> None:
+def test_lost_socket_ends_its_gateway() -> None:
     book, phone, gateway = attached()
     phone.vanish()
     assert gateway.signals == [SignalName.TERMINATE]
@@ -423,7 +423,7 @@ def test_a_socket_that_drops_takes_its_gateway_along() -> None:
     assert gateway.gone
 
 
-def test_the_relay_gives_a_gateway_its_time() -> None:
+def test_stop_waits_for_the_gateway() -> None:
     book, phone, gateway = attached()
     book.stop()
     assert gateway.signals == [SignalName.TERMINATE]
@@ -433,10 +433,10 @@ def test_the_relay_gives_a_gateway_its_time() -> None:
     assert all(envelope["type"] != "tui.error" for envelope in phone.envelopes())
 
 
-def test_error_output_is_for_the_log() -> None:
+def test_error_output_is_logged() -> None:
     book, phone, gateway = attached()
     gateway.complain(b"Traceback\nmore" + b"x" * 1000)
-    gateway.complain(b"y" * 100_000)  # no line is that long
+    gateway.complain(b"y" * 100_000)  # longer than any line
     gateway.complain("語".encode() * 401 + b"\n")
     lines = ["Traceback", "語" * 400]
     assert [log.fields["line"] for log in book.logs if log.event == "agent gateway"] == lines

@@ -1,1 +1,1 @@
-"""Tests of voice."""
+"""Tests of the relay's voice subsystem."""

@@ -1,4 +1,4 @@
-"""Who may use the voice routes: the six steps of wire terminal-voice 7, on a relay with an API server behind it."""
+"""Access to the voice routes: the six steps of wire terminal-voice 7, on a relay beside an API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HTTPS = ((b"x-forwarded-proto", b"https"),)
 
 
 def guarded(key: str | None) -> Callable[[UpstreamRequest], tuple[int, bytes]]:
-    """An API server that takes this bearer; without one it asks for none."""
+    """Return an API server that accepts this bearer; None stands for a server without a key."""
 
     def answer(asked: UpstreamRequest) -> tuple[int, bytes]:
         assert (asked.method, asked.path) == ("GET", "/v1/models")
@@ -44,7 +44,7 @@ def voice_book(key: str | None = KEY, **config: Any) -> RelayHarness:
 
 @pytest.fixture
 def book() -> RelayHarness:
-    """A relay beside an API server with one key."""
+    """Return a relay beside an API server with one key."""
     return voice_book()
 
 
@@ -72,7 +72,7 @@ def refused(answer: Response, status: int, *words: str) -> None:
         (b"Bearer " + b"x" * 4_096, "neither"),
     ],
 )
-def test_a_header_that_is_none(book: RelayHarness, header: bytes | None, word: str) -> None:
+def test_invalid_authorization_headers_are_refused(book: RelayHarness, header: bytes | None, word: str) -> None:
     refused(ask(book, None, headers=() if header is None else ((b"authorization", header),)), 401, word)
     assert len(book.asked) == (word == "neither")
 
@@ -80,7 +80,7 @@ def test_a_header_that_is_none(book: RelayHarness, header: bytes | None, word: s
 # --- 3: sessions ----------------------------------------------------------------------------------------------------
 
 
-def test_every_voice_route_names_its_grant() -> None:
+def test_every_voice_route_has_its_grant() -> None:
     wanted = {"config": "voice:config", "transcribe": "voice:stt", "synthesize": "voice:tts"}
     wanted |= {"output": "voice:tts", "realtime": "voice:realtime", "realtime-agent": "voice:realtime"}
     assert {route.pattern.split("/")[2] for route in ROUTES} == set(wanted)
@@ -110,7 +110,7 @@ def test_a_session_with_the_grant_needs_no_api_server_and_no_https(book: RelayHa
     assert book.asked == []
 
 
-def test_a_session_that_is_over_is_no_session(book: RelayHarness) -> None:
+def test_revoked_session_is_refused(book: RelayHarness) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
     refused(ask(book, paired.token, peer=REMOTE), 403, "HTTPS")
@@ -125,7 +125,7 @@ PROXIED = {"trusted_proxies": (REMOTE.host,)}
 @pytest.mark.parametrize(
     ("host", "safe", "config", "how"),
     [
-        ("127.3.2.1", True, {}, {}),  # who calls is on this host
+        ("127.3.2.1", True, {}, {}),  # the caller is on this host
         ("::1", True, {}, {}),
         ("::ffff:127.0.0.9", True, {}, {}),
         ("192.168.1.5", False, {}, {}),
@@ -134,21 +134,23 @@ PROXIED = {"trusted_proxies": (REMOTE.host,)}
         (REMOTE.host, True, {"allow_insecure_api_bearer": True}, {}),  # its network is trusted
         (REMOTE.host, True, PROXIED, {"headers": HTTPS}),
         (REMOTE.host, False, PROXIED, {}),
-        (REMOTE.host, False, {"trusted_proxies": (PEER.host,)}, {"headers": HTTPS}),  # another proxy is
+        (REMOTE.host, False, {"trusted_proxies": (PEER.host,)}, {"headers": HTTPS}),  # the trusted proxy is another one
         (PEER.host, False, {}, {"headers": ((b"x-forwarded-for", b"203.0.113.9"),)}),  # a proxy here passes it on
     ],
 )
-def test_who_may_show_the_bearer(host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]) -> None:
+def test_transports_that_may_carry_the_api_bearer(
+    host: str, safe: bool, config: dict[str, Any], how: dict[str, Any]
+) -> None:
     book = voice_book(**config)
     answer = ask(book, peer=Address(host, 5), **how)
-    assert bool(book.asked) is safe  # nobody was asked about one that anybody could read
+    assert bool(book.asked) is safe  # a bearer that others could have read is not verified
     if not safe:
         return refused(answer, 403, "HTTPS", "RELAY_ALLOW_INSECURE_API_BEARER")
     assert answer.status == 200
     return refused(ask(book, "another", peer=Address(host, 5), **how), 401)
 
 
-def test_the_switch_makes_it_safe_until_it_is_turned_off(book: RelayHarness) -> None:
+def test_security_setting_permits_the_insecure_bearer(book: RelayHarness) -> None:
     for allowed, status in ((True, 200), (False, 403)):
         change = book.request("PATCH", "/relay/security", {"allow_insecure_api_bearer": allowed})
         assert change.json["allow_insecure_api_bearer"] is allowed
@@ -162,17 +164,16 @@ def test_a_websocket_is_judged_the_same_way(book: RelayHarness) -> None:
     refused(book.open_websocket("/voice/output/x", tls=True).result, 401)
 
 
-# --- 5: the API server: what counts as its yes, and for how long, is in tests/relay/test_api_bearer_verifier.py
-# --------------
+# --- 5: the API server; valid answers and their lifetime: tests/relay/test_api_bearer_verifier.py -------------------
 
 
-def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(book: RelayHarness) -> None:
+def test_replaced_key_invalidates_the_cache(book: RelayHarness) -> None:
     dotenv = "/home/svc/.env"
     book.disk.put(dotenv, f"API_SERVER_KEY={KEY}".encode())
     assert [ask(book).status for _ in range(2)] == [200, 200]
     assert len(book.asked) == 1
     book.disk.put(dotenv, b"API_SERVER_KEY=the-next-one")
-    assert ask(book).status == 200  # the API has not read its files yet: nor is that remembered
+    assert ask(book).status == 200  # the API server has not reloaded its files: a refusal is not cached either
     book.http = guarded("the-next-one")
     refused(ask(book), 401)
     assert len(book.asked) == 3
@@ -181,7 +182,7 @@ def test_nothing_is_remembered_of_a_key_that_is_no_more_the_one_of_this_home(boo
 # --- 6: an API server without a key ---------------------------------------------------------------------------------
 
 
-def test_an_api_server_without_a_key_proves_nothing_to_those_elsewhere() -> None:
+def test_api_server_without_key_admits_local_callers_only() -> None:
     book = voice_book(key=None)
     assert ask(book, "anything").status == 200
     refused(ask(book, "anything", peer=REMOTE, tls=True), 401, "API_SERVER_KEY")
@@ -189,12 +190,12 @@ def test_an_api_server_without_a_key_proves_nothing_to_those_elsewhere() -> None
     refused(ask(book, "anything", headers=((b"origin", b"https://evil.example"),)), 401, "API_SERVER_KEY")
 
 
-# --- everything else ------------------------------------------------------------------------------------------------
+# --- other routes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("method", "path"), [(route.method, route.pattern) for route in OTHERS])
 def test_the_bearer_opens_no_other_route(book: RelayHarness, method: str, path: str) -> None:
-    assert ask(book).status == 200  # it is known
+    assert ask(book).status == 200  # the bearer is valid
     path = path.replace("{token_prefix}", "abcd").replace("{token}", "x")
     answer = book.call(method, path, {}, token=KEY, peer=REMOTE, tls=True).result
     public = path in ("/ws", "/", "/health", "/healthz", "/readyz") or path.startswith(("/oauth/", "/.well-known/"))
@@ -202,7 +203,7 @@ def test_the_bearer_opens_no_other_route(book: RelayHarness, method: str, path: 
     assert len(book.asked) == 1
 
 
-def test_no_secret_is_told(book: RelayHarness) -> None:
+def test_no_secret_is_leaked(book: RelayHarness) -> None:
     paired = book.pair(operator={"grants": {"voice:config": 1}})
     book.after(2.0)
     for bearer in (paired.token, KEY, "nonsense"):

@@ -1,4 +1,4 @@
-"""A recording's name on the disk. How it gets there: tests/relay/routes/test_voice_basic.py."""
+"""File names of recordings; the uploads are in tests/relay/routes/test_voice_basic.py."""
 
 from __future__ import annotations
 

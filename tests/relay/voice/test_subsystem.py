@@ -1,4 +1,4 @@
-"""What a relay loads when, and what it makes then: voice, MCP and HTTP/2 are for those who use them."""
+"""Lazy loading: voice, MCP and HTTP/2 are loaded when a client first uses them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LATER = (
 )
 
 
-def test_a_start_loads_none_of_it() -> None:
+def test_start_loads_no_voice_module() -> None:
     code = f"import sys, servers.launch, servers.relay_program; sys.exit(not set(sys.modules).isdisjoint({LATER!r}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-def test_sessions_come_and_go_without_it() -> None:
+def test_sessions_do_not_create_the_subsystems() -> None:
     book = RelayHarness()
     paired = book.pair()
     book.request("PATCH", f"/sessions/{paired.prefix}", {"grants": {"bridge": 60}}, token=paired.token)
@@ -32,7 +32,7 @@ def test_sessions_come_and_go_without_it() -> None:
     assert (book.relay._voice, book.relay._mcp) == (None, None)
 
 
-def test_it_is_made_once() -> None:
+def test_subsystems_are_created_once() -> None:
     relay = RelayHarness().relay
     assert relay.voice_side is relay.voice_side
     assert relay.mcp is relay.mcp

@@ -1,1 +1,1 @@
-"""Tests of websocket."""
+"""Tests of the relay's WebSocket."""

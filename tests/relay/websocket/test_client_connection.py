@@ -74,7 +74,7 @@ def test_the_transport_is_detected() -> None:
 
 
 @pytest.mark.parametrize(("trusted", "hint"), [(("127.0.0.1",), "wss"), ((), "ws")])
-def test_the_transport_behind_a_proxy_that_is_believed(trusted: tuple[str, ...], hint: str) -> None:
+def test_transport_hint_behind_a_trusted_proxy(trusted: tuple[str, ...], hint: str) -> None:
     book = RelayHarness(RelayConfig(trusted_proxies=trusted, local_trust=LocalTrustPolicy.ADDRESS))
     book.register()
     phone = book.websocket(peer=Address("127.0.0.1", 9), headers=[(b"x-forwarded-proto", b"https")])
@@ -92,7 +92,7 @@ def test_the_operator_overrides_the_phone_item_by_item() -> None:
     assert "bad" not in ok["grants"]
 
 
-def test_the_operators_maximum_clamps_everybody() -> None:
+def test_operator_maximum_clamps_all_lifetimes() -> None:
     book = RelayHarness(RelayConfig(max_session_ttl=1000.0))
     for ttl in (0, 2000, None):
         assert book.pair(ttl_seconds=ttl).ok["expires_at"] == book.now.wall + 1000
@@ -155,7 +155,7 @@ def test_refused_credentials(payload: dict[str, object], needs: tuple[str, ...],
 
 
 @pytest.mark.parametrize("payload", [None, [], "text", 5])
-def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
+def test_non_object_payload_counts_as_empty(payload: object) -> None:
     phone = RelayHarness().websocket()
     phone.send("system", "auth", payload)
     assert phone.only()["type"] == "auth.fail"
@@ -174,7 +174,7 @@ def test_a_payload_that_is_no_object_counts_as_empty(payload: object) -> None:
         json.dumps({"channel": ["system"], "type": "auth"}),
     ],
 )
-def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) -> None:
+def test_first_message_other_than_auth_is_refused_and_not_counted(text: str) -> None:
     book = RelayHarness()
     phone = book.websocket()
     phone.text(text)
@@ -186,7 +186,7 @@ def test_a_first_frame_that_is_not_auth_is_refused_and_not_counted(text: str) ->
     assert "authentication failed" not in book.events()
 
 
-def test_of_many_who_say_nothing_some_are_told_in_each_round() -> None:
+def test_authentication_timeouts_are_spread_over_rounds() -> None:
     book = RelayHarness()
     phones = [book.websocket() for _ in range(MAX_TASKS_PER_CALL + 1)]
     book.clock.now += 30.0
@@ -201,7 +201,7 @@ def test_thirty_seconds_without_a_text_frame() -> None:
     book = RelayHarness()
     phone = book.websocket()
     book.after(15)
-    phone.binary(b"skipped")  # and no restart of the timer
+    phone.binary(b"skipped")  # without a restart of the timer
     book.after(14.5)
     assert phone.is_open
     book.after(0.5)
@@ -213,7 +213,7 @@ def test_thirty_seconds_without_a_text_frame() -> None:
     assert "authentication failed" not in book.events()
 
 
-def test_a_peer_that_leaves_early_gets_nothing() -> None:
+def test_peer_disconnecting_early_gets_no_message() -> None:
     book = RelayHarness()
     phone = book.websocket()
     phone.close()
@@ -228,7 +228,7 @@ def test_a_peer_that_leaves_early_gets_nothing() -> None:
 
 
 def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
-    """A phone has shown its code, and its session is not stored yet."""
+    """Let a phone show its code while its session is not stored yet."""
     book = RelayHarness()
     book.register()
     book.hold = (SaveSession,)
@@ -237,9 +237,9 @@ def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
     return book, phone
 
 
-def test_ok_goes_out_when_the_session_is_stored() -> None:
+def test_auth_ok_is_sent_after_the_session_is_stored() -> None:
     book, phone = pairing()
-    phone.send("system", "ping", {"ts": 1})  # before auth.ok: kept until then
+    phone.send("system", "ping", {"ts": 1})  # before auth.ok: answered after it
     assert phone.envelopes() == []
     assert book.request("GET", "/health").json["clients"] == 0
     book.release()
@@ -247,7 +247,7 @@ def test_ok_goes_out_when_the_session_is_stored() -> None:
     assert len(book.store) == 1
 
 
-def test_not_everything_is_kept_until_then() -> None:
+def test_messages_before_auth_ok_are_limited() -> None:
     book, phone = pairing()
     for _ in range(65):
         phone.send("system", "ping")
@@ -258,7 +258,7 @@ def test_not_everything_is_kept_until_then() -> None:
     assert book.store == {}
 
 
-def test_what_is_no_message_is_not_kept() -> None:
+def test_invalid_messages_before_auth_ok_are_dropped() -> None:
     book, phone = pairing()
     for _ in range(100):
         phone.text("no JSON")
@@ -266,7 +266,7 @@ def test_what_is_no_message_is_not_kept() -> None:
     assert phone.only()["type"] == "auth.ok"
 
 
-def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
+def test_stop_during_pairing_drops_kept_messages() -> None:
     book, phone = pairing()
     phone.send("system", "ping", {"ts": 1})
     book.stop()
@@ -275,7 +275,7 @@ def test_a_relay_that_stops_meanwhile_reads_nothing_of_what_was_kept() -> None:
     assert book.store == {}
 
 
-def test_what_ends_the_session_ends_what_was_kept() -> None:
+def test_lost_client_drops_kept_messages() -> None:
     book, phone = pairing(client_surface="android")
     phone.send("system", "ping", {"ts": 1})
     phone.vanish()
@@ -284,7 +284,7 @@ def test_what_ends_the_session_ends_what_was_kept() -> None:
 
 
 @pytest.mark.parametrize("fail", [False, True])
-def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
+def test_client_lost_during_pairing_leaves_no_session(fail: bool) -> None:
     book, phone = pairing()
     phone.vanish()
     book.release(fail=fail)
@@ -293,7 +293,7 @@ def test_a_client_that_vanishes_meanwhile_leaves_no_session(fail: bool) -> None:
 
 
 @pytest.mark.parametrize("step", [40 * 86_400.0, -40 * 86_400.0])
-def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
+def test_lifetimes_use_the_current_wall_clock(step: float) -> None:
     book = RelayHarness()
     book.after(100)
     book.step_clock(step)
@@ -307,7 +307,7 @@ def test_lifetimes_count_from_the_clock_as_it_is(step: float) -> None:
     assert patch.json["grants"]["bridge"] == book.now.wall + 20
 
 
-def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
+def test_failing_store_does_not_fail_the_pairing() -> None:
     book = RelayHarness()
     book.register()
     book.refuse = (SaveSession,)
@@ -317,7 +317,7 @@ def test_a_store_that_refuses_does_not_stop_the_pairing() -> None:
     assert len(book.sessions()) == 1
 
 
-def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
+def test_session_revoked_during_pairing_is_refused() -> None:
     book, phone = pairing()
     (record,) = book.sessions()
     deletion = book.call("DELETE", f"/sessions/{record['token_prefix']}")
@@ -333,7 +333,7 @@ def test_a_session_that_is_revoked_meanwhile_is_refused() -> None:
 
 
 @pytest.mark.parametrize("mute", [False, True])
-def test_a_relay_that_stops_meanwhile_keeps_no_session(mute: bool) -> None:
+def test_stop_during_pairing_stores_no_session(mute: bool) -> None:
     book, phone = pairing()
     phone.mute = mute  # no close frame of its own: the socket is still closing when the store answers
     book.stop()
@@ -355,7 +355,7 @@ def test_too_many_sessions() -> None:
     assert phone.closed is not None
 
 
-def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
+def test_bug_during_pairing_is_reported_by_reference() -> None:
     book = RelayHarness(entropy=lambda n: b"\x01" * n)  # never a fresh token
     book.logs.bugs = True
     book.pair()
@@ -366,7 +366,7 @@ def test_a_bug_while_pairing_is_told_by_reference_only() -> None:
     assert phone.closed is not None
 
 
-# --- afterwards -----------------------------------------------------------------------------------------------------
+# --- after authentication -------------------------------------------------------------------------------------------
 
 
 def test_leaving_is_logged_once() -> None:
@@ -378,7 +378,7 @@ def test_leaving_is_logged_once() -> None:
     assert book.request("GET", "/health").json == {"status": "ok", "version": VERSION, "clients": 0, "sessions": 1}
 
 
-def test_revocation_says_so_and_closes() -> None:
+def test_revocation_is_reported_and_closes_the_socket() -> None:
     book = RelayHarness()
     paired = book.pair()
     second = book.reconnect(paired.token)
@@ -400,7 +400,7 @@ def test_stopping_closes_with_1001() -> None:
     assert paired.phone.closed.reason
 
 
-def test_the_life_of_a_client() -> None:
+def test_client_state_table() -> None:
     for state in ClientState:
         assert step(CLIENT_TABLE, state, ClientTrigger.GONE) is ClientState.ENDED
     assert step(CLIENT_TABLE, ClientState.UNAUTHENTICATED, ClientTrigger.TOKEN) is ClientState.OPEN

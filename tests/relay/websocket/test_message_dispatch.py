@@ -11,7 +11,7 @@ from tests.relay.harness import RelayHarness
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", "null", '"text"', "{", '{"channel": NaN}'])
-def test_what_is_no_object_is_ignored(text: str) -> None:
+def test_non_object_messages_are_ignored(text: str) -> None:
     phone = RelayHarness().pair().phone
     phone.text(text)
     assert phone.envelopes() == []
@@ -19,7 +19,7 @@ def test_what_is_no_object_is_ignored(text: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["desktop", "proactive", "chat", "", "x" * 1000, None, 5])
-def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: object) -> None:
+def test_unknown_channel_is_answered_with_the_same_id(channel: object) -> None:
     phone = RelayHarness().pair().phone
     phone.text(json.dumps({"channel": channel, "type": "tui.attach", "id": "m-7", "payload": {}}))
     answer = phone.only()
@@ -29,7 +29,7 @@ def test_a_channel_that_is_not_served_is_answered_under_the_same_id(channel: obj
     assert phone.is_open
 
 
-def test_who_sends_a_chat_here_is_told_at_once_that_it_is_not_the_place() -> None:
+def test_chat_messages_are_refused_with_a_hint() -> None:
     phone = RelayHarness().pair().phone
     phone.send("chat", "chat.send", {"message": "hi"}, "m-8")
     answer = phone.only()
@@ -54,7 +54,7 @@ def test_a_ping_without_ts_gets_the_time(payload: object) -> None:
     assert phone.only()["payload"] == {"ts": book.now.wall}
 
 
-def test_an_answer_to_no_id_gets_one() -> None:
+def test_answer_to_a_message_without_id_has_an_id() -> None:
     phone = RelayHarness().pair().phone
     phone.send("system", "ping", identity=None)
     assert len(phone.only()["id"]) == 36
@@ -107,11 +107,11 @@ def test_other_bridge_messages_are_ignored_and_logged(kind: str, payload: object
     assert phone.envelopes() == []
     assert phone.is_open
     assert "ignored bridge message" in book.events(Level.DEBUG)
-    assert book.request("GET", "/bridge/status").status == 503  # nobody has become a phone
+    assert book.request("GET", "/bridge/status").status == 503  # no client counts as a phone
 
 
 @pytest.mark.parametrize("request_id", [None, 5, "unknown", ""])
-def test_a_response_that_answers_nothing_changes_nothing(request_id: object) -> None:
+def test_unmatched_response_is_ignored(request_id: object) -> None:
     book = RelayHarness()
     paired = book.pair()
     call = book.call("GET", "/ping", token=paired.token)

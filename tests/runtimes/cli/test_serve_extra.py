@@ -1,4 +1,4 @@
-"""Programs without what they need say what to install."""
+"""Error texts of programs whose optional packages are missing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from runtimes.cli.serve_extra import require_serve_extra
 ROOT = Path(__file__).parents[3]
 
 
-def test_where_they_have_it_nothing_happens() -> None:
+def test_no_error_with_the_packages_installed() -> None:
     require_serve_extra()
 
 
 @pytest.mark.parametrize("program", ["clients.commands.svc", "clients.gateway.__main__", "servers.relay"])
-def test_where_the_core_alone_is_installed(program: str) -> None:
+def test_error_text_with_the_core_alone(program: str) -> None:
     code = f"import sys; sys.modules['click'] = None; import {program}"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 1

@@ -1,4 +1,4 @@
-"""Lines as a terminal takes them."""
+"""Lines wrapped to the width of a terminal."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ URL = "svc-relay://pair?payload=" + "x" * 60
         (" " * 30 + "x", [" " * 30 + "x"]),
     ],
 )
-def test_it_breaks_between_words(monkeypatch: pytest.MonkeyPatch, line: str, lines: list[str]) -> None:
+def test_terminal_lines_break_between_words(monkeypatch: pytest.MonkeyPatch, line: str, lines: list[str]) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1)
     monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((20, 24)))
     assert wrap_line(line) == "\n".join(lines)
 
 
-def test_a_file_keeps_them_as_they_are() -> None:
+def test_lines_for_a_file_are_unchanged() -> None:
     assert wrap_line("x y " * 50) == "x y " * 50

@@ -1,4 +1,4 @@
-"""A backup and the way back: whole, or a clear error with nothing changed."""
+"""Backup and restore: complete, or a clear error with nothing changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RECORD = {"device_name": "Pixel 8"}
 
 
 def fill(home: Path, database: Path) -> None:
-    """A home as servers leave it."""
+    """Fill a home as servers leave it."""
     for name, text in {
         ".env": "API_SERVER_KEY=k",
         "svc-relay-qr-secret": "s" * 32,
@@ -56,7 +56,7 @@ def fill(home: Path, database: Path) -> None:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """What lasts of it, by name."""
+    """Return mode and content of each file that a backup contains, by name."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mode & 0o777, path.read_bytes())
         for path in folder.rglob("*")
@@ -89,7 +89,7 @@ def sessions(database: Path) -> object:
         return store.execute(LoadSessions())
 
 
-def test_an_empty_host_becomes_what_it_was(tmp_path: Path, home: Path, archive: Path) -> None:
+def test_restore_onto_an_empty_host(tmp_path: Path, home: Path, archive: Path) -> None:
     assert archive.stat().st_mode & 0o777 == 0o600
     new = tmp_path / "new"
     again(archive, new)
@@ -101,7 +101,7 @@ def test_an_empty_host_becomes_what_it_was(tmp_path: Path, home: Path, archive: 
     assert sessions(new / "svc.db") == ({**RECORD, "token_hash": "h"},)
 
 
-def test_a_database_elsewhere_and_one_in_use(tmp_path: Path, home: Path) -> None:
+def test_backup_of_an_external_database_in_use(tmp_path: Path, home: Path) -> None:
     other = tmp_path / "data" / "other.db"
     fill(home, other)
     target = tmp_path / "b.tar.gz"
@@ -128,7 +128,7 @@ def test_a_database_elsewhere_and_one_in_use(tmp_path: Path, home: Path) -> None
     assert sessions(kept / "x.db") == ({**RECORD, "token_hash": "h"},)
 
 
-def test_a_file_that_becomes_a_link_while_it_is_looked_at(
+def test_a_file_that_becomes_a_link_during_the_backup(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(home, home / "svc.db")
@@ -137,7 +137,7 @@ def test_a_file_that_becomes_a_link_while_it_is_looked_at(
         back_up(home, tmp_path / "b.tar.gz", database=home / "svc.db")
 
 
-def test_a_folder_that_is_not_there_is_named_as_it_was_typed(tmp_path: Path, home: Path, archive: Path) -> None:
+def test_a_missing_folder_is_named_as_typed(tmp_path: Path, home: Path, archive: Path) -> None:
     assert archive.exists()
     with pytest.raises(BackupError) as raised:
         back_up(home, tmp_path / "none" / "all.tar.gz", database=None)
@@ -171,7 +171,7 @@ def test_not_while_servers_run(tmp_path: Path, archive: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of two files, one of which cannot be made smaller."""
+    """Make an archive of two files, one of which is incompressible."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "home").mkdir()
     (folder / "home" / "a").write_bytes(b"abc" * 100)
@@ -180,9 +180,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=25)  # each waits for the disk
+@settings(max_examples=25)  # each example waits for the disk
 @given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(0, 255))
-def test_whatever_is_cut_or_changed_is_refused(small: Path, where: float, flip: int) -> None:
+def test_cut_or_changed_archives_are_refused(small: Path, where: float, flip: int) -> None:
     text = bytearray((small / "b.tar.gz").read_bytes())
     at = int(where * len(text))
     if flip:
@@ -195,14 +195,14 @@ def test_whatever_is_cut_or_changed_is_refused(small: Path, where: float, flip: 
         restore(small / "changed.tar.gz", new, database_of=lambda _: new / "svc.db")
     except BackupError:
         assert tree(new) == {}
-    else:  # the time of its making, and what follows its end, mean nothing
+    else:  # its creation time and trailing data are without meaning
         assert texts(new) == texts(small / "home")
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
 def changed(archive: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """Another archive, well-formed, with other members."""
+    """Return another archive, well-formed, with changed members."""
     with tarfile.open(archive) as file:
         members = {each.name: file.extractfile(each).read() for each in file}  # type: ignore[union-attr]
     change(members)
@@ -235,7 +235,7 @@ def about(members: dict[str, bytes], **new: object) -> None:
         (lambda it: it.clear(), "its end is missing"),
     ],
 )
-def test_what_is_well_formed_and_wrong(
+def test_well_formed_archives_with_wrong_members(
     tmp_path: Path, archive: Path, change: Callable[[dict[str, bytes]], object], why: str
 ) -> None:
     with pytest.raises(BackupError, match=why):
@@ -244,7 +244,7 @@ def test_what_is_well_formed_and_wrong(
 
 
 @pytest.mark.parametrize("name", ["home/../x", "/etc/x", "home", "svc.db/x", "home//x", "home/run/x", "home/./x", "x"])
-def test_names_that_lead_elsewhere(tmp_path: Path, archive: Path, name: str) -> None:
+def test_member_names_outside_of_the_home(tmp_path: Path, archive: Path, name: str) -> None:
     def first(members: dict[str, bytes]) -> None:
         kept = dict(members)
         members.clear()
@@ -269,13 +269,15 @@ def test_links_and_an_unsound_database(tmp_path: Path, archive: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"not a backup", gzip.compress(b"no tar", mtime=0)])
-def test_what_is_none(tmp_path: Path, text: bytes) -> None:
+def test_files_that_are_no_archives(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "b").write_bytes(text)
     with pytest.raises(BackupError, match=r"is not whole|no such file"):
         again(tmp_path / "b", tmp_path / "new")
 
 
-def test_what_cannot_be(tmp_path: Path, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_backups_and_restores(
+    tmp_path: Path, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(BackupError, match="there is no service home"):
         back_up(tmp_path / "none", tmp_path / "x", database=None)
     with pytest.raises(BackupError, match="no such file or directory"):

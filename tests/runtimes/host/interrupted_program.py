@@ -1,7 +1,7 @@
-"""A program that ends again and again, with a signal at another line of that each time.
+"""Program that exits repeatedly, each time with a signal at another line of the shutdown.
 
-When the host is closed the loop ends, and every line of that is a place for a signal, until it is Python's again.
-Arguments: a runtime, and how many lines it is from one place to the next.
+Every line of the loop's shutdown is a place for a signal, until the signal handlers are Python's again. Arguments: a
+runtime, and the number of lines from one place to the next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svc_proto.facts import Fact
 
 
 class ExitingCore:
-    """It is over at once."""
+    """A core that exits at once."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         return [Exit(5)]
@@ -29,7 +29,7 @@ class ExitingCore:
 
 
 class Interruption:
-    """Counts the lines of the end, and raises the signal at one of them."""
+    """Counts the lines of the shutdown, and raises the signal at one of them."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -47,7 +47,7 @@ BEFORE = signal.getsignal(signal.SIGINT)
 
 
 def main() -> None:
-    """Tell whether there was more than one place, and with which codes it ended."""
+    """Print whether there was more than one place, and the exit codes."""
     codes: set[int] = set()
     closed = Host.close
     at = points = 0

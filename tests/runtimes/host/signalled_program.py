@@ -1,6 +1,6 @@
-"""A program that says which signals its core is told of, and ends when it is asked to, or not if it is `stubborn`.
+"""Program that prints the signals of its core, and exits when it is stopped, unless it is `stubborn`.
 
-Arguments: a runtime, `polite` or `stubborn`, and a certificate and its key if it is to have TLS.
+Arguments: a runtime, `polite` or `stubborn`, and a certificate and its key for TLS.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svc_proto.facts import Fact, Reloading, Started, Stopping
 
 
 class SignalCore:
-    """Told of signals."""
+    """A core that prints its signals."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         if isinstance(fact, Started):
@@ -36,18 +36,18 @@ class SignalCore:
 
 
 def print_line(*words: object) -> None:
-    """A line, at once."""
+    """Print a line and flush it."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
 
 def fail() -> None:
-    """What goes wrong at the end keeps nobody else from his last words."""
+    """Raise in an exit handler: the other exit handlers must run nevertheless."""
     raise ZeroDivisionError
 
 
 def main() -> int:
-    """Run until it is over; the code of the exit."""
+    """Run to the end and return the exit code."""
     tls = server_context(*map(Path, sys.argv[3:])) if sys.argv[3:] else None
     listeners = [bind("127.0.0.1", 0, tls=tls)]
     program = Program(core=SignalCore(), listeners=listeners, on_ready=lambda: print_line("ready"))

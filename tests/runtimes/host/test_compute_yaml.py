@@ -64,13 +64,13 @@ def test_edits(text: str, changes: dict[str, object], edited: str) -> None:
     "text",
     ["a: [", "- 1\n", "7\n", "a: 1\na: 2\n", "a: !!python/name:os.system\n", "a: 1\n---\nb: 1\n", "a: " + "[" * 99],
 )
-def test_what_cannot_be_edited(text: str) -> None:
+def test_texts_that_cannot_be_edited(text: str) -> None:
     with pytest.raises(HostError) as caught:
         edit_yaml(text, {"model": "m"})
     assert caught.value.failure.kind is FailureKind.INVALID
 
 
-def test_what_could_not_be_read_again_is_not_made() -> None:
+def test_edits_beyond_the_depth_limit_are_refused() -> None:
     changes: dict[str, object] = {"leaf": "x"}
     for _ in range(YAML_DEPTH):
         changes = {"level": changes}
@@ -78,7 +78,7 @@ def test_what_could_not_be_read_again_is_not_made() -> None:
         edit_yaml("", changes)
 
 
-def test_it_can_be_ordered() -> None:
+def test_edit_yaml_is_a_compute_function() -> None:
     assert COMPUTE_FUNCTIONS["yaml.edit"] is edit_yaml
 
 

@@ -12,7 +12,7 @@ import pytest
 from runtimes.host.exit_process import exit_process
 from tests.servers.program_process import ROOT
 
-# A thread that Python waits for in its own end, and that says when it does.
+# A thread that Python waits for during its shutdown, and that prints a line then.
 LEAVES = """
 import signal, sys, threading
 from runtimes.host.exit_process import exit_process
@@ -43,7 +43,7 @@ def test_the_code() -> None:
     assert process.returncode == 7
 
 
-def test_an_interrupt_ends_it_without_a_word() -> None:
+def test_an_interrupt_ends_the_process_silently() -> None:
     process = run()
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == -signal.SIGINT
@@ -57,7 +57,7 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
     assert process.returncode == 7
 
 
-def test_beside_the_main_thread_signals_are_let_alone() -> None:
+def test_signals_are_unchanged_in_other_threads() -> None:
     before, codes = signal.getsignal(signal.SIGINT), []
 
     def end() -> None:

@@ -1,4 +1,4 @@
-"""The soft limit of descriptors follows the hard one."""
+"""The soft limit of descriptors, which follows the hard one."""
 
 from __future__ import annotations
 

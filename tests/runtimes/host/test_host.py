@@ -24,7 +24,7 @@ from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
-    """Is due every 20 ms; asks for an hour, then for less, and exits after five times."""
+    """A core with a timer every 20 ms: it requests an hour, then less, and exits after five calls."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -85,7 +85,7 @@ def test_a_deadline_moved_later_and_one_taken_back(runtime: str) -> None:
     assert react_to
 
 
-def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
+def test_stop_closes_the_port_and_sends_stopping(runtime: str) -> None:
     grace: list[float] = []
 
     def react(fact: Fact) -> list[Command]:
@@ -101,7 +101,7 @@ def test_stop_closes_the_port_and_tells_the_core(runtime: str) -> None:
         with pytest.raises(ConnectionError):
             socket.create_connection(address, timeout=TIMEOUT)
     assert grace == [1.5]
-    live.handle.stop()  # nobody is there any more
+    live.handle.stop()  # the loop has ended
 
 
 def test_the_default_grace(runtime: str) -> None:
@@ -160,7 +160,7 @@ def test_a_bug_in_a_core_ends_loudly(runtime: str, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("command", ["Ready", Started()])
-def test_what_is_no_command_is_a_bug(runtime: str, command: Any) -> None:
+def test_returning_anything_but_commands_is_a_bug(runtime: str, command: Any) -> None:
     assert BackgroundProgram(Program(core=ScriptCore(lambda fact: [command])), runtime).exit_code() == BUG_EXIT
 
 
@@ -218,11 +218,11 @@ def test_running_out_of_descriptors(runtime: str, caplog: pytest.LogCaptureFixtu
         other.sendall(b"here")
         assert live.expect(Received) == Received(ch, b"here")
         other.close()
-    assert caplog.text.count("accept.exhausted") == 1  # and not ten a second
+    assert caplog.text.count("accept.exhausted") == 1  # and not ten times a second
     assert not sock.errors
 
 
-def test_descriptors_that_stay_scarce_are_told_of_again(
+def test_lasting_descriptor_shortage_is_logged_again(
     runtime: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runtimes.net.listener.LOG_INTERVAL", 0.0)

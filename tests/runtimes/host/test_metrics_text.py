@@ -1,4 +1,4 @@
-"""The exposition by somebody else's parser, and that what operators load names nothing that is not in it."""
+"""Metrics text, read by an external parser, and the names in rules and dashboards for operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
 def exposition(*services: Service) -> str:
-    """What servers say right after they were made."""
+    """Return the metrics of new servers."""
     text = ""
     for service in services:
         engine = Engine(service, entropy=bytes)
@@ -44,7 +44,7 @@ def exposition(*services: Service) -> str:
 
 @pytest.fixture(scope="module")
 def names() -> set[str]:
-    """Of all samples of all servers."""
+    """Return the names of all samples of all servers."""
     text = exposition(Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {"index.html": b""}))
     return {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
 
@@ -62,7 +62,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 EXPRESSIONS = [pytest.param(expr, id=f"{number} {of}") for number, (of, expr) in enumerate(expressions())]
 
 
-def test_what_was_counted_comes_back_by_the_parser_of_the_library() -> None:
+def test_metrics_round_trip_through_the_library_parser() -> None:
     counts = EngineMetrics()
     counts.answers["GET /item/{name}"][200] += 3
     counts.waits["GET /item/{name}"].observe(0.02)
@@ -86,27 +86,27 @@ def test_what_was_counted_comes_back_by_the_parser_of_the_library() -> None:
     assert text.endswith("# EOF\n")
 
 
-def test_a_family_of_nothing_is_there() -> None:
+def test_empty_families_are_listed() -> None:
     text = metrics_text([Histogram().family("svc_z_seconds", "Of z."), counter("svc_none", "Of none.", {}, "of")])
     found = {family.name: len(family.samples) for family in text_string_to_metric_families(text.decode())}
     assert (found["svc_z_seconds"], found["svc_none"]) == (16, 0)
 
 
 @pytest.mark.parametrize("service", [Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})])
-def test_each_server_says_what_can_be_parsed_and_names_nothing_twice(service: Service) -> None:
+def test_metrics_of_each_server_parse_without_duplicates(service: Service) -> None:
     found = [family.name for family in text_string_to_metric_families(exposition(service))]
     assert len(found) == len({*found}) > 10
 
 
 @pytest.mark.parametrize("expr", EXPRESSIONS)
-def test_what_operators_load_names_what_there_is(expr: str, names: set[str]) -> None:
+def test_operator_expressions_use_existing_metrics(expr: str, names: set[str]) -> None:
     assert expr.count("(") == expr.count(")")
     wanted = [name for name in NAME.findall(expr) if not name.startswith(UNKNOWN_ELSEWHERE) or name in names]
     assert wanted or "up{" in expr or expr == "prometheus"
     assert {*wanted} <= names
 
 
-def test_the_rules_are_those_of_prometheus() -> None:
+def test_alert_rules_have_the_prometheus_form() -> None:
     for rule in RULES:
         assert (
             {"alert", "expr", "labels", "annotations"}
@@ -119,18 +119,18 @@ def test_the_rules_are_those_of_prometheus() -> None:
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
-def test_prometheus_itself_takes_the_rules_and_the_numbers() -> None:
+def test_promtool_accepts_rules_and_metrics() -> None:
     assert PROMTOOL is not None
     checked = subprocess.run([PROMTOOL, "check", "rules", FOLDER / "alerts.yaml"], capture_output=True, text=True)
     assert (checked.returncode, f"SUCCESS: {len(RULES)} rules found" in checked.stdout) == (0, True), checked.stderr
     for service in (Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {})):
         text = exposition(service)
         told = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True)
-        # It reads the older form of the text, in which the help of a counter stands under another name.
+        # promtool reads the older form of the text, in which a counter's help has another name.
         assert {line.partition(" ")[2] for line in (told.stdout + told.stderr).splitlines()} == {"no help text"}
 
 
-def test_the_board_is_one_of_grafana() -> None:
+def test_the_dashboard_has_the_grafana_form() -> None:
     panels: list[dict[str, Any]] = BOARD["panels"]
     assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= BOARD.keys()
     assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
@@ -141,7 +141,7 @@ def test_the_board_is_one_of_grafana() -> None:
         assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C", "D"][: len(panel["targets"])]
 
 
-def test_outcomes_that_rules_name_are_those_that_there_are() -> None:
+def test_rules_use_existing_outcomes() -> None:
     text = exposition(Relay(RelayConfig()), Api(ApiConfig()))
     for rule in RULES:
         for outcome in re.findall(r'outcome="([^"]+)"', rule["expr"]):

@@ -1,4 +1,4 @@
-"""Requests of S3 are signed as S3 says, by a library; the simulated store knows a good signature from a bad one."""
+"""S3 request signatures by a library, checked by the simulated store."""
 
 from __future__ import annotations
 

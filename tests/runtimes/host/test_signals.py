@@ -30,7 +30,7 @@ def process(runtime: str, manners: str, *files: Path, stdin: int | None = None) 
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_asks_the_core(runtime: str, signum: signal.Signals) -> None:
+def test_the_first_signal_stops_the_core(runtime: str, signum: signal.Signals) -> None:
     with process(runtime, "polite") as child:
         child.send_signal(signum)
         out, _ = child.communicate(timeout=TIMEOUT)
@@ -48,7 +48,7 @@ def test_the_second_signal_ends_at_once(runtime: str) -> None:
         assert child.wait(TIMEOUT) == 128 + signal.SIGTERM
 
 
-def test_a_hangup_is_a_reload_where_there_is_a_certificate(runtime: str, certificate: tuple[Path, Path]) -> None:
+def test_hangup_reloads_with_a_certificate(runtime: str, certificate: tuple[Path, Path]) -> None:
     with process(runtime, "polite", *certificate) as child:
         assert child.stdout is not None
         for _ in range(2):
@@ -59,13 +59,13 @@ def test_a_hangup_is_a_reload_where_there_is_a_certificate(runtime: str, certifi
         assert out == "stopping 4.0\nover\n"
 
 
-def test_a_hangup_is_the_end_where_there_is_nothing_to_reload(runtime: str) -> None:
+def test_hangup_ends_the_process_without_a_certificate(runtime: str) -> None:
     with process(runtime, "polite") as child:
         child.send_signal(signal.SIGHUP)
         assert child.wait(TIMEOUT) == -signal.SIGHUP
 
 
-def test_a_hangup_of_the_own_terminal_is_a_stop(runtime: str, certificate: tuple[Path, Path]) -> None:
+def test_hangup_of_the_controlling_terminal_stops(runtime: str, certificate: tuple[Path, Path]) -> None:
     ours, theirs = os.openpty()
     try:
         with process(runtime, "polite", *certificate, stdin=theirs) as child:
@@ -85,7 +85,8 @@ def test_a_hangup_of_the_own_terminal_is_a_stop(runtime: str, certificate: tuple
 
 
 def test_a_signal_while_the_loop_ends_changes_nothing(runtime: str) -> None:
-    lines = "3" if runtime in ("threads", "trio") else "23"  # from one place to the next; ours ends in a few
+    # from one place to the next; our own loop's shutdown has few
+    lines = "3" if runtime in ("threads", "trio") else "23"
     command = python("tests.runtimes.host.interrupted_program", runtime, lines)
     done = run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stdout == "True {5}\n"

@@ -1,4 +1,4 @@
-"""What asyncio has to do itself while it waits in the selector that our sockets are in."""
+"""asyncio's own work, while it waits in the selector that contains our sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtimes.run import run
 from tests.runtimes.scripted_core import ScriptCore
 
 
-def test_asyncio_gets_its_turn() -> None:
+def test_asyncio_callbacks_run() -> None:
     ours, theirs = socket.socketpair()
     told: list[str] = []
     handle = HostHandle()

@@ -1,4 +1,4 @@
-"""What stands in for epoll tells the same, and a loop runs on it."""
+"""The replacement of epoll reports the same events, and a loop runs on it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def polling(request: pytest.FixtureRequest) -> Iterator[Poller]:
         yield made
 
 
-def test_what_is_watched_is_told(polling: Poller) -> None:
+def test_registered_events_are_reported(polling: Poller) -> None:
     here, there = socket.socketpair()
     with here, there:
         fd = here.fileno()
@@ -45,7 +45,7 @@ def test_what_is_watched_is_told(polling: Poller) -> None:
         assert polling.poll(0.0, 4) == []
 
 
-def test_a_hang_up_is_news_for_who_writes_and_for_who_reads(polling: Poller) -> None:
+def test_a_hangup_is_reported_to_readers_and_writers(polling: Poller) -> None:
     here, there = socket.socketpair()
     with here:
         there.close()
@@ -71,7 +71,7 @@ def test_a_loop_without_epoll(monkeypatch: pytest.MonkeyPatch) -> None:
     loop.end()
 
 
-def test_the_kernel_is_not_told_what_it_knows(polling: Poller) -> None:
+def test_unchanged_registrations_make_no_system_call(polling: Poller) -> None:
     class Told:
         def __getattr__(self, order: str) -> object:
             orders.append(order)
@@ -89,7 +89,7 @@ def test_the_kernel_is_not_told_what_it_knows(polling: Poller) -> None:
     waker.dispose()
 
 
-def test_who_was_closed_in_a_round_is_not_called_in_it_nor_who_has_its_number_now() -> None:
+def test_closed_sources_and_reused_descriptors_are_not_called() -> None:
     class Calls(Waker):
         def on_readable(self) -> None:
             heard.append(self)

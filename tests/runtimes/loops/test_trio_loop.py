@@ -1,4 +1,4 @@
-"""What trio has to do itself, as a guest of the loop that our sockets are in."""
+"""trio's own work, in guest mode on the loop that contains our sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtimes.run import run
 from tests.runtimes.scripted_core import ScriptCore
 
 
-def test_trio_gets_its_turn() -> None:
+def test_trio_callbacks_run() -> None:
     ours, theirs = socket.socketpair()
     told: list[str] = []
     handle = HostHandle()
@@ -51,7 +51,7 @@ def test_trio_gets_its_turn() -> None:
     assert set(told) == names
 
 
-def test_a_busy_trio_does_not_keep_our_sockets_waiting() -> None:
+def test_sockets_are_served_while_trio_is_busy() -> None:
     handle = HostHandle()
     turns: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Connecting: by figures and by name, refused, given up, from one address to the next."""
+"""Connecting: by address and by name, refused, cancelled, from one address to the next."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server() -> Iterator[socket.socket]:
 
 @contextmanager
 def silent() -> Iterator[int]:
-    """A port that neither accepts nor refuses: its backlog is full."""
+    """Yield a port that neither accepts nor refuses: its backlog is full."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen(0)
@@ -76,7 +76,7 @@ def test_a_socket_of_this_host(runtime: str, tmp_path: Path) -> None:
     path = str(tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as listening, running(runtime) as live:
         listening.bind(path)
-        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # nobody listens
+        assert refusal(live, Connect(OP, CH, path, 6379)) is FailureKind.UNREACHABLE  # no listener
         listening.listen()
         assert live.done(Connect(OP, CH, path, 6379)) == Connected(Address(path, 6379))
         peer, _ = listening.accept()
@@ -96,7 +96,7 @@ def test_refused(runtime: str, host: str) -> None:
         assert refusal(live, Connect(OP, CH, host, refused_port())) is FailureKind.UNREACHABLE
 
 
-def test_a_name_that_is_not_known(runtime: str) -> None:
+def test_an_unknown_name_is_unreachable(runtime: str) -> None:
     def resolver(host: str, port: int) -> list[tuple[Any, ...]]:
         raise socket.gaierror(socket.EAI_NONAME, "no")
 
@@ -118,7 +118,7 @@ def test_the_next_address_is_tried(runtime: str) -> None:
             assert live.done(Connect(OP, CH, "two.example", 1)) == Connected(Address("127.0.0.1", port))
 
 
-def test_an_address_that_is_silent_is_overtaken(runtime: str) -> None:
+def test_the_next_address_overtakes_a_silent_one(runtime: str) -> None:
     with server() as listening, silent() as deaf:
         port = listening.getsockname()[1]
         found = [entry("127.0.0.1", deaf), entry("127.0.0.1", port)]

@@ -1,4 +1,4 @@
-"""What a descriptor does not take waits in order."""
+"""Outbox of a descriptor: unwritten bytes wait in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtimes.net.outbox import Outbox
 
 
 class Kernel:
-    """Takes `room` bytes at a time."""
+    """A descriptor that accepts `room` bytes at a time."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -26,7 +26,7 @@ class Kernel:
         return n
 
 
-def test_what_is_taken_at_once_does_not_wait() -> None:
+def test_bytes_written_at_once_do_not_wait() -> None:
     kernel = Kernel(100)
     assert kernel.outbox.send(b"abc")
     assert not kernel.outbox

@@ -23,7 +23,7 @@ def opened() -> Iterator[ExitStack]:
 
 
 def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket.socket]:
-    """So many on one port, which somebody holds who does not listen."""
+    """Open this number of listeners on one port, which a socket without a listener reserves."""
     held = bind(host, 0, shared=True, listen=False)
     opened.enter_context(held.sock)
     doors = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
@@ -33,7 +33,7 @@ def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket
 
 
 def reached(doors: list[socket.socket], source: str) -> int:
-    """Which of them a connection from there gets to."""
+    """Return the index of the listener that a connection from this source reaches."""
     family = socket.AF_INET6 if ":" in source else socket.AF_INET
     with socket.socket(family) as caller:
         caller.bind((source, 0))
@@ -50,7 +50,7 @@ def reached(doors: list[socket.socket], source: str) -> int:
 @only_linux
 @only_dual
 @pytest.mark.parametrize("host", ["127.0.0.1", "::"])
-def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: str) -> None:
+def test_an_address_always_reaches_the_same_listener(opened: ExitStack, host: str) -> None:
     doors = listeners(opened, 3, host)
     assert [attach_source_steering(door, 3) for door in doors] == [True] * 3
     places = {source: {reached(doors, source) for _ in range(8)} for source in SOURCES}
@@ -61,23 +61,23 @@ def test_who_comes_from_one_place_stays_in_one_place(opened: ExitStack, host: st
 
 @only_linux
 @only_dual
-def test_ipv6_counts_by_its_first_half(opened: ExitStack) -> None:
+def test_ipv6_is_steered_by_its_first_64_bits(opened: ExitStack) -> None:
     doors = listeners(opened, 3, "::")
     assert attach_source_steering(doors[0], 3)
     assert {reached(doors, "::1") for _ in range(16)} == {0}  # all of it is zero
 
 
 @only_linux
-def test_a_place_that_is_empty_is_passed_over(opened: ExitStack) -> None:
+def test_a_closed_listener_is_skipped(opened: ExitStack) -> None:
     doors = listeners(opened, 3)
     assert attach_source_steering(doors[0], 3)
     doors.pop().close()
     assert {reached(doors, source) for source in SOURCES} == {0, 1}
 
 
-def test_where_the_system_cannot(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steering_on_unsupported_systems(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
-        assert not attach_source_steering(sock, 3)  # it listens nowhere, and shares nothing
+        assert not attach_source_steering(sock, 3)  # the socket neither listens nor shares a port
     (door,) = listeners(opened, 1)
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not attach_source_steering(door, 3)

@@ -1,4 +1,4 @@
-"""Standard input and output as a channel, on every loop: pipes, files, and an end."""
+"""Standard input and output as a channel, on every loop: pipes, files, and end of input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(runtime: str) -> list[str]:
 
 
 def identities(output: bytes) -> list[int]:
-    """The calls that were answered."""
+    """Return the ids of the answered calls."""
     return [message["id"] for line in output.splitlines() if "id" in (message := json.loads(line))]
 
 
@@ -55,7 +55,7 @@ def test_files_and_the_null_device(runtime: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
 
 
-def test_nobody_listens_any_more(runtime: str) -> None:
+def test_a_closed_output_ends_the_program(runtime: str) -> None:
     with Popen(command(runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -66,7 +66,7 @@ def test_nobody_listens_any_more(runtime: str) -> None:
         assert process.wait(TIMEOUT) == 0
 
 
-def test_a_descriptor_is_left_as_it_was() -> None:
+def test_descriptors_return_to_their_blocking_mode() -> None:
     reading, writing = os.pipe()
     with Popen(command("asyncio"), stdin=reading, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
         os.write(writing, CALL % 1)

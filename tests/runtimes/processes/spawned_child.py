@@ -1,4 +1,4 @@
-"""Children of tests: one that is spawned and listened to, and what is left of those that were."""
+"""Child processes of tests: a spawned one with its output, and checks for leftover ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def wait_gone(pid: int) -> None:
 
 
 class SpawnedChild:
-    """A spawned child and what it has said."""
+    """A spawned child and its output."""
 
     def __init__(
         self, live: RunningCore, *argv: str, shell: str | None = None, terminal: bool = False, **more: object

@@ -1,4 +1,4 @@
-"""How children end on every loop, and those that do not begin: nothing is left of them."""
+"""Ends of children on every loop, and failed spawns: nothing is left of them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_grandchild_that_goes_on_writing(runtime: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, terminal: bool) -> None:
+def test_abort_detaches_without_signal_or_zombie(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, "cat", terminal=terminal, stderr=None if terminal else ERR)
         live.order(Abort(CH), Send(CH, b"x"), Signal(CH, SignalName.KILL), Abort(CH))
@@ -79,7 +79,7 @@ def test_abort_lets_go_without_a_signal_and_leaves_no_zombie(runtime: str, termi
             assert Closed(ERR, "aborted") in child.facts
         wait_gone(child.pid)
         while any(line.startswith(f"{child.pid} ") for line in children()):
-            live.accept()[0].close()  # another turn of the loop
+            live.accept()[0].close()  # another round of the loop
             live.seen.clear()
 
 
@@ -98,14 +98,14 @@ def test_100_quick_spawns_and_aborts(runtime: str) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_our_own_end(runtime: str, terminal: bool) -> None:
+def test_exit_ends_running_children(runtime: str, terminal: bool) -> None:
     with running(runtime) as live:
         child = SpawnedChild(live, shell="echo ready; sleep 1000", terminal=terminal)
         child.until(b"ready")
     wait_gone(child.pid)
 
 
-def test_our_own_end_with_a_child_that_clings(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_with_a_child_that_does_not_end(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaper, "HANGUP_TIMEOUT", 0.1)
     with running(runtime) as live:
         child = SpawnedChild(live, shell="trap '' HUP; echo ready; while :; do :; done", terminal=True)
@@ -170,7 +170,7 @@ def test_without_pidfd_a_thread_waits(runtime: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_cannot_be_run(runtime: str, tmp_path: Path, terminal: bool) -> None:
+def test_programs_that_cannot_be_run(runtime: str, tmp_path: Path, terminal: bool) -> None:
     plain = tmp_path / "plain"
     plain.write_text("no program")
     data = tmp_path / "data"

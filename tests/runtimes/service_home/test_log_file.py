@@ -15,7 +15,7 @@ from runtimes.service_home.log_file import add_log_file, log_files
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_records_are_kept_in_the_form_of_the_others(tmp_path: Path, as_json: bool) -> None:
+def test_the_log_file_has_the_format_of_the_log(tmp_path: Path, as_json: bool) -> None:
     logger = setup_logging("INFO", as_json=as_json, name="svc.kept")
     kept = add_log_file(logger, tmp_path, "relay")
     assert kept is not None
@@ -30,7 +30,9 @@ def test_records_are_kept_in_the_form_of_the_others(tmp_path: Path, as_json: boo
         assert line.endswith("Z INFO svc.kept hello")
 
 
-def test_it_has_a_limit_and_no_disk_is_no_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_file_is_limited_and_disk_errors_are_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     logger = setup_logging("INFO", name="svc.kept")
     kept = add_log_file(logger, tmp_path, "relay")
     assert isinstance(kept, logging.handlers.RotatingFileHandler)
@@ -57,7 +59,7 @@ def test_it_has_a_limit_and_no_disk_is_no_end(tmp_path: Path, capsys: pytest.Cap
     assert add_log_file(logger, tmp_path / "a file", "relay") is None
 
 
-def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
+def test_a_rotated_file_is_reopened_on_sigusr1(tmp_path: Path) -> None:
     logger = setup_logging("INFO", name="svc.kept")
     before = signal.getsignal(signal.SIGUSR1)
     kept = add_log_file(logger, tmp_path, "relay")
@@ -65,7 +67,7 @@ def test_a_file_that_somebody_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "log" / "relay.log"
     logger.info("one")
     path.rename(aside := tmp_path / "relay.log.old")
-    logger.info("two")  # whoever moves the file says so afterwards
+    logger.info("two")  # logrotate signals after it has moved the file
     signal.raise_signal(signal.SIGUSR1)
     logger.info("three")
     logger.info("four")

@@ -33,7 +33,7 @@ def taken(home: Path, role: str = "relay", **more: object) -> HomeClaim:
     return made
 
 
-def test_who_runs_is_found_with_what_it_said(tmp_path: Path) -> None:
+def test_a_running_server_is_found_with_its_settings(tmp_path: Path) -> None:
     assert find_running_server(tmp_path, "relay") is None
     relay = taken(tmp_path, certificate="c.pem", certificate_key="k.pem", brand="hermes")
     found = find_running_server(tmp_path, "relay")
@@ -44,12 +44,12 @@ def test_who_runs_is_found_with_what_it_said(tmp_path: Path) -> None:
     assert [each.url for each in find_running_servers(tmp_path)] == ["https://[::]:8767", "http://127.0.0.1:8767"]
     for claimed in (relay, api):
         claimed.release()
-        claimed.release()  # once more does nothing
+        claimed.release()  # a second call does nothing
         claimed.publish(WHERE)
     assert find_running_servers(tmp_path) == []
 
 
-def test_before_it_accepts_it_has_the_home_and_is_not_found(tmp_path: Path) -> None:
+def test_a_starting_server_holds_the_home_and_is_not_listed(tmp_path: Path) -> None:
     starting = lock_home(tmp_path, "relay", version="1")
     assert is_held(tmp_path, "relay")
     assert find_running_server(tmp_path, "relay") is None
@@ -57,17 +57,17 @@ def test_before_it_accepts_it_has_the_home_and_is_not_found(tmp_path: Path) -> N
     assert not is_held(tmp_path, "relay")
 
 
-def test_a_second_one_is_told_who_has_the_home(tmp_path: Path) -> None:
+def test_a_second_server_gets_the_holder_of_the_home(tmp_path: Path) -> None:
     first = taken(tmp_path)
     with pytest.raises(HomeInUseError) as caught:
         lock_home(tmp_path, "relay", version="1")
     assert (caught.value.role, caught.value.pid) == ("relay", os.getpid())
-    taken(tmp_path, "api").release()  # another kind may
+    taken(tmp_path, "api").release()  # a server of another kind is permitted
     first.release()
     taken(tmp_path).release()
 
 
-def test_what_a_crash_left_counts_for_nothing_whoever_has_its_number_now(tmp_path: Path) -> None:
+def test_files_of_a_crashed_server_are_ignored(tmp_path: Path) -> None:
     left = taken(tmp_path)
     text = (tmp_path / "run" / "relay.json").read_text()
     left.release()
@@ -78,7 +78,7 @@ def test_what_a_crash_left_counts_for_nothing_whoever_has_its_number_now(tmp_pat
     taken(tmp_path).release()
 
 
-def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     program = (
         "import sys, os, pathlib; from runtimes.service_home.server_registry import lock_home; "
         "c = lock_home(pathlib.Path(sys.argv[1]), 'relay', version='1'); os.kill(os.getpid(), 9)"
@@ -89,7 +89,7 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
     assert not is_held(tmp_path, "relay")
 
 
-def test_somebody_who_looks_does_not_hinder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_does_not_block_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken(tmp_path).release()
     look = os.open(tmp_path / "run" / "relay.json", os.O_RDONLY)
     fcntl.flock(look, fcntl.LOCK_SH)
@@ -99,7 +99,7 @@ def test_somebody_who_looks_does_not_hinder(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"role": "relay"}', "\x00\xff"])
-def test_a_file_that_says_nothing_sensible(tmp_path: Path, text: str) -> None:
+def test_invalid_registry_files_are_ignored(tmp_path: Path, text: str) -> None:
     held = taken(tmp_path)
     (tmp_path / "run" / "relay.json").write_text(text)
     assert find_running_server(tmp_path, "relay") is None
@@ -109,7 +109,7 @@ def test_a_file_that_says_nothing_sensible(tmp_path: Path, text: str) -> None:
     held.release()
 
 
-def test_the_file_is_nobody_elses_business(tmp_path: Path) -> None:
+def test_registry_files_are_private(tmp_path: Path) -> None:
     taken(tmp_path / "home").release()
     assert (tmp_path / "home" / "run").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "home" / "run" / "relay.json").stat().st_mode & 0o777 == 0o600
@@ -118,7 +118,7 @@ def test_the_file_is_nobody_elses_business(tmp_path: Path) -> None:
         lock_home(tmp_path / "home", "api", version="1")
 
 
-def test_settings_follow_what_runs(tmp_path: Path) -> None:
+def test_settings_follow_the_running_server(tmp_path: Path) -> None:
     config = RelayConfig(home=str(tmp_path), port=1, host="10.0.0.1", webapi_url="http://elsewhere:2")
     assert with_running_settings(config) == config
     relay = taken(tmp_path, certificate="c", certificate_key="k", brand="hermes", root_path="/relay")

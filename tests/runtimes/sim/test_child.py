@@ -1,4 +1,4 @@
-"""Scripted children: they talk, wait, are held back, signalled, hung up and let go of, all in virtual time."""
+"""Scripted child processes in virtual time: output, timers, backpressure, signals, hangups and release."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cat(ScriptedProgram):
 
 
 class Shell(ScriptedProgram):
-    """Greets, tells its size when that changes, ignores an interrupt."""
+    """A shell that greets, reports a changed size, and ignores an interrupt."""
 
     def on_start(self) -> None:
         self.child.emit(b"$ ")
@@ -109,7 +109,7 @@ def test_a_terminal() -> None:
     bench.order(Signal(CH, SignalName.KILL), ResizeTerminal(CH, SIZE))
 
 
-def test_nothing_withstands_kill() -> None:
+def test_kill_ends_every_child() -> None:
     class Stubborn(ScriptedProgram):
         def on_signal(self, signal: SignalName) -> None:
             pass
@@ -150,7 +150,7 @@ def test_last_words_wait_for_a_paused_reader() -> None:
 
 
 @pytest.mark.parametrize("last", [b"", b"words"])
-def test_something_in_the_background_does_not_hold_the_end_back(last: bytes) -> None:
+def test_a_background_process_does_not_delay_the_end(last: bytes) -> None:
     bench = scene()
     bench.relay.children[0].emit(last)
     bench.relay.children[0].exit(0, held_open=True)
@@ -160,7 +160,7 @@ def test_something_in_the_background_does_not_hold_the_end_back(last: bytes) -> 
     assert bench.toy.of(Closed) == [Closed(CH, "exit status 0", 0)]
 
 
-def test_yes_is_held_back() -> None:
+def test_a_pause_stops_yes() -> None:
     scripts: list[Yes] = []
 
     def factory(child: SimChild) -> ScriptedProgram:
@@ -207,7 +207,7 @@ def test_input_that_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_letting_go(terminal: bool) -> None:
+def test_abort_detaches_the_child(terminal: bool) -> None:
     bench = scene(Cat, terminal=terminal)
     (child,) = bench.relay.children
     before = bench.world.now
@@ -248,7 +248,7 @@ def test_timers_of_a_script() -> None:
     assert bench.toy.received(CH) == b""
 
 
-def test_what_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_cannot_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = scene()
     bench.relay.disk.put("/file", b"x")
 

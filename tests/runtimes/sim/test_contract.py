@@ -156,7 +156,7 @@ def test_breaches(steps: list[Command | Fact | None], why: str) -> None:
         [OpenFile(ONE, "/a"), Failed(ONE, FAILURE), *[CreateBlob(TWO), Failed(TWO, FAILURE)]],
     ],
 )
-def test_what_is_fine(steps: list[Command | Fact | None]) -> None:
+def test_permitted_steps(steps: list[Command | Fact | None]) -> None:
     play(*steps)
 
 

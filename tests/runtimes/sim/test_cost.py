@@ -22,7 +22,7 @@ CHANNEL, OPERATION = ChannelId(2), OperationId(1)
 
 
 def times(toy: ToyCore) -> list[float]:
-    """When the toy was called, in seconds since the start of the world."""
+    """Return the times of the toy's calls, in seconds since the start of the world."""
     return [round(moment.mono - START_MONO, 9) for moment in toy.times]
 
 
@@ -57,7 +57,7 @@ def test_a_timer_that_is_due_during_a_computation_is_late() -> None:
     world = Simulation(cost=SECOND)
     bench = ToyNetwork(world, react)
     bench.toy.deadline = 1000.5
-    bench.process.nudge()  # which finds the core at work
+    bench.process.nudge()  # the core is still computing
     world.run_for(5.0)
     assert times(bench.toy) == [0.0, 1.0]
 
@@ -71,7 +71,7 @@ def test_a_timer_that_was_set_before_a_computation_is_late() -> None:
     world.run_for(5.0)
     accepted, received = times(bench.toy)[1:3]
     assert accepted < 3.5 < received
-    assert bench.toy.deadline is None  # the core sees to it in the first call after that
+    assert bench.toy.deadline is None  # the first call after that handles the timer
     assert times(bench.toy) == [0.0, accepted, received]
 
 
@@ -86,7 +86,7 @@ def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
     assert times(bench.toy)[-2:] == [3.0, 4.0]
 
 
-def test_other_hosts_and_other_programs_of_the_host_go_on() -> None:
+def test_other_programs_run_during_a_computation() -> None:
     world = Simulation(cost=SECOND)
     bench = ToyNetwork(world, echo)
     bench.phone.cost = HandleCost.NONE
@@ -117,7 +117,7 @@ def test_both_clocks_show_the_start_of_the_computation() -> None:
     ]
 
 
-def test_what_a_killed_program_was_computing_has_no_effect() -> None:
+def test_computation_of_a_killed_program_has_no_effect() -> None:
     world = Simulation(cost=SECOND)
     relay = world.host("relay")
     process = relay.start(ToyCore, [80])
@@ -138,8 +138,8 @@ def test_an_exit_comes_at_the_end_of_the_computation() -> None:
     assert process.exit_code == 0
 
 
-def test_rows_are_paid_for_when_the_core_takes_them() -> None:
-    """A core that spreads a long answer over several calls is not held up by all of it at once."""
+def test_rows_cost_time_when_the_core_reads_them() -> None:
+    """A core that spreads a long answer over several calls is not delayed by all of it at once."""
     rows: list[Iterator[object]] = []
 
     def react(toy: ToyCore, fact: Fact | None) -> None:

@@ -96,7 +96,7 @@ def test_a_core_connects_to_a_scripted_peer() -> None:
         bench.world.connect(bench.relay, "phone", 443)
 
 
-def test_what_the_server_says_first_comes_after_the_handshake() -> None:
+def test_first_bytes_of_a_server_arrive_after_the_handshake() -> None:
     for seed in range(20):
         bench = ToyNetwork(Simulation(seed))
 
@@ -119,7 +119,7 @@ def test_a_refused_connection_fails_after_a_round_trip() -> None:
     assert 1000.002 <= bench.world.now <= 1000.004
 
 
-def test_a_host_that_is_not_there_times_out() -> None:
+def test_an_absent_host_times_out() -> None:
     bench = ToyNetwork(Simulation())
     assert connect(bench, "10.9.9.9", 80) == Failure(FailureKind.TIMED_OUT, "connecting timed out")
     assert bench.world.now == 1020.0
@@ -304,7 +304,7 @@ def test_a_paused_core_stops_its_peer() -> None:
     assert all(len(fact.data) <= READ_SIZE for fact in bench.toy.of(Received))
 
 
-def test_pausing_holds_at_once_even_for_what_has_arrived() -> None:
+def test_pausing_takes_effect_for_arrived_bytes() -> None:
     def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Received) and len(toy.of(Received)) == 1:
             toy.emit(PauseReading(fact.ch))
@@ -334,7 +334,7 @@ def test_one_read_may_be_under_way_when_pausing() -> None:
     assert len(bench.toy.of(Received)) == 2
 
 
-def test_an_empty_send_says_nothing() -> None:
+def test_an_empty_send_has_no_effect() -> None:
     bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b""), CloseWrite(CH))
@@ -375,7 +375,7 @@ def test_closed_waits_for_the_fin_of_the_other_side() -> None:
     assert bench.toy.facts[-2:] == [ReadClosed(CH), Closed(CH)]
 
 
-def test_abort_loses_what_flies() -> None:
+def test_abort_loses_bytes_in_flight() -> None:
     bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b"never seen"), Abort(CH), Abort(CH), Send(CH, b"ignored"), CloseWrite(CH))
@@ -393,7 +393,7 @@ def test_abort_loses_what_flies() -> None:
     wire.pause()
 
 
-def test_abort_behind_a_fin_loses_nothing() -> None:
+def test_abort_after_a_fin_loses_nothing() -> None:
     bench = ToyNetwork(Simulation())
     wire = connected(bench)
     bench.order(Send(CH, b"last words"), CloseWrite(CH), Abort(CH))

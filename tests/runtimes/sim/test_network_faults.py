@@ -76,7 +76,7 @@ def test_a_partition_holds_up_everything_between_two_hosts() -> None:
     assert wire.read_exactly(3) == b"far"
 
 
-def test_lost_segments_come_late() -> None:
+def test_lost_segments_arrive_late() -> None:
     bench = ToyNetwork(Simulation(faults=Faults(spike=1.0)))
     connected(bench).send(b"x")
     bench.world.run_for(0.15)
@@ -110,7 +110,7 @@ def test_a_connection_that_is_cut_before_its_handshake_ends() -> None:
     assert isinstance(bench.toy.answer(901), Failure) or bench.toy.of(Closed)
 
 
-def test_a_cut_that_an_abort_forestalls() -> None:
+def test_an_abort_before_a_cut() -> None:
     bench = ToyNetwork(Simulation())
     wire = connected(bench)
     wire.connection.cut()

@@ -1,4 +1,4 @@
-"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and what outlives a process."""
+"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and state after a process ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def opened(bench: ToyNetwork, path: str) -> OpenedFile:
 
 
 def unread(data: bytes = bytes(100_000)) -> tuple[ToyNetwork, RawPeer, OpenedFile]:
-    """A file that is open, and a peer that does not read."""
+    """Return a network with an open file, and a peer that does not read."""
     bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/big", data)
     wire = bench.world.connect(bench.phone, "relay", 80)
@@ -110,7 +110,7 @@ def test_files_that_do_not_open(path: str, kind: FailureKind) -> None:
 
 
 @pytest.mark.parametrize("path", ["/tmp", "/pipe"])
-def test_what_is_no_regular_file_opens_but_does_not_read(path: str) -> None:
+def test_special_files_open_but_cannot_be_read(path: str) -> None:
     bench = ToyNetwork(Simulation())
     bench.relay.disk.special("/pipe")
     file = opened(bench, path)
@@ -151,7 +151,7 @@ def test_slow_operations_take_seconds() -> None:
 # --- sending files -------------------------------------------------------------------------------------------------
 
 
-def test_a_file_goes_out_past_the_core() -> None:
+def test_send_file() -> None:
     bench, wire, file = unread(bytes(range(250)) * 1000)
     bench.order(SendFile(op(901), CH, file.handle, 1000, 200_000), CloseWrite(CH), ReleaseFile(file.handle))
     bench.world.run_for(5.0)
@@ -237,7 +237,7 @@ def test_discarding_crosses_with_the_end_of_an_upload() -> None:
     handle = 1
 
     def react(toy: ToyCore, fact: Fact | None) -> None:
-        if isinstance(fact, Done) and fact.op == 901:  # the end may be done in this instant, and not told yet
+        if isinstance(fact, Done) and fact.op == 901:  # the end may be done at this instant without a reported answer
             toy.emit(WriteBlob(op(903), handle, b"x"), DiscardBlob(handle))
 
     for seed in range(20):
@@ -333,7 +333,7 @@ def test_files_of_the_state_folder() -> None:
     assert bench.run_operation(lambda op: SweepFolder(op, "audio", disk.wall() + 1.0, "d")) == 1
 
 
-def test_rooms_beside_the_state_folder() -> None:
+def test_extra_state_folders() -> None:
     bench = ToyNetwork(Simulation())
     disk = bench.relay.disk
     bench.relay.rooms = ("/srv/voice", "/etc/svc")
@@ -397,7 +397,7 @@ def test_requests_are_carried_out_in_order() -> None:
         assert [fact.op for fact in bench.toy.of(Done)] == list(range(900, 910))
 
 
-def test_what_was_under_way_when_killed_may_or_may_not_be_there() -> None:
+def test_requests_pending_at_a_kill_may_be_stored() -> None:
     kept = set()
     for seed in range(40):
         bench = ToyNetwork(Simulation(seed))
@@ -508,7 +508,7 @@ def test_a_cancelled_change_may_be_made_nevertheless() -> None:
     assert made == {True, False}
 
 
-def test_a_killed_process_hears_nothing_more() -> None:
+def test_a_killed_process_gets_no_answer() -> None:
     orders: list[Callable[[], Command]] = [
         lambda: CreateBlob(op(901)),
         lambda: Compute(op(902), "lan_address"),

@@ -1,4 +1,4 @@
-"""The simulated store of objects: who is let in, and what it says of requests that S3 would refuse."""
+"""The simulated object store: access control, and refusals as those of S3."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Store:
         return caller.answer.status, caller.answer.body
 
 
-def test_a_life() -> None:
+def test_put_get_and_delete_an_object() -> None:
     store = Store()
     assert store.ask("GET") == (404, b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code></Error>')
     assert store.ask("PUT", DATA)[0] == 200
@@ -52,7 +52,7 @@ def test_a_life() -> None:
     assert store.ask("GET")[0] == 404
 
 
-def test_who_is_not_let_in() -> None:
+def test_requests_with_invalid_signatures_are_refused() -> None:
     store = Store()
     for key in (
         S3Bucket(BUCKET.url, BUCKET.region, "AKID", "another", "token"),

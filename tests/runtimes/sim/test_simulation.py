@@ -1,4 +1,4 @@
-"""Clocks, timers, the life of processes, logs, determinism."""
+"""Clocks, timers, process lifetimes, logs, determinism."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_earlier_deadline_replaces_a_later_one() -> None:
     assert bench.toy.times[-1].mono == 1060.0
 
 
-def test_a_deadline_that_moved_later_wakes_nobody_before() -> None:
+def test_a_postponed_deadline_causes_no_early_call() -> None:
     world = Simulation()
     bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
     bench.toy.deadline = 1020.0
@@ -138,7 +138,7 @@ def test_names_and_addresses_are_unique() -> None:
     assert repr(world.hosts["relay"]) == "<host relay 10.0.0.1>"
 
 
-def test_limit_passed_shows_what_happened_last() -> None:
+def test_the_limit_error_shows_the_last_events() -> None:
     world = Simulation(seed=3)
     ToyNetwork(world)
     with pytest.raises(SimulationLimitError, match=r"seed 3(.|\n)*relay#1: Ready\(\)"):
@@ -168,7 +168,7 @@ def test_logs_carry_the_wall_time() -> None:
     assert (line.wall, line.level, line.event, line.fields) == (1_800_000_000.0, Level.WARNING, "odd", {"n": 1})
 
 
-def test_stop_tells_the_core_and_closes_the_port() -> None:
+def test_stop_sends_stopping_and_closes_the_port() -> None:
     def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Stopping):
             toy.emit(Exit(0, "bye"), Log(Level.INFO, "last", {}))
@@ -190,7 +190,7 @@ def test_stop_tells_the_core_and_closes_the_port() -> None:
     world.run_for(1.0)
 
 
-def test_exit_sends_what_is_in_the_kernel_and_then_a_fin() -> None:
+def test_exit_sends_buffered_bytes_and_a_fin() -> None:
     world = Simulation()
 
     def react(toy: ToyCore, fact: Fact | None) -> None:
@@ -267,7 +267,7 @@ def test_records_are_kept_on_demand() -> None:
 
 
 def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> Simulation:
-    """A bit of everything, for runs that have to agree."""
+    """Run a mix of all operations, for runs that must be equal."""
     world = Simulation(seed, faults=faults, cost=cost)
 
     def react(toy: ToyCore, fact: Fact | None) -> None:

@@ -40,7 +40,7 @@ def test_chats_are_answered_and_survive_a_kill() -> None:
     assert [hit.snippet for hit in hits] == [">>>hello<<<"]
 
 
-def test_what_was_not_carried_out_when_killed_is_lost() -> None:
+def test_requests_not_executed_at_a_kill_are_lost() -> None:
     kept = set()
     for seed in range(40):
         bench = ToyNetwork(Simulation(seed))
@@ -63,7 +63,7 @@ def test_a_failing_disk_changes_nothing() -> None:
     assert bench.relay.store.apply(ListChats(limit=1)) == ChatPage(sessions=(), total=0)
 
 
-def test_each_host_has_its_own() -> None:
+def test_each_host_has_its_own_store() -> None:
     one, two = SimStore(), SimStore()
     assert one.apply(CreateChat(session=chat())) is True
     assert two.apply(GetChat(id="c")) is None
@@ -87,7 +87,7 @@ def test_a_test_may_answer_itself() -> None:
     assert store.sessions == {"a": {"n": [1]}}
 
 
-def test_a_store_that_nobody_needs_is_closed() -> None:
+def test_an_unreferenced_store_is_closed() -> None:
     store = SimStore()
     store.apply(CreateChat(session=chat()))
     gone = weakref.ref(store._sql)

@@ -30,7 +30,7 @@ OUT = ChannelId(1)  # the channel of `connect`
 
 
 class ToyCore:
-    """Collects facts; `react(toy, fact)` may `emit`, or a test may put commands into `orders` and `poke`."""
+    """A core that collects facts; `react(toy, fact)` may `emit`, or a test puts commands into `orders`."""
 
     def __init__(self, entropy: Entropy, react: Callable[[ToyCore, Fact | None], None] | None = None) -> None:
         self.entropy = entropy
@@ -75,7 +75,7 @@ class ToyCore:
         return b"".join(fact.data for fact in self.of(Received) if fact.ch == ch)
 
     def answer(self, op: int) -> object:
-        """The result of an operation, its failure, or None while there is none."""
+        """Return the result of an operation, its failure, or None while there is none."""
         for fact in self.facts:
             if isinstance(fact, Done) and fact.op == op:
                 return ("done", fact.result)
@@ -85,7 +85,7 @@ class ToyCore:
 
 
 def echo(toy: ToyCore, fact: Fact | None) -> None:
-    """Send back what comes, and a FIN for a FIN."""
+    """Send back received bytes, and a FIN for a FIN."""
     match fact:
         case Received(ch=ch, data=data):
             toy.emit(Send(ch, data))
@@ -123,7 +123,7 @@ class ToyNetwork:
         return self.toys[-1]
 
     def order(self, *commands: Command) -> None:
-        """Have the toy order something now."""
+        """Make the toy return these commands now."""
         self.toy.orders.extend(commands)
         self.toy.deadline = self.world.now
         self.process.nudge()
@@ -138,19 +138,19 @@ class ToyNetwork:
         return answer if isinstance(answer, Failure) else answer[1]  # type: ignore[index]
 
     def channel(self) -> ChannelId:
-        """The channel that was accepted last."""
+        """Return the channel that was accepted last."""
         return self.toy.of(Accepted)[-1].ch
 
 
 def connected(bench: ToyNetwork) -> RawPeer:
-    """A wire from the phone, which the toy knows of."""
+    """Connect from the phone and return once the toy has accepted."""
     wire = bench.world.connect(bench.phone, "relay", 80)
     bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
     return wire
 
 
 def connect(bench: ToyNetwork, host: str, port: int, *, tls: bool = False) -> object:
-    """Have the toy connect from channel 1; the answer."""
+    """Connect the toy on channel 1 and return the answer."""
     bench.order(Connect(OperationId(901), OUT, host, port, tls))
     bench.world.run_until(lambda: bench.toy.answer(901) is not None, 60.0)
     return bench.toy.answer(901)

@@ -1,4 +1,4 @@
-"""What the host's engines are, and MP3."""
+"""Discovery of the host's speech engines, and MP3."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_the_names_that_a_core_can_order() -> None:
         (None, "lameenc av", {"mp3": True, "decode": True}),
     ],
 )
-def test_what_there_is(
+def test_speech_programs_are_found(
     program: str | None, modules: str, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program of the system goes before the library of the package."""
+    """A program of the system is preferred to the library of the package."""
     monkeypatch.setattr("shutil.which", lambda name: program)
     monkeypatch.setattr(local_speech, "_has", lambda module: module in modules.split())
     nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}
@@ -93,7 +93,7 @@ def test_without_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_engines
 @needs_decoder
 @pytest.mark.parametrize("rate", [22_050, 24_000, 44_100])
-def test_an_mp3_that_others_decode(rate: int) -> None:
+def test_other_decoders_read_our_mp3(rate: int) -> None:
     import av
 
     data = encode_mp3(bytes(2 * rate), rate)
@@ -110,7 +110,7 @@ pytest.importorskip("espeakng_loader", reason="svc-relay[voice] is not installed
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """It, in this process: its status, and what it writes."""
+    """Return a function that runs the program in this process: its exit code and its output."""
     path = tmp_path / "output"
 
     def run(*arguments: str) -> tuple[int, bytes]:
@@ -123,7 +123,7 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
     return run
 
 
-def test_it_speaks(program: Program) -> None:
+def test_the_speak_program_writes_a_wav(program: Program) -> None:
     status, wav = program("-v", "en-us", "-s", "140", "-p", "50")
     assert (status, wav[:4], len(wav) > 20_000, any(wav[44:])) == (0, b"RIFF", True, True)
 
@@ -145,14 +145,14 @@ def test_a_library_that_does_not_start(program: Program, monkeypatch: pytest.Mon
     assert program() == (1, b"")
 
 
-def test_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_output_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"Hello.")))
     monkeypatch.setattr(speak_program, "OUTPUT", -1)
     assert speak_program.main([]) == 0
 
 
-def test_nobody_listens_any_more() -> None:
-    """As a process: it stops in the middle of a long text."""
+def test_a_closed_output_in_the_middle() -> None:
+    """As a process, the program stops in the middle of a long text."""
     with subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin
         assert child.stdout

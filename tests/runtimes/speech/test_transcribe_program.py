@@ -1,4 +1,4 @@
-"""Listening to files: every format that people upload, and every way in which a file can be none."""
+"""Transcription of files: every usual format, and every kind of invalid file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[True, False])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With PyAV, if it is installed, and without."""
+    """Run the test with PyAV, if it is installed, and without."""
     if not request.param:
         monkeypatch.setitem(sys.modules, "av", None)
 
@@ -47,7 +47,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @needs_decoder
 @pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".webm", ".ogg", ".flac", ".aac"])
-def test_formats_that_people_upload(suffix: str) -> None:
+def test_usual_formats_are_decoded(suffix: str) -> None:
     pcm = decode_audio(container(suffix, WAV))
     assert abs(len(pcm) / 2 / RATE - 1.0) < 0.15  # encoders pad
     loudest = max(array("h", pcm))
@@ -55,7 +55,7 @@ def test_formats_that_people_upload(suffix: str) -> None:
 
 
 @needs_decoder
-def test_what_came_before_the_damage_is_worth_listening_to() -> None:
+def test_audio_before_damage_is_decoded() -> None:
     file = container(".flac", WAV)
     assert len(decode_audio(file[: len(file) // 2] + bytes(500))) > 10_000
 
@@ -76,7 +76,7 @@ def test_what_came_before_the_damage_is_worth_listening_to() -> None:
     ],
 )
 @pytest.mark.usefixtures("either")
-def test_what_cannot_be_listened_to(data: bytes, words_: str) -> None:
+def test_files_that_cannot_be_decoded(data: bytes, words_: str) -> None:
     with pytest.raises(RecordingError, match=words_):
         decode_audio(data)
 
@@ -109,10 +109,9 @@ def test_no_head_raises_anything_else(data: bytes, cut: int) -> None:
 
 
 @pytest.mark.usefixtures("either")
-def test_a_wav_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        decode_audio(WAV) == decode_audio(wav_head(0x7FFFF000, RATE) + TONE) == TONE
-    )  # that one's length was not known
+def test_a_wav_file_is_decoded_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    # the second head announces no true length
+    assert decode_audio(WAV) == decode_audio(wav_head(0x7FFFF000, RATE) + TONE) == TONE
     monkeypatch.setattr(transcribe_program, "MAX_SECONDS", 0)
     with pytest.raises(RecordingError, match="longer than"):
         decode_audio(WAV)
@@ -144,7 +143,7 @@ def test_other_rates_and_channels() -> None:
         (wav_head(0x7FFFF000, RATE), "no sound"),
     ],
 )
-def test_what_needs_it_says_so(data: bytes, words_: str) -> None:
+def test_formats_that_need_pyav(data: bytes, words_: str) -> None:
     with pytest.raises(RecordingError, match=words_):
         decode_audio(data)
 
@@ -154,7 +153,7 @@ def test_what_needs_it_says_so(data: bytes, words_: str) -> None:
 
 @pytest.fixture
 def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answer:
-    """What it says of a recording; its limits are for a process of its own."""
+    """Return a function that transcribes a recording, without the limits for a process of its own."""
     monkeypatch.setattr(transcribe_program, "_limit", lambda: None)
     path = tmp_path / "upload"
 
@@ -174,8 +173,8 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     [(SENTENCE, CLEAR_VOICE), ("Where is the nearest train station?", "en-us")],
     ids=["clear", "plain"],
 )
-def test_it_hears_what_is_said(answer: Answer, text: str, voice: str) -> None:
-    """Between the words of espeak-ng's plain voice it is as still as no room is."""
+def test_speech_is_transcribed(answer: Answer, text: str, voice: str) -> None:
+    """A synthetic voice has total silence between its words, unlike a real room."""
     assert understood(answer(spoken(text, voice))["text"], text)
 
 
@@ -190,11 +189,11 @@ def test_a_long_recording_is_cut_at_its_pauses(answer: Answer, monkeypatch: pyte
 
 
 @needs_engines
-def test_silence_has_no_words(answer: Answer) -> None:
+def test_silence_gives_an_empty_text(answer: Answer) -> None:
     assert answer(wav_head(RATE, RATE) + bytes(RATE)) == {"text": ""}
 
 
-def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_transcription(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer(None) == {"error": "the recording cannot be read: No such file or directory"}
     assert answer(WAV[:-2]) == {"error": "the WAV file is cut short"}
 
@@ -206,7 +205,7 @@ def test_why_it_heard_nothing(answer: Answer, monkeypatch: pytest.MonkeyPatch) -
 
 
 class Whisper:
-    """In the place of faster-whisper: says what it was asked."""
+    """Fake faster-whisper that returns its arguments."""
 
     multilingual = False
 
@@ -222,7 +221,7 @@ class Whisper:
         return [SimpleNamespace(text=text, no_speech_prob=noise) for text, noise in said], None
 
 
-def test_whisper_listens(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whisper_transcribes(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
     assert answer(WAV, "--whisper", "tiny") == {"text": "In en, of course."}
     monkeypatch.setattr(Whisper, "multilingual", True)
@@ -238,7 +237,7 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage" in capsys.readouterr().err
 
 
-def test_as_a_process_with_its_limits(tmp_path: Path) -> None:
+def test_the_program_runs_with_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(WAV[:-2])
     done = subprocess.run(

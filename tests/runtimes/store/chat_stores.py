@@ -1,4 +1,4 @@
-"""Stores to try the requests of chats on, and short ways to say what is in them."""
+"""Stores for tests of chat requests, and short forms of the requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def new_store(kind: str, folder: Path) -> Store:
-    """An empty store; the portable one has no index of words. Of PostgreSQL there is one at a time."""
+    """Open an empty store; the portable one has no word index. There is one PostgreSQL at a time."""
     if kind == "postgresql":
         return open_store(server().empty())
     if kind == "portable":
@@ -31,19 +31,19 @@ def new_store(kind: str, folder: Path) -> Store:
 
 
 def execute(store: Store, request: StoreRequest[T]) -> T:
-    """The answer, of the type that the request names."""
+    """Return the answer, of the type that the request names."""
     answer: Any = store.execute(request)
     assert isinstance(answer, request.answer), answer
     return answer  # type: ignore[no-any-return]  # checked in the line above
 
 
 def chat(session_id: str = "c", at: float = 1.0, **more: Any) -> ChatSession:
-    """A session that began at that time."""
+    """Return a session that started at that time."""
     return ChatSession(**{"id": session_id, "started_at": at, "updated_at": at, "last_active": at, **more})
 
 
 def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: Any) -> Message:
-    """A user's message in session `c`."""
+    """Return a user's message in session `c`."""
     return Message(**{"id": message_id, "session_id": "c", "role": "user", "content": content, "timestamp": at, **more})
 
 

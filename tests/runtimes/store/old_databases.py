@@ -1,6 +1,7 @@
-"""Databases as each version of the schema has left them, in `tests/runtimes/databases`.
+"""Databases of each version of the schema, in `tests/runtimes/databases`.
 
-They are never written anew: that is what they are for. Whoever adds a migration adds one, by `create_database`.
+Existing ones are never rewritten: they stand for databases of users. A new migration needs a new one, by
+`create_database`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NEWEST = len(MIGRATIONS)
 
 
 def create_database(version: int) -> None:
-    """Write the one of a version."""
+    """Write the database of a version."""
     path = KEPT / f"{version}.db"
     store = SqlStore(path, MIGRATIONS[:version])
     store.execute(SaveSession("a", RECORD))
@@ -37,7 +38,7 @@ def create_database(version: int) -> None:
 
 
 def unpacked(version: int, folder: Path) -> Path:
-    """One of them, as `svc.db` in a folder."""
+    """Unpack the database of a version as `svc.db` in a folder."""
     path = folder / "svc.db"
     path.write_bytes(gzip.decompress((KEPT / f"{version}.db.gz").read_bytes()))
     return path

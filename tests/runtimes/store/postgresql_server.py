@@ -1,6 +1,6 @@
-"""A PostgreSQL of the tests' own: one for each process, on a Unix socket in a folder of its own, gone with the process.
+"""A PostgreSQL of the tests: one for each process, on a Unix socket in its own folder; it ends with the process.
 
-It sorts as people do, not by bytes, and does not wait for the disk.
+It sorts by a locale, not by bytes, and does not wait for the disk.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-WITHIN = 120  # s in which it starts, and stops; a busy machine takes its time
-OTHERS = "nobody"  # it does not run as root
+WITHIN = 120  # s for its start and its stop on a busy machine
+OTHERS = "nobody"  # the account for it, which must not be root
 _SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))
 _INITDB, _PG_CTL = (_SERVER.resolve().with_name(name) for name in ("initdb", "pg_ctl"))
 MISSING = not _INITDB.exists() or find_spec("psycopg") is None
@@ -28,20 +28,20 @@ _NUMBERS = count(1)
 
 
 class PostgresqlServer:
-    """PostgreSQL in a folder, and who may use it."""
+    """A PostgreSQL server in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._user = OTHERS if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(folder, pwd.getpwnam(OTHERS).pw_uid, -1)
-        # A socket's path has an end, and is in here, too.
+        # A socket's path is limited in length, and is in here, too.
         self._run(_INITDB, "-D", "data", "-U", "svc", "--auth=trust", "--no-sync", "--no-instructions", "-E", "UTF8",
                   "--locale-provider=icu", "--icu-locale=en-US")  # fmt: skip
         self.start()
 
     def start(self) -> None:
-        """Start it; returns when it answers."""
+        """Start the server and return when it answers."""
         settings = {
             "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off",
             "shared_buffers": "16MB", "max_connections": "30", "autovacuum": "off", "restart_after_crash": "off",
@@ -50,11 +50,11 @@ class PostgresqlServer:
         self._run(_PG_CTL, "start", "-D", "data", "-w", "-t", str(WITHIN), "-o", told)
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it: `fast` cuts those who are connected, `immediate` does not even finish what is being written."""
+        """Stop the server: `fast` cuts connections, `immediate` does not even finish writing."""
         self._run(_PG_CTL, "stop", "-D", "data", "-w", "-t", str(WITHIN), "-m", mode)
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
-        """Ask it past everybody; what the last of these statements finds."""
+        """Execute statements on a connection of their own; return the rows of the last one."""
         import psycopg
 
         with psycopg.connect(f"host={self.folder} user=svc dbname={database}", autocommit=True) as connection:
@@ -64,7 +64,7 @@ class PostgresqlServer:
             return cursor.fetchall() if cursor.description else []
 
     def empty(self) -> str:
-        """The URL of a database without any row, whose schema may be up to date already. There is one."""
+        """Return the URL of the shared database without any row, whose schema may be up to date already."""
         if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'svc'"):
             self.execute("CREATE DATABASE svc")
         elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_responses'", "svc"):
@@ -73,23 +73,23 @@ class PostgresqlServer:
         return self.url("svc")
 
     def fresh(self) -> str:
-        """The URL of a new database, without a schema."""
+        """Return the URL of a new database, without a schema."""
         name = f"fresh_{next(_NUMBERS)}"
         self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def url(self, database: str) -> str:
-        """Where it is found."""
+        """Return the URL of a database."""
         return f"postgresql://svc@/{database}?host={self.folder}"
 
     def end(self) -> None:
-        """Stop it, and leave nothing."""
+        """Stop the server and delete its folder."""
         if (self.folder / "data" / "postmaster.pid").exists():
             self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: Path, *arguments: str) -> None:
-        """What it says goes to a file, as that of the server does, which it may have started: no pipe stays open."""
+        """Run a program; its output goes to a file, since a server that it starts would keep a pipe open."""
         told = self.folder / "log"
         with told.open("ab") as log:
             done = subprocess.run(
@@ -107,7 +107,7 @@ class PostgresqlServer:
 
 @cache
 def server() -> PostgresqlServer:
-    """The one of this process."""
+    """Return the server of this process."""
     one = PostgresqlServer(Path(tempfile.mkdtemp(prefix="svc-pg-", dir="/tmp")))
     atexit.register(one.end)
     return one

@@ -1,4 +1,4 @@
-"""The store in memory: what it answers is in test_store.py and test_store_chats.py; here, when it opens a database."""
+"""Lazy opening of the store in memory; its answers are in `test_store_factory` and `test_store_factory_chats`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_sessions_and_chats_live_side_by_side() -> None:
     store.close()
 
 
-def test_a_database_that_cannot_be_opened_is_the_failure_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_open_fails_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(where: str) -> NoReturn:
         raise StoreError(f"cannot open the store {where}: no driver")
 
@@ -55,5 +55,5 @@ def test_a_database_that_cannot_be_opened_is_the_failure_of_the_request(monkeypa
         with pytest.raises(HostError, match="no driver") as caught:
             store.execute(GetChat(id="c"))
     assert caught.value.failure.kind is FailureKind.INTERNAL
-    assert store.execute(GetChat(id="c")) is None  # it is tried again
+    assert store.execute(GetChat(id="c")) is None  # the open is retried
     store.close()

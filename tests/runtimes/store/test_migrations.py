@@ -1,4 +1,4 @@
-"""The texts of the schema's versions make what those versions have made, and never anything else."""
+"""The schema's migrations produce the same schemas as ever."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.runtimes.store.old_databases import NEWEST, unpacked
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """What a database has: kind, name and statement, however that is laid out."""
+    """Return kind, name and statement of each object of a database, without white space."""
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name")
     return [(kind, name, "".join(sql.split())) for kind, name, sql in rows]
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
-def test_a_new_database_is_what_it_was_when_the_version_was_new(tmp_path: Path, version: int) -> None:
+def test_migrations_create_the_schema_of_each_version(tmp_path: Path, version: int) -> None:
     with (
         closing(sqlite3.connect(unpacked(version, tmp_path))) as before,
         closing(sqlite3.connect(":memory:")) as now,

@@ -1,4 +1,4 @@
-"""A file that only a relay has asked of, when it becomes a file of chats, and when it cannot be used."""
+"""SQLite store of a relay: requests without chats, the first chat, and unusable files."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_sessions_are_there_before_and_after_the_first_chat(store: Store) -> Non
     assert store.execute(LoadSessions("b")) == ({"n": 2, "token_hash": "b"},)
 
 
-def test_a_chat_among_them(store: Store) -> None:
+def test_a_chat_request_among_session_requests(store: Store) -> None:
     answers = store.execute_all([SaveSession("a", {}), GetChat(id="none"), LoadSessions()])
     assert answers == [None, None, ({"token_hash": "a"},)]
 
 
-def test_one_that_cannot_be_done_leaves_nothing_and_stops_no_other(store: Store) -> None:
+def test_a_failing_request_leaves_nothing_and_others_succeed(store: Store) -> None:
     first, wrong, there = store.execute_all([SaveSession("a", {}), SaveSession("b", {"n": object()}), LoadSessions()])
     assert (first, there) == (None, ({"token_hash": "a"},))
     assert isinstance(wrong, TypeError)
@@ -56,7 +56,7 @@ def test_one_that_cannot_be_done_leaves_nothing_and_stops_no_other(store: Store)
     assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
 
 
-def test_text_that_no_database_takes(store: Store) -> None:
+def test_invalid_text_is_replaced(store: Store) -> None:
     store.execute(SaveSession("a\0\ud800", {"n": 1}))
     assert store.execute(LoadSessions()) == ({"n": 1, "token_hash": "a\ufffd\ufffd"},)
 
@@ -69,27 +69,27 @@ def test_a_file_that_another_has_locked(store: Store, path: Path) -> None:
             store.execute(SaveSession("a", {}))
         assert caught.value.failure.kind is FailureKind.TIMED_OUT
         assert "SQLITE_BUSY" in caught.value.failure.detail
-        assert store.execute(LoadSessions()) == ()  # reading waits for nobody
-        assert execute(store, GetChat(id="c")) is None  # and so does what opens it for chats
+        assert store.execute(LoadSessions()) == ()  # reading waits for no lock
+        assert execute(store, GetChat(id="c")) is None  # neither does opening it for chats
         other.execute("ROLLBACK")
     store.execute(SaveSession("a", {}))
     assert store.execute(LoadSessions()) == ({"token_hash": "a"},)
 
 
-def test_what_a_connection_is_told(store: Store) -> None:
+def test_pragmas_of_a_connection(store: Store) -> None:
     names = ("busy_timeout", "journal_mode", "synchronous", "foreign_keys", "secure_delete")
     told = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]  # type: ignore[attr-defined]
     assert told == [BUSY_TIMEOUT, "wal", 2, 1, 1]
 
 
-def test_a_file_that_is_no_database_is_let_go(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"cannot open the store .*/x: file is not a database"):
         open_store(path)
 
 
-def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_chats_no_database_package_is_loaded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> Store:
         raise ImportError("no SQLAlchemy")
 
@@ -101,5 +101,5 @@ def test_without_chats_nothing_of_a_database_is_asked_for(store: Store, monkeypa
         saved, there = store.execute_all([SaveSession("b", {}), GetChat(id="c")])
         assert saved is None
         assert isinstance(there, ImportError)
-    assert execute(store, GetChat(id="c")) is None  # it is tried again
+    assert execute(store, GetChat(id="c")) is None  # the open is retried
     assert store.execute(LoadSessions()) == ({"token_hash": "a"}, {"token_hash": "b"})

@@ -1,4 +1,4 @@
-"""A database that is copied into another is the same there, and goes on; or nothing is there."""
+"""Copies of databases: complete and usable, or nothing is written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Me
 
 @pytest.mark.parametrize("of", KINDS)
 @pytest.mark.parametrize("to", KINDS)
-def test_it_is_the_same_there(of: str, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_equals_its_source(of: str, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = place(of, tmp_path, "old"), place(to, tmp_path, "new")
     fill(source)
     monkeypatch.setattr(store_copy, "BATCH_SIZE", 3)
@@ -74,7 +74,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert copy_store(source, target) == COUNTS
 
 
-def test_what_cannot_be_copied(tmp_path: Path) -> None:
+def test_databases_that_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
     with pytest.raises(StoreError, match="has schema version 0, not 5: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")

@@ -1,4 +1,4 @@
-"""The SQL store: survives reopening, migrates, keeps its file private, and says what is wrong."""
+"""The SQL store: reopening, migrations, private files, and errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_sessions(store: Store) -> None:
     assert caught.value.failure.kind is FailureKind.UNSUPPORTED
 
 
-def test_what_is_saved_again_is_not_brought_back(store: Store) -> None:
+def test_saving_again_does_not_recreate_a_deleted_session(store: Store) -> None:
     store.execute(SaveSession("a", {"name": "one"}))
     store.execute(SaveSession("a", {"name": "two"}, again=True))
     store.execute(DeleteSession("a"))
@@ -62,12 +62,12 @@ def test_what_is_saved_again_is_not_brought_back(store: Store) -> None:
     assert store.execute(LoadSessions()) == ()
 
 
-def test_a_store_that_answers_says_so(store: Store) -> None:
+def test_check_store(store: Store) -> None:
     assert store.execute(CheckStore()) is None
     assert store.execute_all([CheckStore(), LoadSessions(), CheckStore()]) == [None, (), None]
 
 
-def test_what_was_saved_survives_and_is_private(tmp_path: Path) -> None:
+def test_saved_sessions_survive_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "store.db"
     first = open_store(path)
     first.execute(SaveSession("a", {"name": "one"}))
@@ -111,7 +111,7 @@ def test_stores_that_cannot_be_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["mysql://svc@db/svc", "mysql+pymysql://db/svc", "mariadb+mariadbconnector://db/svc"])
-def test_a_database_that_cannot_hold_what_nodes_agree_on_is_refused(url: str) -> None:
+def test_unsupported_database_servers_are_refused(url: str) -> None:
     with pytest.raises(StoreError, match="SQLite or PostgreSQL, but not MariaDB or MySQL"):
         open_store(url)
 
@@ -128,12 +128,12 @@ def test_a_query_that_fails(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_is_no_json_is_refused() -> None:
+def test_values_outside_of_json_are_refused() -> None:
     with pytest.raises(TypeError):
         open_store("memory:").execute(SaveSession("a", {"x": object()}))
 
 
-def test_a_file_is_made_and_opened_without_what_only_chats_need(tmp_path: Path) -> None:
+def test_a_store_file_opens_without_the_chat_packages(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     code = (
         "import sys; from runtimes.store.store_factory import open_store\n"
@@ -177,7 +177,7 @@ def test_the_files_of_a_store(named: str, file: str | None) -> None:
         ("", FailureKind.INTERNAL),
     ],
 )
-def test_why_it_failed(monkeypatch: pytest.MonkeyPatch, name: str, kind: FailureKind) -> None:
+def test_failure_kinds_of_database_errors(monkeypatch: pytest.MonkeyPatch, name: str, kind: FailureKind) -> None:
     cause = sqlite3.OperationalError("secret words")
     cause.sqlite_errorname = name
     store = SqlStore("sqlite://")

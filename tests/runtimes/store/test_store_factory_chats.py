@@ -1,4 +1,4 @@
-"""The requests of chats, each on a file, in memory, and without an index of words."""
+"""The requests of chats, each on a file, in memory, and without a word index."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ids(store: Store, session_id: str = "c", **window: object) -> list[str]:
 # --- sessions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_session_comes_back_as_it_was(store: Store) -> None:
+def test_sessions_round_trip(store: Store) -> None:
     full = chat(
         at=1927857906.1000001,
         title="Trip \N{SNOWMAN} 'plan'; --",
@@ -126,7 +126,7 @@ def test_an_empty_list(store: Store) -> None:
     assert execute(store, ListChats(limit=10)) == ChatPage(sessions=(), total=0)
 
 
-def test_an_update_sets_what_may_be_set(store: Store) -> None:
+def test_an_update_sets_permitted_members(store: Store) -> None:
     create(store, chat())
     changes: dict[str, Any] = {"title": "new", "model": "m", "pinned": True, "archived": True}
     expected = chat(**{**changes, "updated_at": 7.5})
@@ -158,7 +158,7 @@ def test_the_first_reason_to_end_stays(store: Store) -> None:
         {"ended_at": "x"},
     ],
 )
-def test_an_update_of_anything_else_is_refused_whole(store: Store, changes: dict[str, object]) -> None:
+def test_an_update_of_other_members_is_refused_whole(store: Store, changes: dict[str, object]) -> None:
     create(store, chat())
     with pytest.raises(HostError, match=f"cannot set {next(iter(changes))}") as caught:
         store.execute(UpdateChat(id="c", changes={"model": "m", **changes}, now=9.0))
@@ -187,7 +187,7 @@ def test_deleting_takes_messages_and_runs_and_leaves_forks(store: Store) -> None
     for session_id in ("fork", "fork of a child", "other"):
         assert get(store, session_id).parent_id is None
     assert ids(store, "fork") == ids(store, "other") == ["m"]
-    create(store, chat())  # the id is free again, and nothing of the old one is left
+    create(store, chat())  # the id is free again, without old rows
     assert ids(store) == []
 
 
@@ -226,12 +226,12 @@ def test_a_fork(store: Store) -> None:
     ended = get(store)
     assert (ended.end_reason, ended.ended_at, ended.updated_at, ended.message_count) == ("branched", 9.5, 9.5, 2)
     assert ids(store) == ["m1", "m2"]
-    add(store, message("m3"), to="f")  # each goes on by itself
+    add(store, message("m3"), to="f")  # they are independent
     assert ids(store, "f") == ["f:1", "f:2", "m3"]
     assert ids(store) == ["m1", "m2"]
 
 
-def test_a_fork_that_cannot_be(store: Store) -> None:
+def test_impossible_forks(store: Store) -> None:
     create(store, chat(), chat("taken"))
     assert execute(store, ForkChat(source="none", session=chat("f"), now=2.0)) is True
     assert execute(store, ForkChat(source="c", session=chat("taken"), now=2.0)) is False
@@ -257,7 +257,7 @@ def test_titles_of_a_series(store: Store) -> None:
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
-def test_messages_come_back_as_they_were(store: Store) -> None:
+def test_messages_round_trip(store: Store) -> None:
     create(store, chat())
     messages = (
         message("m1", "Hi\r\n\ttab \N{GRINNING FACE} ", at=1927857906.1000001),
@@ -287,7 +287,7 @@ def test_a_mapping_of_any_kind_is_stored(store: Store) -> None:
     assert ids(store) == ["m"]
 
 
-def test_what_not_every_database_takes_is_replaced(store: Store) -> None:
+def test_values_beyond_all_databases_are_replaced(store: Store) -> None:
     create(store, chat(title="a\0b\ud800"))
     assert get(store).title == "a\ufffdb\ufffd"
     add(store, message("m", usage=Usage(input_tokens=2**80, output_tokens=-5)))
@@ -348,7 +348,7 @@ def test_counters_follow_the_messages(store: Store) -> None:
         (" \n ", "next"),
     ],
 )
-def test_the_preview_is_the_first_that_a_user_says(store: Store, content: object, preview: str) -> None:
+def test_the_preview_is_the_first_user_message(store: Store, content: object, preview: str) -> None:
     create(store, chat())
     add(store, message("m0", "not this", role="system"), message("m1", content))
     add(store, message("m2", "next"))
@@ -356,7 +356,7 @@ def test_the_preview_is_the_first_that_a_user_says(store: Store, content: object
     assert get(store).preview == preview
 
 
-def test_a_message_that_is_there_is_replaced(store: Store) -> None:
+def test_an_existing_message_is_replaced(store: Store) -> None:
     create(store, chat())
     draft = message("m2", "dr", role="assistant", tool_calls=(CALL,), usage=Usage(input_tokens=5, output_tokens=1))
     add(store, message("m1", "one", at=2.0), draft, message("m3", at=3.0))
@@ -399,7 +399,7 @@ def test_many_messages_at_once(store: Store) -> None:
     assert get(store).preview == "again"
 
 
-def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
+def test_begin_turn_returns_the_history(store: Store) -> None:
     def begin(text: str, history: int, **more: Any) -> list[str] | None:
         said = (message(f"m-{text}", text),)
         rows = execute(store, BeginTurn(session_id="c", messages=said, history=history, **more))
@@ -416,7 +416,7 @@ def test_a_turn_begins_with_what_was_before_it(store: Store) -> None:
     assert execute(store, ListChats(limit=1)).total == 1
 
 
-def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
+def test_a_chat_created_by_its_first_turn_is_counted(store: Store) -> None:
     assert execute(store, ListChats(limit=1)).total == 0
     execute(store, BeginTurn(session_id="c", create=chat(), messages=(message("m", "Hi"),), history=0))
     assert execute(store, ListChats(limit=1)).total == 1
@@ -425,7 +425,7 @@ def test_a_chat_that_its_first_turn_makes_is_counted(store: Store) -> None:
 # --- fences --------------------------------------------------------------------------------------------------------
 
 
-def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
+def test_an_outdated_fence_writes_nothing(store: Store) -> None:
     def write(name: str, fence: int | None) -> bool:
         return execute(store, AddMessages(session_id="c", messages=(message(name, "x"),), fence=fence))
 
@@ -441,7 +441,7 @@ def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
             late("d", 2**52)
         assert refused.value.failure.kind is FailureKind.DENIED
     assert write("e", 2**52 + 5)
-    assert write("f", None)  # a process that is alone
+    assert write("f", None)  # a process without other nodes
     assert write("g", 2**52 + 6)
     with pytest.raises(HostError):
         write("h", 2**52 + 5)
@@ -451,7 +451,7 @@ def test_who_was_overtaken_writes_nothing_more(store: Store) -> None:
     assert begin("again", 1) == ()  # it is another session
 
 
-def test_one_of_many_that_was_overtaken_takes_nobody_with_it(store: Store) -> None:
+def test_an_outdated_fence_in_a_batch_fails_alone(store: Store) -> None:
     create(store, chat())
     writes = [AddMessages(session_id="c", messages=(message(str(fence), "x"),), fence=fence) for fence in (5, 4, 6)]
     first, second, third = store.execute_all(writes)

@@ -1,4 +1,4 @@
-"""A store file: several processes on it, processes that are killed, files of older versions, and many sessions."""
+"""Store files: with several processes, killed processes, older versions, and many sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 
 @contextmanager
 def writer(path: Path, name: str, count: int) -> Iterator[subprocess.Popen[str]]:
-    """A process that writes once its standard input has a line."""
+    """Run a process that writes once its standard input has a line."""
     command = [sys.executable, "-m", "tests.runtimes.store.chat_writer", str(path), name, str(count)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -50,7 +50,7 @@ def begin(child: subprocess.Popen[str]) -> None:
 
 
 def checked(path: Path) -> tuple[ChatSession, tuple[Message, ...]]:
-    """The session and its messages, after the file, its index and its counters were found in order."""
+    """Check the file, its index and its counters; return the session and its messages."""
     store = open_store(path)
     session, messages = execute(store, GetChat(id="c")), execute(store, ListMessages(session_id="c"))
     store.close()
@@ -73,7 +73,7 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     with writer(path, "one", count) as one, writer(path, "two", count) as two:
         begin(one)
         begin(two)
-        for number in range(count):  # and this one
+        for number in range(count):  # this process writes, too
             add(store, message(f"three:{number}", at=float(number)))
             assert len(execute(store, ListChats(limit=5)).sessions) == 1
         assert one.stdout is not None
@@ -88,11 +88,11 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):  # the order of each
         mine = [row.id for row in messages if row.id.startswith(name)]
         assert mine == sorted(mine, key=lambda row: int(row.split(":")[1]))
-    for asked, said in pairwise(messages):  # a request is one step
+    for asked, said in pairwise(messages):  # a request is one transaction
         assert not asked.id.endswith("asked") or said.id == asked.id.replace("asked", "said")
 
 
-def test_a_process_that_is_killed_has_lost_nothing_that_was_done(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_finished_request(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     store = open_store(path)
     create(store, chat())
@@ -103,14 +103,14 @@ def test_a_process_that_is_killed_has_lost_nothing_that_was_done(tmp_path: Path)
             assert child.stdout is not None
             begin(child)
             done = [int(child.stdout.readline()) for _ in range(1 + 23 * turn)]
-            child.kill()  # in the midst of a later one
-            done += map(int, child.stdout.read().split())  # those it said before that
+            child.kill()  # during a later one
+            done += map(int, child.stdout.read().split())  # printed before that
         kept += [f"w{turn}:{number}:{what}" for number in done for what in ("asked", "said")]
         _, messages = checked(path)
         there = [row.id for row in messages]
         more = there[len(kept) :]
         assert there[: len(kept)] == kept
-        # At most the request under way is there besides, whole.
+        # The current request at most is there too, complete.
         number = done[-1] + 1
         assert more in ([], [f"w{turn}:{number}:asked", f"w{turn}:{number}:said"])
         kept += more
@@ -157,7 +157,7 @@ def test_stores_in_memory_are_apart() -> None:
     create(one, chat())
     for other in (two, three):
         assert execute(other, GetChat(id="c")) is None
-    with ThreadPoolExecutor(1) as pool:  # one database, whichever thread asks
+    with ThreadPoolExecutor(1) as pool:  # one database for all threads
         create(three, chat())
         assert pool.submit(execute, three, GetChat(id="c")).result() == chat()
     for store in (one, two, three):
@@ -219,7 +219,7 @@ SESSIONS = [  # many of them active at the same time
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with the sessions."""
+    """Write a file with the sessions."""
     path = tmp_path_factory.mktemp("crowded") / "s.db"
 
     open_store(path).close()

@@ -1,4 +1,4 @@
-"""Any sequence of requests, on each kind of store, answers what a model in plain Python answers."""
+"""Random sequences of requests on each kind of store have the answers of a model in plain Python."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CHANGES = st.fixed_dictionaries(
 
 
 class Model:
-    """What a store is, told as simply as can be."""
+    """The simplest model of a store."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, ChatSession] = {}
@@ -260,7 +260,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(word=st.sampled_from(WORDS))
     def search(self, word: str) -> None:
-        """The words asked for stand alone or not at all, so both kinds of search find the same."""
+        """The words of a query stand alone or not at all, so both kinds of search find the same."""
         there = {
             (name, message.id)
             for name, rows in self.model.messages.items()
@@ -287,7 +287,7 @@ class Stores(RuleBasedStateMachine):
 
 
 class WithServer(Stores):
-    """A database server among them."""
+    """Stores with a database server among them."""
 
     kinds = ("portable", "postgresql")
 

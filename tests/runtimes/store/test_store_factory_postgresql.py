@@ -1,4 +1,4 @@
-"""What PostgreSQL alone does to a store: it stops, cuts, waits for locks, and has an order and a search of its own."""
+"""PostgreSQL store: stops, cut connections, locks, and its own order and search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def failure(store: Store) -> FailureKind:
     return caught.value.failure.kind
 
 
-def test_those_who_open_it_together_make_its_schema_once() -> None:
+def test_concurrent_opens_create_the_schema_once() -> None:
     url = server().fresh()
     stores: list[Store] = []
     threads = [threading.Thread(target=lambda: stores.append(open_store(url))) for _ in range(4)]
@@ -51,7 +51,7 @@ def test_those_who_open_it_together_make_its_schema_once() -> None:
         store.close()
 
 
-def test_a_server_that_comes_back_is_found_again(store: Store) -> None:
+def test_the_store_reconnects_after_a_restart(store: Store) -> None:
     store.execute(SaveSession("a", {"n": 1}))
     create(store, chat())
     server().stop()
@@ -65,7 +65,7 @@ def test_a_server_that_comes_back_is_found_again(store: Store) -> None:
     assert execute(store, GetChat(id="c")) == chat()
 
 
-def test_a_connection_that_was_cut_while_nobody_looked(store: Store) -> None:
+def test_a_connection_cut_while_idle(store: Store) -> None:
     store.execute(CheckStore())
     server().execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'svc'")
     assert store.execute(CheckStore()) is None
@@ -73,7 +73,7 @@ def test_a_connection_that_was_cut_while_nobody_looked(store: Store) -> None:
 
 
 @pytest.mark.parametrize("waits", ["lock_timeout", "statement_timeout"])
-def test_nobody_waits_for_a_lock_for_ever(waits: str) -> None:
+def test_waits_for_locks_time_out(waits: str) -> None:
     import psycopg
 
     url = server().empty()
@@ -84,33 +84,33 @@ def test_nobody_waits_for_a_lock_for_ever(waits: str) -> None:
         store.execute(SaveSession("a", {}))
 
 
-def test_what_a_url_does_not_say_is_set() -> None:
+def test_default_timeouts_of_a_url() -> None:
     with closing(SqlStore(server().empty())) as store, store._engine.connect() as connection:
         shown = [connection.exec_driver_sql(f"SHOW {name}").scalar() for name in ("statement_timeout", "lock_timeout")]
     assert shown == ["20s", "5s"]
 
 
-def test_a_password_is_not_told() -> None:
+def test_the_password_is_not_in_error_texts() -> None:
     with pytest.raises(StoreError) as caught:
         open_store("postgres://svc:secret@127.0.0.1:1/svc")
     assert "postgresql+psycopg://svc:***@127.0.0.1:1/svc" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
-def test_without_its_driver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_text_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"pip install 'svc-relay\[postgres\]'"):
         open_store(server().url("svc"))
 
 
-def test_lists_are_ordered_as_everywhere(store: Store) -> None:
-    names = ["b", "A", "a", "Ä", "_", "B"]  # people, and this server, would say: _ A Ä a B b
+def test_lists_have_the_order_of_other_stores(store: Store) -> None:
+    names = ["b", "A", "a", "Ä", "_", "B"]  # a locale, also that of this server, has _ A Ä a B b
     create(store, *[chat(name) for name in names])
     page = execute(store, ListChats(limit=10))
     assert [session.id for session in page.sessions] == sorted(names, reverse=True)
 
 
-def test_words_are_asked_of_the_index(store: Store) -> None:
+def test_words_are_searched_in_the_index(store: Store) -> None:
     create(store, chat())
     add(store, *[message(f"m{number}", f"word{number} tea") for number in range(60)])
     plan = server().execute(
@@ -122,7 +122,7 @@ def test_words_are_asked_of_the_index(store: Store) -> None:
     assert found(store, "word5") == ["m5", *[f"m{number}" for number in range(50, 60)]]
 
 
-def test_a_message_that_is_longer_than_an_index_takes(store: Store) -> None:
+def test_messages_beyond_the_index_limit(store: Store) -> None:
     text = "First " + "".join(f"w{number} " for number in range(40_000)) + "last"
     create(store, chat())
     add(store, message("m", text))

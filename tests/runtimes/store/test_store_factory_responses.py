@@ -1,4 +1,4 @@
-"""What nodes keep of `/v1/responses`, in each kind of database."""
+"""Stored objects of `/v1/responses`, in each kind of database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def there(store: Store, *names: str) -> list[str]:
     return [name for name in names if find(store, name, 0.0)]
 
 
-def test_one_is_kept_found_and_dropped(store: Store) -> None:
+def test_a_response_is_saved_found_and_deleted(store: Store) -> None:
     assert find(store, "a", 1.0) is None
     keep(store, "a", 1.0, "früher \x00 🍵")
     keep(store, "a", 1.0, "", kind="conversation")
@@ -48,10 +48,10 @@ def test_one_is_kept_found_and_dropped(store: Store) -> None:
     assert find(store, "a", 3.0, kind="conversation") is not None
 
 
-def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
+def test_the_least_recently_used_response_is_dropped_first(store: Store) -> None:
     for number, name in enumerate("abc"):
         keep(store, name, float(number))
-    keep(store, "a", 0.0, kind="conversation")  # which counts for itself
+    keep(store, "a", 0.0, kind="conversation")  # kinds are counted separately
     assert find(store, "a", 5.0)
     keep(store, "d", 6.0)
     assert there(store, *"abcd") == ["a", "c", "d"]
@@ -60,7 +60,7 @@ def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
     assert find(store, "a", 0.0, kind="conversation")
 
 
-def test_all_together_have_a_size(store: Store) -> None:
+def test_the_total_size_is_limited(store: Store) -> None:
     keep(store, "a", 1.0, "x" * 40)
     keep(store, "b", 2.0, "x" * 60)
     assert there(store, *"ab") == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Searching messages, with an index of words and without."""
+"""Search of messages, with a word index and without."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def found(store: Store, query: str) -> list[str]:
     return sorted(hit.message.id for hit in search(store, query))
 
 
-def test_a_hit_tells_where_it_is(store: Store) -> None:
+def test_a_hit_has_its_session_and_snippet(store: Store) -> None:
     create(store, chat(title="Trip"), chat("d"))
     rows = [message(f"m{number}", content, at=float(number)) for number, content in enumerate(["a", "b", "c"])]
     add(store, *rows, message("m3", ({"type": "text", "text": "The Needle\nin it"},)))
@@ -87,7 +87,7 @@ def test_a_hit_tells_where_it_is(store: Store) -> None:
         (" \n\t", []),
     ],
 )
-def test_what_is_found(store: Store, query: str, ids: list[str]) -> None:
+def test_queries_and_their_hits(store: Store, query: str, ids: list[str]) -> None:
     create(store, chat())
     add(
         store,
@@ -167,7 +167,7 @@ def test_no_text_is_an_error(store: Store, content: str, query: str) -> None:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(words=st.lists(st.text("abcüéßЁж日本한ไ1_-", min_size=1, max_size=5), min_size=1, max_size=5), pick=st.data())
-def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.DataObject) -> None:
+def test_every_word_of_a_message_is_found(store: Store, words: list[str], pick: st.DataObject) -> None:
     execute(store, DeleteChat(id="c"))
     create(store, chat())
     add(store, message("m", " ".join(words)))
@@ -178,7 +178,7 @@ def test_a_word_that_is_there_is_found(store: Store, words: list[str], pick: st.
 # --- the index ------------------------------------------------------------------------------------------------------
 
 
-def test_which_search_a_store_has(tmp_path: Path) -> None:
+def test_search_kind_of_each_schema_version(tmp_path: Path) -> None:
     for count, kind in ((2, PortableSearch), (len(MIGRATIONS), Fts5Search)):
         path = tmp_path / f"{count}.db"
         SqlStore(path, MIGRATIONS[:count]).close()

@@ -1,4 +1,4 @@
-"""What waits for the store is carried out together, each with its own answer; and the number of sessions is kept."""
+"""Batches of store requests, each with its own answer; and the counter of sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtimes.store.chat_stores import chat, create, execute
 
 
 def commits(path: Path) -> sqlite3.Cursor:
-    """Another connection, which sees how often a transaction was committed: `PRAGMA data_version` grows with each."""
+    """Return a second connection that counts committed transactions: `PRAGMA data_version` grows with each."""
     return sqlite3.connect(path).cursor()
 
 
@@ -48,7 +48,7 @@ def test_requests_together_are_one_transaction(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["file", "memory"])
-def test_one_that_cannot_be_done_stops_no_other(where: str, tmp_path: Path) -> None:
+def test_a_failing_request_does_not_stop_others(where: str, tmp_path: Path) -> None:
     store = open_store("memory:" if where == "memory" else tmp_path / "s.db")
     requests: list[StoreRequest[Any]] = [SaveSession("a", {"n": 1}), SaveSession("b", {"n": object()})]
     requests += [SaveSession("c", {"n": 3}), StoreRequest(), GetChat(id="none"), DeleteChat(id="none")]
@@ -60,8 +60,8 @@ def test_one_that_cannot_be_done_stops_no_other(where: str, tmp_path: Path) -> N
     store.close()
 
 
-def test_chats_that_cannot_be_had_take_nobody_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a store needs for chats is looked up with the first request of them, and that may fail."""
+def test_a_failed_chat_request_does_not_stop_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request for chats loads the data that they need, and that load may fail."""
 
     def fail(connection: object) -> object:
         raise OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
@@ -81,7 +81,7 @@ def _break(hand: SqlExecutor) -> None:
     hand.version()
 
 
-def test_a_connection_that_broke_is_not_used_again(tmp_path: Path) -> None:
+def test_a_broken_connection_is_replaced(tmp_path: Path) -> None:
     prepared = PreparedStatements(create_engine(f"sqlite:///{tmp_path / 's.db'}"))
     with pytest.raises(ProgrammingError, match="closed database"), prepared.transaction(reads=True) as hand:
         _break(hand)
@@ -90,7 +90,7 @@ def test_a_connection_that_broke_is_not_used_again(tmp_path: Path) -> None:
     prepared.engine.dispose()
 
 
-def test_the_number_of_sessions_is_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_counts_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_requests, "KINDS_COUNTED", 2)
     path = tmp_path / "s.db"
     store, other = open_store(path), open_store(path)
@@ -115,7 +115,7 @@ def test_the_number_of_sessions_is_what_it_is(tmp_path: Path, monkeypatch: pytes
 
 
 class Slow:
-    """A store that is busy until it is let go."""
+    """A store that is busy until the test releases it."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -134,7 +134,7 @@ class Slow:
     def close(self) -> None: ...
 
 
-def test_what_came_while_the_store_was_busy_goes_together() -> None:
+def test_requests_queued_while_busy_form_a_batch() -> None:
     waker, store = Waker(), Slow()
     worker = StoreWorker(waker.post)
     told: dict[str, object] = {}
@@ -160,7 +160,7 @@ def test_what_came_while_the_store_was_busy_goes_together() -> None:
     waker.dispose()
 
 
-def test_no_more_than_so_many_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtimes.store.store_service.MAX_BATCH", 2)
     waker, store = Waker(), Slow()
     worker = StoreWorker(waker.post)

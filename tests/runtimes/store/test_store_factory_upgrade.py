@@ -1,4 +1,4 @@
-"""Older databases open and keep their rows, and an upgrade can be tried before."""
+"""Older databases open and keep their rows, and an upgrade can be tested first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.runtimes.store.old_databases import KEPT, NEWEST, RECORD, unpacked
 from tests.runtimes.store.test_store_factory_search import found
 
 
-def test_each_version_has_one() -> None:
+def test_each_schema_version_has_a_database() -> None:
     assert sorted(path.name for path in KEPT.iterdir()) == [f"{version + 1}.db.gz" for version in range(NEWEST)]
 
 
@@ -48,7 +48,7 @@ def test_a_database_of_an_older_version(tmp_path: Path, version: int) -> None:
     ],
 )
 @pytest.mark.parametrize("keep", [True, False])
-def test_what_does_not_fit_changes_nothing(tmp_path: Path, version: int, change: str, why: str, keep: bool) -> None:
+def test_a_failed_upgrade_changes_nothing(tmp_path: Path, version: int, change: str, why: str, keep: bool) -> None:
     path = unpacked(version, tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(change)
@@ -61,7 +61,7 @@ def test_what_does_not_fit_changes_nothing(tmp_path: Path, version: int, change:
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("record", ["x'ff'", "'{'", "'[1]'", "'{}'"])
 def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Path, version: int, record: str) -> None:
-    """The relay leaves such a session out, and says so; the others are there."""
+    """The relay omits and logs such a session; the others are loaded."""
     path = unpacked(version, tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"INSERT INTO paired_sessions VALUES ('odd', {record}, '2026')")
@@ -74,7 +74,7 @@ def test_a_row_that_does_not_fit_is_shown_without_members_and_stays(tmp_path: Pa
         ]
 
 
-def test_what_is_no_database(tmp_path: Path) -> None:
+def test_upgrade_of_files_that_are_no_database(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"cannot open the store .*not a database"):
         upgrade(tmp_path / "x")

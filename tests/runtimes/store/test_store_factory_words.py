@@ -1,4 +1,4 @@
-"""What a search compares, and the lines that it shows."""
+"""Text folding, query terms and snippets of searches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtimes.store.search_text import build_snippet, fold_text, has_letters, pa
 from runtimes.store.sql_executor import replace_unstorable
 
 
-def test_plain_text_is_searched_as_it_is() -> None:
+def test_plain_text_needs_no_folding() -> None:
     assert fold_text("Plain TEXT, 1 < 2") is None
     assert fold_text("") is None
 
@@ -48,7 +48,7 @@ def test_terms_of_a_query() -> None:
     assert parse_terms("x" * 2000) == ("x" * 1000,)
 
 
-def test_what_an_index_knows() -> None:
+def test_terms_that_an_index_contains() -> None:
     assert all(map(has_letters, ("x", "-1-", "日", "и")))
     assert not any(map(has_letters, ("_", "--", "\N{PARTY POPPER}")))
 

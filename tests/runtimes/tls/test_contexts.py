@@ -55,7 +55,7 @@ def secure(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | N
 
 
 def secured(live: RunningCore, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
-    """A peer over TLS, and its channel."""
+    """Return a peer over TLS, and its channel."""
     return secure(live, certificate), live.expect(Accepted).ch
 
 
@@ -109,7 +109,7 @@ def test_server_sends_much_to_a_slow_reader_then_closes(runtime: str, certificat
         assert sum(fact.n for fact in live.seen if isinstance(fact, Sent)) == size + 1
 
 
-def test_we_close_first_and_the_peer_goes_on(runtime: str, certificate: Files) -> None:
+def test_reading_continues_after_our_close(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         sock, ch = secured(live, certificate)
         live.order(Send(ch, b"bye"), CloseWrite(ch))
@@ -120,7 +120,7 @@ def test_we_close_first_and_the_peer_goes_on(runtime: str, certificate: Files) -
         assert live.closed(ch).why == ""
 
 
-def test_an_end_without_close_notify_is_told(runtime: str, certificate: Files) -> None:
+def test_an_end_without_close_notify_is_reported(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         sock, ch = secured(live, certificate)
         sock.shutdown(socket.SHUT_WR)
@@ -198,7 +198,7 @@ def test_the_peer_resets_while_we_write(runtime: str, certificate: Files) -> Non
             assert live.closed(ch).why
 
 
-def test_closing_behind_much_that_waits(runtime: str, certificate: Files) -> None:
+def test_closing_with_much_unsent_output(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         sock, ch = secured(live, certificate)
         live.order(Send(ch, b"a" * 3_000_000))
@@ -217,7 +217,7 @@ def test_garbage_in_the_stream_ends_the_channel(runtime: str, certificate: Files
         raw.close()
 
 
-def test_handshakes_that_fail_are_never_heard_of(runtime: str, certificate: Files) -> None:
+def test_failed_handshakes_are_not_reported(runtime: str, certificate: Files) -> None:
     with running(runtime, tls=server_context(*certificate)) as live:
         assert live.extra is not None
         first = live.connect(live.extra)
@@ -252,7 +252,7 @@ def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
         sock = live.connect(live.extra)
         other, _ = live.accept()
         live.handle.stop()
-        with contextlib.suppress(ConnectionResetError):  # when it had not even been taken from the backlog
+        with contextlib.suppress(ConnectionResetError):  # it was still in the backlog
             assert sock.recv(1) == b""
         sock.close()
         other.close()

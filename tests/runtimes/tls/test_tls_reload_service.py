@@ -1,4 +1,4 @@
-"""Certificates that change while connections stand, on every loop."""
+"""Certificates that change while connections are open, on every loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def shown(live: RunningCore, listener: Listener | None = None) -> str:
-    """Return the pin of the certificate that a new connection receives; the default is `live_environment.extra`."""
+    """Return the pin of the certificate that a new connection receives; the default is `RunningCore.extra`."""
     sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
     sock.close()
@@ -53,12 +53,12 @@ def trusting() -> ssl.SSLContext:
     return context
 
 
-def test_new_connections_get_the_new_one_and_the_old_go_on(runtime: str, files: tuple[Path, Path]) -> None:
+def test_a_reload_affects_new_connections_only(runtime: str, files: tuple[Path, Path]) -> None:
     with running(runtime, echo, tls=server_context(*files)) as live:
         old = connect(live)
         before = shown(live)
         make_certificate(files[0].parent)
-        assert shown(live) == before  # until it is said
+        assert shown(live) == before  # until the reload
         answer = live.done(ReloadTls(OP))
         assert answer == TlsReloaded((shown(live),))
         assert answer.pins != (before,)
@@ -67,9 +67,9 @@ def test_new_connections_get_the_new_one_and_the_old_go_on(runtime: str, files: 
         old.close()
 
 
-def test_nobody_resumes_past_it(runtime: str, files: tuple[Path, Path]) -> None:
+def test_a_reload_ends_session_resumption(runtime: str, files: tuple[Path, Path]) -> None:
     context = trusting()
-    context.maximum_version = ssl.TLSVersion.TLSv1_2  # whose session is there right after the handshake
+    context.maximum_version = ssl.TLSVersion.TLSv1_2  # with a session right after the handshake
     with running(runtime, tls=server_context(*files)) as live:
         first = connect(live, context=context)
         session = first.session
@@ -102,7 +102,7 @@ def test_every_listener_reloads_its_own_files(runtime: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("fault", ["mismatch", "garbage", "missing", "pipe"])
-def test_what_cannot_be_used_changes_nothing(runtime: str, files: tuple[Path, Path], fault: str) -> None:
+def test_unusable_certificates_change_nothing(runtime: str, files: tuple[Path, Path], fault: str) -> None:
     cert, key = files
     with running(runtime, tls=server_context(*files)) as live:
         before, secret = shown(live), key.read_bytes()
@@ -128,17 +128,17 @@ def test_listeners_without_files(runtime: str) -> None:
         assert live.done(ReloadTls(OP)) == TlsReloaded(())
 
 
-def test_the_handle_has_it_done(runtime: str, files: tuple[Path, Path]) -> None:
+def test_reload_by_the_handle(runtime: str, files: tuple[Path, Path]) -> None:
     with running(runtime, lambda fact: [ReloadTls(OP)] if isinstance(fact, Reloading) else []) as live:
         live.handle.reload()
         assert live.expect(Reloading) == Reloading()
         assert live.answer(OP) == Done(OP, TlsReloaded(()))
         handle = live.handle
-    handle.reload()  # nobody is left to do it
+    handle.reload()  # the loop has ended
     handle.waker.drain()
 
 
-def test_a_context_knows_its_files_and_its_pin(files: tuple[Path, Path]) -> None:
+def test_a_context_has_its_files_and_its_pin(files: tuple[Path, Path]) -> None:
     context = server_context(*files)
     assert (context.cert, context.key) == files
     assert context.reload().pin() == context.pin() == pin_of(ssl.PEM_cert_to_DER_cert(files[0].read_text()))

@@ -1,4 +1,4 @@
-"""An API server that says what a test wants: sessions, messages, and turns as event streams (wire api 3, 4)."""
+"""Scripted API server for tests: sessions, messages, and turns as event streams (wire api 3, 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Event = tuple[str, Mapping[str, object]]
 
 
 def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
-    """A plain turn."""
+    """Return the events of a plain turn."""
     events: list[Event] = [("session.created", {"title": None}), ("run.started", {"run_id": run})]
     events.append(("message.started", {"message": {"id": "m", "role": "assistant"}}))
     events += [("assistant.delta", {"delta": letter}) for letter in text]
@@ -30,18 +30,18 @@ def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
 
 
 class ScriptedApi(ScriptedService):
-    """The service. `turns` are the answers to come, `seen` what was asked; a `held` turn waits for `release`."""
+    """Scripted API service. `turns` are the next answers, `seen` the requests; a `held` turn waits for `release`."""
 
     def __init__(self, key: str = "") -> None:
         self.key = key
         self.sessions: dict[str, list[dict[str, object]]] = {}
         self.turns: list[list[Event]] = []
         self.seen: list[tuple[str, str, Any]] = []
-        self.problem: tuple[int, bytes] | None = None  # the answer to everything
+        self.problem: tuple[int, bytes] | None = None  # response to every request
         self.held = False
         self.held_for = 60.0  # s at most
         self.run_status = "running"
-        self.fixed: dict[str, tuple[int, object]] = {}  # answers by the end of the path, instead of the usual ones
+        self.fixed: dict[str, tuple[int, object]] = {}  # responses by the end of the path, instead of the usual ones
         self._ticket = OperationId(0)
         routes: list[tuple[str, str, Any]] = [
             ("POST", "/api/sessions", self._create),
@@ -57,7 +57,7 @@ class ScriptedApi(ScriptedService):
         super().__init__(row(*route) for route in routes)
 
     def release(self) -> None:
-        """Let a held turn go on."""
+        """Resume a held turn."""
         self.engine.resume(self._ticket, None)
 
     # --- HttpApp ---

@@ -1,4 +1,4 @@
-"""A server that says the same bytes to whoever says anything; with none it takes all and never answers."""
+"""Server that sends the same bytes to each client after its first data; without bytes it never answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.support.playbook import IdleService
 
 
 def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:
-    """An answer of HTTP/1.1; `length` is what it claims to hold, if that is not the truth."""
+    """Build an HTTP/1.1 response; `length` is its Content-Length, if not the true one."""
     length = len(body) if length is None else length
     return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
 
 
 class CannedServer(IdleService):
-    """The service. With `closes` the connection ends behind the bytes; `heard` is what callers said."""
+    """Service with a canned answer. With `closes` the connection ends after the bytes; `heard` is the received data."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
         self.answer = answer

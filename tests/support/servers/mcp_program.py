@@ -1,8 +1,8 @@
-"""An MCP server as a scripted program of a simulated host; a test says what its tools do, or what it does wrong.
+"""MCP server as a scripted program of a simulated host; a test defines its tools and its faults.
 
-shops = install(host, Shop)                             # a class that is made of it
+shops = install(host, Shop)                             # a subclass of McpProgram
 config = {"command": "/bin/shop"}
-assert shops[0].seen == [...]                           # every message that came to the first that was started
+assert shops[0].seen == [...]                           # all messages to the first process
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ScriptT = TypeVar("ScriptT", bound=ScriptedProgram)
 
 
 def tool(name: str, description: str = "Does it.", **more: object) -> dict[str, Any]:
-    """A row of a list of tools."""
+    """Return an entry of a list of tools."""
     return {"name": name, "description": description, "inputSchema": {"type": "object"}, **more}
 
 
@@ -27,7 +27,7 @@ WRITE = tool("write")
 
 
 def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bin/shop") -> list[ScriptT]:
-    """Have a program on a host: all that it is started as."""
+    """Install a program on a host; return the list of its started instances."""
     started: list[ScriptT] = []
 
     def start(child: SimChild) -> ScriptT:
@@ -39,7 +39,7 @@ def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bi
 
 
 class McpProgram(ScriptedProgram):
-    """Answers as it should."""
+    """MCP server that answers correctly."""
 
     tools: Sequence[Mapping[str, Any]] = (READ, WRITE)
 
@@ -55,10 +55,10 @@ class McpProgram(ScriptedProgram):
             self.seen.append(message)
             self.on_message(message)
 
-    # --- what a test may change ---
+    # --- hooks of tests ---
 
     def on_message(self, message: dict[str, Any]) -> None:
-        """A message came."""
+        """Handle a message."""
         answer = getattr(self, str(message.get("method")).replace("/", "_"), None)
         if answer is not None:
             result = answer(**message.get("params", {}))
@@ -75,7 +75,7 @@ class McpProgram(ScriptedProgram):
     def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> Mapping[str, Any] | None:
         return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
 
-    # --- saying ---
+    # --- sending ---
 
     def send(self, **members: object) -> None:
         self.say_bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")

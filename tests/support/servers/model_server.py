@@ -1,9 +1,9 @@
-"""A model's server that says what a test wants: one scripted answer for each request, in order.
+"""Scripted model server for tests: one answer for each request, in order.
 
     model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
     model = ScriptedModel([lambda request: plain(last_result(request))])
 
-An answer may depend on its request. Where a script has no answer left, it says so as plain text. Nothing waits by
+An answer may depend on its request. After the last answer, the server answers with a plain text. Nothing waits by
 itself: a pause is part of an answer.
 """
 
@@ -26,7 +26,7 @@ DONE = b"data: [DONE]\n\n"
 
 @frozen(kw_only=True)
 class ModelAnswer(PacedAnswer):
-    """One answer. With `events` an event stream, else `body`."""
+    """Answer to one request: an event stream of `events`, else `body`."""
 
     events: tuple[bytes, ...] | None = None
     status: int = 200
@@ -34,11 +34,11 @@ class ModelAnswer(PacedAnswer):
     body: bytes = b""
 
     def dropped(self, after: int) -> ModelAnswer:
-        """The connection drops after so many events."""
+        """Return this answer with a lost connection after some events."""
         return evolve(self, events=(self.events or ())[:after], breaks=True)
 
     def stuck(self, after: int) -> ModelAnswer:
-        """Nothing comes after so many events."""
+        """Return this answer without an end after some events."""
         return evolve(self, events=(self.events or ())[:after], hangs=True)
 
 
@@ -49,18 +49,18 @@ Scripted: TypeAlias = "ModelAnswer | Callable[[dict[str, Any]], ModelAnswer]"
 
 
 def event(value: object) -> bytes:
-    """One event with JSON."""
+    """Return an event with JSON data."""
     return b"data: " + json.dumps(value).encode() + b"\n\n"
 
 
 def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None) -> bytes:
-    """One chunk of an answer."""
+    """Return a chunk of a streamed answer."""
     choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
     return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [choice]})
 
 
 def usage(asked: int, answered: int) -> bytes:
-    """The last chunk, as `include_usage` asks for."""
+    """Return the last chunk with token counts, for `include_usage`."""
     counts = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
     return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [], "usage": counts})
 
@@ -71,7 +71,7 @@ def usage(asked: int, answered: int) -> bytes:
 def plain(
     text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop"
 ) -> ModelAnswer:
-    """Words, one event each."""
+    """Return a streamed text, one event for each word."""
     events = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({name: f"{word} "}) for word in reasoning.split()]
     words = text.split(" ")
@@ -80,7 +80,7 @@ def plain(
 
 
 def calls(*wanted: tuple[str, object], text: str = "") -> ModelAnswer:
-    """Calls of tools, side by side, with their arguments in two pieces; arguments of type str are sent as they are."""
+    """Return parallel tool calls with arguments in two pieces; arguments of type str are sent unchanged."""
     events = [chunk({"content": text})] if text else []
     for place, (name, arguments) in enumerate(wanted):
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -93,37 +93,37 @@ def calls(*wanted: tuple[str, object], text: str = "") -> ModelAnswer:
 
 
 def whole(message: Mapping[str, object], finish: str = "stop") -> ModelAnswer:
-    """An answer that is not streamed."""
+    """Return an answer that is not streamed."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     counts = {"prompt_tokens": 3, "completion_tokens": 4}
     return ModelAnswer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
 
 
 def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> ModelAnswer:
-    """An error before any word."""
+    """Return an error response."""
     headers = ((b"retry-after", retry_after.encode()),) if retry_after is not None else ()
     return ModelAnswer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
 
 
 def huge(events: int, size: int) -> ModelAnswer:
-    """Much text."""
+    """Return an answer with much text."""
     return ModelAnswer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
 
 
 def last_result(request: Mapping[str, Any]) -> str:
-    """What the tool that ran last gave."""
+    """Return the result of the tool that ran last."""
     return next(str(row["content"]) for row in reversed(request["messages"]) if row["role"] == "tool")
 
 
 def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> ModelAnswer:
-    """So many pieces, numbered from `start` and at least `size` characters long; the server writes some together."""
+    """Return numbered pieces of at least `size` characters, from `start`, written in batches of `together`."""
     pieces = [chunk({"content": counted(number, size)}) for number in range(start, start + deltas)]
     batches = [b"".join(pieces[at : at + together]) for at in range(0, len(pieces), together)]
     return ModelAnswer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
 
 
 def counted(number: int, size: int = 0) -> str:
-    """One of those pieces."""
+    """Return one of the numbered pieces."""
     return f"{number} ".rjust(size, ".")
 
 
@@ -131,7 +131,7 @@ def counted(number: int, size: int = 0) -> str:
 
 
 class ScriptedModel(ScriptedService):
-    """The service. `seen` are the requests' bodies, `keys` their `Authorization`."""
+    """Scripted model service. `seen` are the requests' bodies, `keys` their `Authorization`."""
 
     def __init__(self, answers: Iterable[Scripted] = ()) -> None:
         self.answers = list(answers)

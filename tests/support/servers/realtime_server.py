@@ -1,8 +1,8 @@
-"""The other end of a realtime socket, as OpenAI and xAI document it: scripted turns, faults, and what was asked.
+"""Realtime server for tests, as OpenAI and xAI document theirs: scripted turns, faults, and recorded requests.
 
-    peer = OpenAiPeer(turns=[Called("svc_run_task", {"text": "df"}), Said("62 percent.")])
+    peer = OpenAiRealtimeServer(turns=[FunctionCallTurn("svc_run_task", {"text": "df"}), SpokenTurn("62 percent.")])
 
-Each `response.create` takes the next turn, and whatever was committed is understood as `HEARD`. The events are those of
+Each `response.create` takes the next turn, and each commit is transcribed as `HEARD`. The events are those of
 the generally available protocol, in its order.
 """
 
@@ -28,7 +28,7 @@ HEARD = "how full"
 
 @frozen
 class SpokenTurn:
-    """The model speaks: words, and so much sound."""
+    """Turn in which the model speaks a text."""
 
     text: str
     sound: bytes = b"\x10\x00" * 2_400  # a tenth of a second
@@ -39,40 +39,40 @@ class SpokenTurn:
 
 @frozen
 class FunctionCallTurn:
-    """The model wants a function."""
+    """Turn in which the model calls a function."""
 
     name: str
     arguments: dict[str, Any]
-    before: str = ""  # words that it says first
+    before: str = ""  # text before the call
     call_id: str = "call_1"
 
 
 @frozen
 class FailedTurn:
-    """The response fails."""
+    """Turn whose response fails."""
 
     message: str = "Rate limit reached"
 
 
 @frozen
 class DroppedTurn:
-    """The socket ends in the middle of the response: with a close frame, or without."""
+    """Turn in which the socket ends during the response: with a close frame, or without."""
 
     code: int | None = None
 
 
 @frozen
 class RawMessageTurn:
-    """Whatever a test wants to be said, as it is."""
+    """Turn that sends the given messages unchanged."""
 
-    events: tuple[Any, ...]  # text is sent as it is
+    events: tuple[Any, ...]  # text is sent unchanged
 
 
 Turn: TypeAlias = "SpokenTurn | FunctionCallTurn | FailedTurn | DroppedTurn | RawMessageTurn"
 
 
 class OpenAiRealtimeServer(SpeechServer):
-    """The vendor. `sessions` are its sockets, the newest last; together they play the `turns`."""
+    """OpenAI's realtime server. `sessions` are its sockets, the newest last; together they use up the `turns`."""
 
     paths: ClassVar[tuple[str, ...]] = ("POST /v1/audio/speech", "POST /v1/audio/transcriptions")
     greeting = "session.created"
@@ -87,23 +87,23 @@ class OpenAiRealtimeServer(SpeechServer):
         return self.sessions[-1]
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """The events on the way to a transcript."""
+        """Return the events before a final transcript."""
         return [("delta", {"content_index": 0, "delta": HEARD})]
 
 
 class XaiRealtimeServer(OpenAiRealtimeServer):
-    """The same in another dialect, with paths of its own."""
+    """xAI's realtime server: another dialect of the protocol, with other paths."""
 
     paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
     greeting = "conversation.created"
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """It tells anew all that it has understood so far."""
+        """Return the whole transcript so far in each event, as xAI does."""
         return [("updated", {"transcript": words}) for words in (HEARD[:4], HEARD)]
 
 
 class RealtimeSession:
-    """A `WebSocketHandler`: one socket. `said` is every message of the client."""
+    """Realtime WebSocket (`WebSocketHandler`). `said` are all messages of the client."""
 
     def __init__(self, peer: OpenAiRealtimeServer, asked: SpeechServerRequest) -> None:
         self._peer = peer
@@ -111,7 +111,7 @@ class RealtimeSession:
         self.asked = asked
         self.said: list[Event] = []
         self.sound = bytearray()  # that was appended since the last commit
-        self.heard: list[bytes] = []  # what was committed
+        self.heard: list[bytes] = []  # committed sound
         self.closed: int | None = None
         self.socket: WebSocketConnection
         self._numbers = 0
@@ -121,7 +121,7 @@ class RealtimeSession:
 
     @property
     def kinds(self) -> list[str]:
-        """The types of what the client said; appends in a row are one."""
+        """Return the types of the client's messages, with adjacent appends as one."""
         kinds: list[str] = []
         for message in self.said:
             kind = str(message["type"])
@@ -159,7 +159,7 @@ class RealtimeSession:
         if self._playing is not None:
             self._playing.cancel()
 
-    # --- what the client says ---
+    # --- messages of the client ---
 
     def _update(self, message: Event) -> None:
         self.send_event("session.updated", session={**message["session"], "model": "resolved-model"})
@@ -213,7 +213,7 @@ class RealtimeSession:
         "response.cancel": _cancel,
     }
 
-    # --- what the model does ---
+    # --- turns of the model ---
 
     def _play(self, turn: Turn) -> None:
         self._playing = self._engine.spawn(self._respond(turn))

@@ -1,4 +1,4 @@
-"""What every scripted server of the tests is: a service of an engine that lets everybody in and serves its routes."""
+"""Base class of scripted servers: a service that accepts every request for its routes."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ class ScriptedAccess(Enum):
 
 @frozen(kw_only=True)
 class PacedAnswer:
-    """An answer that comes in pieces, and how."""
+    """Answer in pieces, with its pauses and its end."""
 
     pause: float = 0.0  # s before each piece but the first
     before: float = 0.0  # s before the head
     breaks: bool = False  # the connection drops after the last piece
-    hangs: bool = False  # nothing comes after the last piece, and no end
+    hangs: bool = False  # no end follows the last piece
 
     def slow(self, pause: float) -> Self:
         return evolve(self, pause=pause)
 
 
 def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
-    """A route for everybody."""
+    """Return a route without access control."""
     return Route(method=method, pattern=pattern, access=ScriptedAccess.ANYBODY, handler=handler, **more)
 
 
 class ScriptedService(IdleService):
-    """Service and HttpApp. `channels` are the connections so far, the newest last."""
+    """Service and `HttpApp`. `channels` are the connections so far, the newest last."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.router = Router(routes)
         self.channels: list[ServerChannel] = []
-        self.written = 0  # pieces, of all answers that come in some
+        self.written = 0  # pieces, of all paced answers
 
     def on_started(self) -> None:
         self.engine.emit(Ready())
@@ -74,7 +74,7 @@ class ScriptedService(IdleService):
     def write(
         self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: PacedAnswer
     ) -> Flow[None]:
-        """The body of an answer."""
+        """Write the body of an answer."""
         for place, piece in enumerate(pieces):
             if place and how.pause:
                 yield from sleep(self.engine, how.pause)

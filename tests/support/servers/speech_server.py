@@ -1,10 +1,10 @@
-"""A vendor of speech that says what a test wants: one scripted answer for each request, in order, over HTTP.
+"""Scripted speech vendor for tests: one answer for each request over HTTP, in order.
 
-    vendor = ElevenLabsPeer([Sound(pcm), Refusal(429, retry_after="7")])
+    vendor = ElevenLabsServer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` is what was asked. Nothing waits by itself: a pause is part of an answer. Those that speak over sockets as well
-are in `tests.support.servers.realtime_server`.
+`seen` are the requests. Nothing waits by itself: a pause is part of an answer. Vendors with WebSockets are in
+`tests.support.servers.realtime_server`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BODY_LIMIT = 30 * 1024 * 1024  # bytes
 
 @frozen(kw_only=True)
 class SpeechServerRequest:
-    """One request."""
+    """Request as the vendor received it."""
 
     method: str
     target: str
@@ -40,14 +40,14 @@ class SpeechServerRequest:
 
     @classmethod
     def of(cls, request: Request) -> SpeechServerRequest:
-        """As the service got it."""
+        """Convert a request of the service."""
         query = f"?{request.raw_query}" if request.raw_query else ""
         return cls(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
 
 
 @frozen
 class Sound(PacedAnswer):
-    """An answer of bytes."""
+    """Binary answer."""
 
     data: bytes
     content_type: str = "audio/pcm"
@@ -60,7 +60,7 @@ class Sound(PacedAnswer):
 
 @frozen
 class Plain:
-    """A JSON answer."""
+    """JSON answer."""
 
     value: Any
     before: float = 0.0  # s
@@ -68,7 +68,7 @@ class Plain:
 
 @frozen
 class Refusal:
-    """An error before any sound; `body` as the vendor writes it."""
+    """Error response; `body` as the vendor sends it."""
 
     status: int
     body: Any = None
@@ -80,7 +80,7 @@ Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
 class SpeechServer(ScriptedService):
-    """The service. Each vendor has its own `paths`, and perhaps `sockets`."""
+    """Scripted speech service. Each vendor has its own `paths`, and optional `sockets`."""
 
     paths: ClassVar[tuple[str, ...]]
 
@@ -118,7 +118,7 @@ class SpeechServer(ScriptedService):
 
 
 class ElevenLabsServer(SpeechServer):
-    """Speech streamed and whole, transcripts, voices, models."""
+    """ElevenLabs' server: streamed and whole speech, transcripts, voices, models."""
 
     paths = (
         "POST /v1/text-to-speech/{voice}",
@@ -130,7 +130,7 @@ class ElevenLabsServer(SpeechServer):
 
 
 def form(asked: SpeechServerRequest) -> dict[str, bytes]:
-    """The parts of a multipart request by their names."""
+    """Return the parts of a multipart request by name."""
     decoder = MultipartDecoder(asked.headers.get(b"content-type") or b"")
     decoder.receive_data(asked.body)
     decoder.receive_eof()

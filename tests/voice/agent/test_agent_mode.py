@@ -1,4 +1,4 @@
-"""What both kinds of session share: the fields that every event of a kind carries, and sound in pieces."""
+"""Behaviour shared by both agent modes: the fields that every event of a kind carries, and audio in chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
 
 
-def test_what_each_kind_of_event_carries() -> None:
+def test_members_of_each_kind_of_event() -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment(), SpokenTurn("Hello.", sound=bytes(3 * MAX_DELTA), pieces=1))
     client = agent.start_turn("hello")
     events = play(client, ends)
@@ -31,7 +31,7 @@ def test_what_each_kind_of_event_carries() -> None:
     assert "audio_base64" in error["message"]
 
 
-def test_what_ready_says() -> None:
+def test_members_of_the_ready_event() -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment())
     client = agent.open()
     client.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=0)
@@ -43,7 +43,7 @@ def test_what_ready_says() -> None:
     assert "output_mode" not in ready
 
 
-def test_what_a_microphone_may_send() -> None:
+def test_accepted_sample_rates_and_chunk_ids() -> None:
     client = RealtimeAgentSetup(SimulatedEnvironment()).open()
     for chunk, rate, error in ((1, 7_999, True), (1, 8_000, False), (2, 96_000, False), (3, 96_001, True)):
         client.send("input_audio.append", audio_base64="", sample_rate=rate, chunk_id=chunk)

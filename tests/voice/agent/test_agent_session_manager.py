@@ -1,4 +1,4 @@
-"""The family of sessions: who gets one, and when it is taken away."""
+"""Agent session manager: which caller gets a session, and when the session is ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.loops.voice_client import ask_for
 from tests.support.servers.api_server import ScriptedApi, hello
 
 
-def test_what_a_caller_is_told() -> None:
+def test_answer_to_the_creation() -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment(), brand=HERMES)
     agent.open(provider="stub", profile="work", context_messages=[])
     answer = agent.answer
@@ -25,7 +25,7 @@ def test_what_a_caller_is_told() -> None:
 
 
 @pytest.mark.parametrize("chosen", [{}, {"provider": "stub"}], ids=["native", "rendered"])
-def test_a_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
+def test_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
     world, api = SimulatedEnvironment(), ScriptedApi()
     api.held, api.held_for = True, 2.0
     api.turns.append([(kind, {**data, "run_id": "n1"}) for kind, data in hello()])
@@ -54,7 +54,7 @@ def test_a_chat_session(said: str, meant: str | None) -> None:
         {"provider": "stub", "context_messages": {}},
     ],
 )
-def test_what_makes_no_session(body: dict[str, object]) -> None:
+def test_invalid_creation_is_refused(body: dict[str, object]) -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment())
     refused = ask_for(agent.world, agent.token, "realtime-agent", **body)
     assert refused.status == 400

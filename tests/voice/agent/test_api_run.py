@@ -1,4 +1,4 @@
-"""Chat runs against an API server that says what a test wants: how they begin, fail, end and are stopped."""
+"""Chat runs against a scripted API server: how they begin, fail, end and are stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORDER = StartRun(call_id="k1", text="hi")
 
 
 class Bench(VoiceHarness):
-    """A caller beside an API server."""
+    """Voice harness with a scripted API server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Bench(VoiceHarness):
         return ApiClient("the API server", f"http://127.0.0.1:{port}", "k")
 
     def flow(self, flow: Flow[Any]) -> Any:
-        """What it returns, or raises; what it has begun goes on for a minute."""
+        """Run a flow; return its result or its error after one more minute for the work that it spawned."""
         ends: list[Any] = []
         self.within(lambda: self.engine.spawn(flow, on_done=ends.append, on_error=ends.append))
         self.after(60.0)
@@ -86,7 +86,7 @@ def test_a_run_in_a_known_session(bench: Bench) -> None:
     assert bench.api.seen[0][2] == {"message": "hi", "approvals": True}
 
 
-def test_a_session_that_is_gone(bench: Bench) -> None:
+def test_lost_session_is_replaced(bench: Bench) -> None:
     assert bench.run(session_id="lost") is None
     assert bench.types()[:2] == ["ChatSessionBound", "ApiRunStarted"]
     assert bench.told[0].reason == "session_not_found"  # type: ignore[union-attr]  # its type is in the line above
@@ -105,14 +105,14 @@ def test_a_session_that_is_gone(bench: Bench) -> None:
         ("/stream", 404, {"error": {"code": "route"}}, "status 404"),
     ],
 )
-def test_answers_that_begin_no_run(bench: Bench, end: str, status: int, value: object, problem: str) -> None:
+def test_refusals_of_the_api_server(bench: Bench, end: str, status: int, value: object, problem: str) -> None:
     bench.api.fixed[end] = (status, value)
     trouble = bench.run()
     assert problem in spoken_error(trouble)
     assert (trouble.fault in (ServiceFault.UNAUTHORIZED, ServiceFault.FORBIDDEN)) is (status in (401, 403))
 
 
-def test_an_answer_that_is_no_json(bench: Bench) -> None:
+def test_non_json_answer(bench: Bench) -> None:
     bench.api.problem = (502, b"<html>")
     assert spoken_error(bench.run()) == "The API server answers with status 502"
 
@@ -123,7 +123,7 @@ def test_ids_of_sessions_in_use(bench: Bench) -> None:
     assert bench.run() is None
 
 
-def test_a_server_that_is_not_there(bench: Bench) -> None:
+def test_unreachable_server(bench: Bench) -> None:
     for session in (None, "c1"):
         trouble = bench.run(port=9, session_id=session)
         assert spoken_error(trouble).startswith("The API server cannot be reached")
@@ -131,17 +131,17 @@ def test_a_server_that_is_not_there(bench: Bench) -> None:
     assert bench.flow(stop_run(bench.engine, bench.target(9), "n1")) is None
 
 
-def test_a_run_that_fails(bench: Bench) -> None:
+def test_failed_run(bench: Bench) -> None:
     bench.api.turns.append([("run.started", {"run_id": "n1"}), ("error", {"message": "quota"})])
     assert str(bench.run()) == "quota"
 
 
-def test_a_stream_that_ends_early(bench: Bench) -> None:
+def test_stream_ending_early(bench: Bench) -> None:
     bench.api.turns.append([("run.started", {"run_id": "n1"}), ("assistant.delta", {"delta": "He"})])
     assert bench.run() is None
 
 
-def test_a_stream_that_breaks_off(bench: Bench) -> None:
+def test_broken_stream(bench: Bench) -> None:
     begun = b'event: run.started\ndata: {"run_id":"n1"}\n\n'
     bench.serve(9002, CannedServer(http(200, begun, length=999, kind="text/event-stream"), closes=True))
     trouble = bench.run(port=9002, session_id="c1")
@@ -150,8 +150,8 @@ def test_a_stream_that_breaks_off(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_it_is_stopped(bench: Bench, named: bool) -> None:
-    """Before it has a name, its first event gives it one."""
+def test_run_is_stopped(bench: Bench, named: bool) -> None:
+    """Stop a run; a run without an id yet is stopped when its first event brings the id."""
     stopped: list[bool] = []
 
     def tell(event: VoiceRunEvent) -> None:
@@ -168,7 +168,7 @@ def test_it_is_stopped(bench: Bench, named: bool) -> None:
     assert bench.types() == (["ChatSessionBound", "ApiRunStarted"] if named else ["ChatSessionBound"])
 
 
-def test_small_calls(bench: Bench) -> None:
+def test_stop_and_history_calls(bench: Bench) -> None:
     target = bench.target()
     bench.api.fixed["/stop"] = (500, {})
     assert bench.flow(stop_run(bench.engine, target, "n1")) is None
@@ -189,7 +189,7 @@ def test_small_calls(bench: Bench) -> None:
         ("tool.progress", '{"delta":"He"}', []),
     ],
 )
-def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: list[str]) -> None:
+def test_delta_stored_as_draft(kind: str, text: str, kept: list[str]) -> None:
     pieces: list[str] = []
 
     def drafts(delta: str) -> bool:
@@ -197,7 +197,7 @@ def test_a_piece_of_an_answer_that_somebody_keeps(kind: str, text: str, kept: li
         return True
 
     run = ApiRun(cast("Engine", None), ORDER, lambda event: None, word="svc", drafts=drafts)
-    assert not run._store_draft(kind, text)  # it has no name yet
+    assert not run._store_draft(kind, text)  # the run has no id yet
     run.run_id = "n1"
     assert run._store_draft(kind, text) is bool(kept)
     run.stop()
@@ -219,7 +219,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("message.started", {"message": {"id": "m1", "role": "assistant"}}, events.MessageStarted(JsonObject(id="m1"))),
         ("message.started", {"message": "m1", "message_id": "m2"}, events.MessageStarted(JsonObject(id="m2"))),
         ("assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),
-        ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # under a brand
+        ("svc.assistant.delta", {"delta": "Hel"}, events.AssistantDelta(delta="Hel")),  # with the prefix of the brand
         ("assistant.delta", {"delta": ""}, None),
         ("assistant.delta", {"delta": 7}, None),
         ("tool.progress", THINKS, events.ToolProgress(**THINKS)),
@@ -240,7 +240,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ),
         ("tool.failed", {**CALL, "error": "no"}, ("t1", "terminal", events.ToolFailed(**CALL, error="no"))),
         ("tool.failed", CALL, ("t1", "terminal", events.ToolFailed(**CALL, error="no reason given"))),
-        ("memory.updated", {"target": "user", "call_id": "c"}, None),  # that call ends by itself
+        ("memory.updated", {"target": "user", "call_id": "c"}, None),  # the call ends by an event of its own
         ("memory.updated", {"target": "user"}, ("memory", "memory", events.ToolCompleted(result_preview="user"))),
         ("skill.loaded", {"id": "s"}, ("s", "skill", events.ToolCompleted())),
         ("artifact.created", {"path": "/x"}, ("artifact", "artifact", events.ToolCompleted(result_preview="/x"))),
@@ -263,7 +263,7 @@ CALL: dict[str, Any] = {"tool_name": "terminal", "call_id": "t1", "tool_call_id"
         ("whatever", {}, None),
     ],
 )
-def test_what_each_event_means(kind: str, data: dict[str, Any], mapped: object) -> None:
+def test_mapping_of_each_event(kind: str, data: dict[str, Any], mapped: object) -> None:
     if isinstance(mapped, tuple):
         mapped = run_events.ToolEventReceived(*mapped)
     if isinstance(mapped, str):

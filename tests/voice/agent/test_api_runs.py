@@ -1,4 +1,4 @@
-"""The runs of a session: stopped or left before anybody was asked for them."""
+"""Runs of a voice session that are stopped or detached before the API server was called."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
 from tests.voice.harness import PHONE, VoiceHarness
 
-NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # is told anything
+NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # must not be called
 
 
-def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
+def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
     ended: list[bool] = []
 
     def credential(principal: Principal) -> Flow[str | None]:
@@ -37,7 +37,7 @@ def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
             ended.append(True)
         return None
 
-    rig.voice.api_credential = credential  # type: ignore[method-assign]  # it takes its time
+    rig.voice.api_credential = credential  # type: ignore[method-assign]  # slow on purpose
     holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
     rig.within(lambda: holder.detach("k1"))
     rig.within(lambda: holder.stop("k1"))
@@ -47,10 +47,10 @@ def test_it_is_stopped_before_it_is_asked_for(rig: VoiceHarness) -> None:
     rig.after(120.0)
 
 
-def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> None:
+def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 
     def credential(principal: Principal) -> Flow[str | None]:
-        holder.detach("k1")  # before anything holds its task
+        holder.detach("k1")  # before the run has a task
         yield from sleep(rig.engine, 1.0)
         raise ProviderError("too late to matter")
 
@@ -61,8 +61,8 @@ def test_nobody_is_told_of_a_run_that_was_left_and_fails(rig: VoiceHarness) -> N
 
 
 @pytest.mark.lane
-def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the bytes to the run that keeps it. A run tells hundreds of them."""
+def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the calls from the received bytes to the run that stores the delta; a run sends hundreds of deltas."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than anybody would like to hear of it"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
@@ -76,12 +76,12 @@ def test_a_piece_of_an_answer_that_nobody_is_told_is_twenty_calls(monkeypatch: p
     assert agent.outputs()[0]["text"] == words
     few = [count for count in counts if count <= 20]
     assert len(few) > 5
-    assert len(counts) - len(few) < 5  # the first is told, and a cut read is read as ever
+    assert len(counts) - len(few) < 5  # the first delta is reported, and a delta cut in two is read as before
 
 
 @pytest.mark.lane
-def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the first sound to the last word of the answer. It was 17,117 when a run had nine names."""
+def test_spoken_task_costs_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count the calls from the first audio to the last word of the answer. 17,117 calls were measured before."""
     words = "The disk is 62 percent used and that is how it stands"
     agent = RealtimeAgentSetup(SimulatedEnvironment(), run(f"/echo {words}"), SpokenTurn(words))
     client = agent.open()
@@ -92,7 +92,7 @@ def test_a_task_that_is_spoken_is_six_thousand_calls_of_the_relay(monkeypatch: p
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[Engine, Fact | None], bool]) -> list[int]:
-    """Calls of functions written in Python for each fact that is wanted, as they come."""
+    """Return a list to which each matching fact adds the number of Python function calls that it caused."""
     counts: list[int] = []
     handle = Engine.handle
 

@@ -1,4 +1,4 @@
-"""Native sessions in a simulated world: what a client says, and what reaches the provider and the API server."""
+"""Native sessions in a simulated world: client messages, and what reaches the provider and the API server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def audio(data: bytes = SOUND) -> str:
 
 
 def logged(agent: RealtimeAgentSetup, kind: str) -> list[dict[str, Any]]:
-    """Lines of the event log so far."""
+    """Return the events of this kind in the event log so far."""
     assert isinstance(agent.world, SimulatedEnvironment)
     agent.world.pass_time(2.0)
     lines = agent.world.contents(agent.answer["event_log_path"]).splitlines()
@@ -59,9 +59,9 @@ def test_the_microphone(world: SimulatedEnvironment) -> None:
     assert [event["input_chunk_id"] for event in heard] == [1, 1, 3, None]
     client.send("input_audio.commit")
     play(client, ends)
-    assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's rate
+    assert len(agent.provider.heard[0]) == 6400 * 3 // 2 + 4  # at the provider's sample rate
     client.send("input_audio.append", audio_base64=audio(b"\1\0"))
-    client.send("input_audio.commit")  # too short to be anything
+    client.send("input_audio.commit")  # too short to be committed
     events = play(client, ends)
     assert of(events, "voice.input_transcript.final")["text"] == ""
     for forgets in ("input_audio.clear", "response.cancel"):
@@ -91,7 +91,7 @@ def test_the_microphone(world: SimulatedEnvironment) -> None:
         ({"type": "no.such.message"}, "unknown message"),
     ],
 )
-def test_messages_that_make_no_sense(world: SimulatedEnvironment, message: dict[str, object], problem: str) -> None:
+def test_invalid_messages_are_refused(world: SimulatedEnvironment, message: dict[str, object], problem: str) -> None:
     client = RealtimeAgentSetup(world).open()
     client.ws.send_text(json.dumps(message))
     assert problem in client.until("voice.error")[-1]["message"]
@@ -111,7 +111,7 @@ def test_messages_without_a_turn(world: SimulatedEnvironment) -> None:
     assert client.receive()["cancelled"] is True
 
 
-def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
+def test_provider_session_setup(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     home = world.relay_host.state
     personalities = {"pirate": {"system_prompt": "Arr."}}
@@ -132,8 +132,8 @@ def test_what_the_provider_is_told(world: SimulatedEnvironment) -> None:
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_chat_that_goes_on(world: SimulatedEnvironment) -> None:
-    """What was said in it is the context, and the run goes on there."""
+def test_chat_session_is_continued(world: SimulatedEnvironment) -> None:
+    """Continue a chat session: its history becomes the context, and the run continues there."""
     api = ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "what I said"}, {"role": "assistant", "content": "yes"}]
     api.turns.append([*QUESTION, *hello(ANSWER)[3:]])
@@ -167,9 +167,7 @@ def test_an_answer_to_a_question(world: SimulatedEnvironment, status: int, answe
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
-    world: SimulatedEnvironment, status: int
-) -> None:
+def test_pending_tool_without_approval_requests_no_confirmation(world: SimulatedEnvironment, status: int) -> None:
     api = ScriptedApi()
     if status != 200:
         api.run_status, api.fixed["/v1/runs/n1"] = "waiting_for_approval", (status, {})
@@ -182,7 +180,7 @@ def test_a_tool_that_waits_for_its_turn_or_nobody_knows_for_what_asks_nobody(
 
 
 def slow_ending(api: ScriptedApi) -> None:
-    """Turns that begin, and then take a minute."""
+    """Let the scripted turns take a minute after their last event."""
 
     def chat(request: Any) -> Any:
         body = api._note(request)
@@ -199,7 +197,7 @@ def slow_ending(api: ScriptedApi) -> None:
     object.__setattr__(route, "handler", chat)
 
 
-def test_a_bug_in_a_run_is_told(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_in_a_run_is_reported(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = RealtimeAgentSetup(world, run("x"), scripted=ScriptedApi())
     client = agent.open()
     monkeypatch.setattr("svc_proto.voice.agent.api_runs.ApiRun.perform", None)
@@ -208,12 +206,12 @@ def test_a_bug_in_a_run_is_told(world: SimulatedEnvironment, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("turn", "delivery"), [(SpokenTurn("One shot."), "fallback"), (FailedTurn(), "visual_only")])
-def test_an_answer_that_the_provider_does_not_speak(world: SimulatedEnvironment, turn: Turn, delivery: str) -> None:
+def test_answer_not_spoken_by_the_provider(world: SimulatedEnvironment, turn: Turn, delivery: str) -> None:
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}"), SpokenTurn("What did you say?"), turn)
     events = play(agent.start_turn("x"), ends)
     done = events[-1]
     assert (done["delivery"], done["source"], done["final_text"]) == (delivery, "svc", ANSWER)
-    assert len(agent.peer.sessions) == 2  # it was to be spoken outside of the conversation
+    assert len(agent.peer.sessions) == 2  # the answer was requested outside of the conversation
     assert ("metrics" in done) is (delivery == "fallback")
     assert bool(logged(agent, "voice.response.forced_summary_failed")) is (delivery == "visual_only")
 
@@ -241,7 +239,7 @@ def test_notices_and_errors_of_the_provider(world: SimulatedEnvironment) -> None
     assert logged(agent, "voice.realtime_agent.provider_model_resolved")[0]["model"] == "resolved-model"
 
 
-def test_a_provider_that_leaves_between_turns(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_disconnects_between_turns(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(session: RealtimeSession, message: dict[str, Any]) -> None:
         session.socket.close(1001, "maintenance")
 
@@ -253,7 +251,7 @@ def test_a_provider_that_leaves_between_turns(world: SimulatedEnvironment, monke
     assert client.ws.wait_closed().code == 1000
 
 
-def test_a_client_that_leaves_before_the_session_is_ready(
+def test_client_disconnects_before_the_session_is_ready(
     world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def think(peer: OpenAiRealtimeServer, *_: object) -> Flow[None]:
@@ -277,7 +275,7 @@ def test_a_missing_key(world: SimulatedEnvironment) -> None:
     assert client.ws.wait_closed().code == 1011
 
 
-def test_a_client_that_closes_between_turns_has_ended_the_session(world: SimulatedEnvironment) -> None:
+def test_client_close_between_turns_ends_the_session(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     client = agent.open()
     client.break_off()
@@ -291,7 +289,7 @@ def test_a_client_that_closes_between_turns_has_ended_the_session(world: Simulat
 
 @pytest.mark.parametrize("provider", ["openai_realtime", "stub"])
 def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
-    """Whatever a client says in whatever order, the relay goes on, and so does the session."""
+    """Send random messages in random order; neither the relay nor the session ends."""
     chance = Random(provider)
     kinds = "input_audio.append input_audio.commit input_audio.clear response.create response.cancel playback.drained"
     kinds += " svc.confirm hermes.confirm svc.result.respeak client.ack session.start nothing"
@@ -315,7 +313,7 @@ def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
 
 
 def test_the_other_vendor(world: SimulatedEnvironment) -> None:
-    """xAI reads a result aloud without inference: what was asked for is what is said."""
+    """Check that xAI reads a result aloud without inference: the requested text is the spoken text."""
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)
     variables = {"XAI_API_KEY": "sk-x", "XAI_REALTIME_URL": f"{url}/v1/realtime", "API_SERVER_KEY": KEY}
@@ -329,7 +327,7 @@ def test_the_other_vendor(world: SimulatedEnvironment) -> None:
     assert of(events, "voice.input_transcript.final")["text"] == "how full"
 
 
-def test_a_run_that_fails_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_failing_at_once(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(holder: ApiRuns, order: StartRun, system: str) -> None:
         holder._talk.run_failed(order.call_id, "at once")
         holder._carry_out()
@@ -340,7 +338,7 @@ def test_a_run_that_fails_at_once(world: SimulatedEnvironment, monkeypatch: pyte
     assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment) -> None:
+def test_stopped_run_without_an_id(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.held = True
     agent = RealtimeAgentSetup(world, run("x"), scripted=api)
@@ -353,22 +351,22 @@ def test_a_run_that_is_stopped_and_never_gets_a_name(world: SimulatedEnvironment
     channels = relay.channel_count
     world.pass_time(15.0)
     assert len(api.seen) == 2
-    assert relay.channel_count == channels - 1  # nobody listens for its name any more
+    assert relay.channel_count == channels - 1  # no flow waits for the run id any more
 
 
-def test_a_client_that_reads_nothing_makes_nobody_late(world: SimulatedEnvironment) -> None:
+def test_detached_client_pauses_the_provider(world: SimulatedEnvironment) -> None:
     long = SpokenTurn("A long story. " * 50, sound=bytes(24_000 * 2 * 120), pieces=400)
     agent = RealtimeAgentSetup(world, long)
     client = agent.start_turn("tell me a story")
     client.until("voice.output_audio.delta")
     client.break_off()
-    world.pass_time(100.0)  # the ring is half full: the provider is not read any further, and not given up
+    world.pass_time(100.0)  # the ring buffer is half full: the provider is not read any further, and stays connected
     again = VoiceClient(world, agent.token, agent.answer)
     again.send("session.resume", resume_token=agent.answer["resume_token"], last_event_id=3)
     assert play(again, ends)[-1].get("cancelled") is None
 
 
-def test_what_is_said_to_a_provider_that_has_gone(world: SimulatedEnvironment) -> None:
+def test_messages_to_a_lost_provider_are_dropped(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     agent.open()
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation

@@ -1,4 +1,4 @@
-"""Runs in the background of native sessions, in a simulated world: promoted, answered later, queued, heard again."""
+"""Background runs of native sessions in a simulated world: promoted, answered later, queued, repeated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_(kind: str) -> Any:
 
 
 def promoted(agent: RealtimeAgentSetup, **body: object) -> VoiceClient:
-    """A run goes on, and nobody says anything."""
+    """Start a turn whose run is promoted to the background while the user is silent."""
     client = agent.start_turn("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
@@ -43,7 +43,7 @@ def configure(agent: RealtimeAgentSetup, **change: object) -> None:
     assert answer.status == 200, answer
 
 
-def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> None:
+def test_user_speaks_during_a_background_run(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF, SpokenTurn("It is noon."), WAITED)
     client = agent.start_turn("wait")
     events = play(client, ends)
@@ -54,7 +54,7 @@ def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> No
     assert told["run_id"] == of(events, "svc.run.started")["run_id"]
     (interim,) = agent.outputs()
     assert (interim["status"], interim["interface"]["engine"]) == ("running_in_background", "realtime_agent")
-    assert told["run_id"] not in json.dumps(interim)  # a model would read it aloud
+    assert told["run_id"] not in json.dumps(interim)  # a model would read the id aloud
     talk(client)
     assert "delivery" not in play(client, ends)[-1]
     events = play(client, ends)
@@ -64,13 +64,13 @@ def test_the_person_talks_while_a_run_goes_on(world: SimulatedEnvironment) -> No
     completed = of(events, "svc.run.background_completed")
     assert (completed["ok"], completed["tool_count"], completed["chat_session_id"]) == (True, 1, chat)
     assert events[-1]["delivery"] == "forced_summary"
-    assert len(agent.outputs()) == 1  # the call has had its answer
+    assert len(agent.outputs()) == 1  # the function call was answered already
 
 
-def test_a_client_that_does_not_come_back(world: SimulatedEnvironment) -> None:
+def test_client_does_not_return(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, run("/wait 9"), HAND_OFF)
     client = promoted(agent)
-    client.ws.close(1000)  # a run is a reason to stay
+    client.ws.close(1000)  # a live run keeps the session
     world.pass_time(60.0)
     logged = log_of(world, agent.answer)
     assert logged[-1]["reason"] == "expired"
@@ -79,7 +79,7 @@ def test_a_client_that_does_not_come_back(world: SimulatedEnvironment) -> None:
 
 
 def test_a_second_task(world: SimulatedEnvironment) -> None:
-    """A quick one is done on a chat session of its own; one that takes long waits until the first is done."""
+    """Run a quick second task in a chat session of its own; queue a slow one until the first is done."""
     turns: list[Turn] = [run("/wait 9"), HAND_OFF, run("/echo four plus four is eight", call_id="call_2")]
     later = {"text": "/echo done at last, here it is", "mode": "background"}
     turns += [SpokenTurn("Four plus four is eight."), FunctionCallTurn("svc_run_task", later, call_id="call_3")]
@@ -109,7 +109,7 @@ def test_a_second_task(world: SimulatedEnvironment) -> None:
 
 
 def test_progress_is_spoken(world: SimulatedEnvironment) -> None:
-    """It is sound that the relay has made; the turn goes on."""
+    """Play progress as audio that the relay has rendered; the turn continues."""
     agent = RealtimeAgentSetup(world, run("/wait 9"), SpokenTurn("Using demo wait."), WAITED)
     configure(agent, promotion_enabled=False, progress_spoken_after_ms=1000)
     client = agent.start_turn("wait")
@@ -132,7 +132,7 @@ def test_only_the_final_answer_is_spoken(world: SimulatedEnvironment) -> None:
     assert not any(event.get("should_speak") for event in events)
 
 
-def test_what_a_session_is_told_of_its_settings() -> None:
+def test_background_policy_from_settings() -> None:
     promotion = PromotionSettings(promote_after_ms=1500, progress_spoken_after_ms=2000, max_background_runs=3)
     config = VoiceConfig(background_max=9.0, slow_tools=("x",))
     rules = background_rules(promotion, config)

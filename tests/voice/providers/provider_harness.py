@@ -1,10 +1,10 @@
-"""Providers at work in the simulated world, with a vendor's peer where a test wants one.
+"""Providers in the simulated world, with a vendor's server where a test needs one.
 
-    studio = Studio(OpenAiPeer([Sound(pcm)]))
+    studio = ProviderHarness(OpenAiRealtimeServer([SpokenTurn(pcm)]))
     done = studio.render("openai_tts", text="Hello.")
     assert studio.sink.pcm == pcm
 
-What a flow raises comes out of the call. No key is ever in a log or in an error.
+A call raises the errors of its flow. No key may be in a log or in an error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VARIABLES |= {f"{name}_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime" for name
 
 
 class Sink:
-    """An `AudioSink` that keeps everything. `pause`: seconds that each chunk takes."""
+    """`AudioSink` that stores everything; `pause` is the time of each chunk in seconds."""
 
     def __init__(self) -> None:
         self.engine: Engine
@@ -69,14 +69,16 @@ class Sink:
 
 
 class ScriptedSpeechProgram(ScriptedProgram):
-    """A program of the host: when its input has ended it says what comes `first`, waits, leaves a file under the last
-    of its words, says what it has to say, and ends; without a status it does not.
+    """Program of the host that waits for the end of its input.
+
+    Then it writes `first`, waits, writes a file to the path in its last argument, writes its output, and exits.
+    Without a status the program does not exit.
     """
 
     def __init__(self, child: SimChild, does: Mapping[str, Any]) -> None:
         super().__init__(child)
         self.heard = b""
-        self.left: bytes = does.get("says", b"")  # that it has not said yet
+        self.left: bytes = does.get("says", b"")  # output that is not written yet
         self._does = does
 
     def on_input(self, data: bytes) -> None:
@@ -100,7 +102,7 @@ class ScriptedSpeechProgram(ScriptedProgram):
 
 
 class ProviderHarness:
-    """See the module."""
+    """Simulated host with provider keys and, if given, a vendor's server."""
 
     def __init__(self, peer: Service | None = None, **variables: str) -> None:
         self.sim = Simulation(trace=False)
@@ -113,7 +115,7 @@ class ProviderHarness:
             self.sim.run_until(lambda: vendor.ready)
 
     def program(self, path: str, **does: Any) -> list[ScriptedSpeechProgram]:
-        """Install one (`first`, `says`, `error`, `leaves`, `status`, `after`); the list has those that were started."""
+        """Install a program (`first`, `says`, `error`, `leaves`, `status`, `after`); return the started ones."""
         started: list[ScriptedSpeechProgram] = []
 
         def start(child: SimChild) -> ScriptedSpeechProgram:
@@ -123,10 +125,10 @@ class ProviderHarness:
         self.host.programs[path] = start
         return started
 
-    # --- plans ---
+    # --- flows ---
 
     def run(self, plan: Callable[[ProviderFactory, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
-        """Run a plan in a process of its own, to its end; nothing is left behind."""
+        """Run a flow in a process of its own until it ends; require that nothing is left open."""
         life = FlowService(lambda engine: plan(ProviderFactory(engine, ProviderKeys(self.variables)), engine))
         process = self.host.start(lambda entropy: Engine(life, entropy=entropy, log_level=Level.DEBUG))
         self.sim.run_until(lambda: bool(life.results or life.errors or not process.alive), limit)
@@ -141,10 +143,10 @@ class ProviderHarness:
             assert KEY not in str(error)
             raise error
         (result,) = life.results
-        return result  # type: ignore[no-any-return]  # what the plan returned
+        return result  # type: ignore[no-any-return]  # the result of the flow
 
     def render(self, provider: str, text: str = "Hello.", **request: Any) -> RenderResult:
-        """Speak into `sink`."""
+        """Render speech into `sink`."""
 
         def plan(providers: ProviderFactory, engine: Engine) -> Flow[RenderResult]:
             self.sink.engine = engine
@@ -153,13 +155,13 @@ class ProviderHarness:
         return self.run(plan)
 
     def speak(self, provider: str, text: str = "Hello.", **request: Any) -> SpeechFile:
-        """Speak into a file."""
+        """Render speech into a file."""
         return self.run(
             lambda providers, engine: providers.file_speaker(provider).speak(SpeechRequest(text=text, **request))
         )
 
     def transcribe(self, provider: str, data: bytes = b"RIFFsound", **options: str) -> str:
-        """Listen to an upload."""
+        """Transcribe an upload."""
         path = f"{self.host.spool}/upload.wav"
         self.host.disk.put(path, data)
         recording = Recording(path=path, size=len(data), content_type="audio/wav", suffix=".wav")
@@ -167,7 +169,7 @@ class ProviderHarness:
 
 
 def problem(call: Callable[[], object]) -> ProviderError:
-    """What a call raises."""
+    """Return the error that a call raises."""
     with pytest.raises(ProviderError) as caught:
         call()
     return caught.value

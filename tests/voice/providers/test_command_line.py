@@ -1,4 +1,4 @@
-"""Commands of the operator's own, scripted in the simulated world. A real one: tests/loops/test_voice.py."""
+"""Command providers of the operator, scripted in the simulated world; tests/loops/test_voice.py runs a real one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def listen(studio: ProviderHarness, own: CommandTemplate) -> str:
         assert studio.host.disk.paths(studio.host.spool) == [path], "files are left"
 
 
-# --- what a section says ---
+# --- settings of a section ---
 
 
 NONE = """
@@ -69,21 +69,21 @@ FILLED = r"""
 
 
 @pytest.mark.parametrize("said", [said for (said,) in rows(NONE)])
-def test_what_is_no_command(said: dict[str, object]) -> None:
+def test_invalid_command_sections(said: dict[str, object]) -> None:
     assert CommandTemplate.of("mine", JsonObject(said)) is None
 
 
 @pytest.mark.parametrize(("row", "words", "filled"), rows(FILLED))
-def test_what_takes_the_place_of_a_placeholder(row: dict[str, object], words: str, filled: list[str]) -> None:
-    """Each stays within its word: no shell reads it."""
+def test_placeholders_are_filled(row: dict[str, object], words: str, filled: list[str]) -> None:
+    """Check that each value stays within its word, since no shell parses the command."""
     assert line(words, **row).filled() == (PROGRAM, *filled)
 
 
-# --- speaking ---
+# --- speech ---
 
 
 @pytest.mark.parametrize(("kind", "type_"), command_line.TYPES.items())
-def test_a_text_is_its_input_and_the_sound_a_file(kind: str, type_: str) -> None:
+def test_text_is_piped_in_and_audio_is_a_file(kind: str, type_: str) -> None:
     studio = ProviderHarness()
     started = studio.program(PROGRAM, leaves=b"sound", says=b"chatter")
     assert speak(studio, line("-o {output_path}", format=kind)) == SpeechFile(b"sound", type_)
@@ -117,7 +117,7 @@ UNREADABLE = "the command of the provider mine cannot be read"
         (listen, line("", command=""), UNREADABLE),
     ],
 )
-def test_a_command_that_cannot_be_used(work: Any, own: CommandTemplate, told: str) -> None:
+def test_unusable_command_is_refused(work: Any, own: CommandTemplate, told: str) -> None:
     studio = ProviderHarness()
     started = studio.program(PROGRAM, leaves=b"sound")
     assert (str(problem(lambda: work(studio, own))), started) == (told, [])
@@ -135,7 +135,7 @@ def test_a_command_that_cannot_be_used(work: Any, own: CommandTemplate, told: st
         (listen, {"leaves": b"x", "status": None}, "mine took more than 120 s"),
     ],
 )
-def test_a_command_that_fails(work: Any, does: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_command(work: Any, does: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_line, "MAX_SOUND", 100)
     studio = ProviderHarness()
     studio.program(PROGRAM, says=b"x", **does)
@@ -150,7 +150,7 @@ def test_the_longest_sound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("step", [CreateBlob, WriteBlob, FinishBlob])
-def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk(step: type[object], monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(engine: Engine, order: Any, **options: Any) -> Flow[object]:
         if isinstance(order, step):
             return Failure(FailureKind.NO_SPACE)
@@ -161,7 +161,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
     assert str(told) == "no file could be made for mine: no_space"
 
 
-# --- listening ---
+# --- transcription ---
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_disk_that_takes_no_file(step: type[object], monkeypatch: pytest.Monke
         ("{input_path} {output_path}", {"says": b"chatter", "leaves": b"the lamp\n"}, "the lamp"),
     ],
 )
-def test_a_recording_is_a_file_and_its_words_are_output(words: str, does: dict[str, Any], heard: str) -> None:
+def test_recording_is_a_file_and_transcript_is_output(words: str, does: dict[str, Any], heard: str) -> None:
     studio = ProviderHarness()
     started = studio.program(PROGRAM, **does)
     assert listen(studio, line(words)) == heard

@@ -1,4 +1,4 @@
-"""What vendors offer now."""
+"""Discovery of the models and voices that vendors offer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_elevenlabs_voices_and_models() -> None:
     assert {asked.headers.get(b"xi-api-key") for asked in peer.seen} == {KEY.encode()}
 
 
-def test_xais_voices_and_those_of_the_account() -> None:
+def test_xai_voices_and_custom_voices() -> None:
     peer = XaiRealtimeServer(map(Plain, yaml.safe_load(PAGES)))
     own = (ProviderVoice("mine", "mine", custom=True), ProviderVoice("other", "Other", custom=True))
     assert found(peer, "xai_tts") == DiscoveryResult(source="xai_api", voices=(ProviderVoice("eve", "Eve"), *own))
@@ -66,7 +66,7 @@ def test_xais_voices_and_those_of_the_account() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_an_account_without_voices_of_its_own(status: int) -> None:
+def test_account_without_custom_voices(status: int) -> None:
     peer = XaiRealtimeServer([Plain({"voices": [{"voice_id": "eve"}]}), Refusal(status)])
     assert found(peer, "xai_realtime") == DiscoveryResult(source="xai_api", voices=(ProviderVoice("eve", "eve"),))
 
@@ -89,21 +89,21 @@ def test_pages_come_to_an_end(first: object, tokens: list[str], asked: int) -> N
         (Plain({}, before=6.0), "ElevenLabs did not answer in time"),
     ],
 )
-def test_what_goes_wrong_is_told_in_words(reply: Reply, words: str) -> None:
+def test_error_texts(reply: Reply, words: str) -> None:
     assert str(problem(lambda: found(ElevenLabsServer([reply]), "elevenlabs"))) == words
 
 
 @pytest.mark.parametrize("value", [None, 5, [], {"voices": {}}, {"voices": [None, [], {}]}])
-def test_a_list_that_is_none(value: Any) -> None:
+def test_invalid_lists(value: Any) -> None:
     assert found(ElevenLabsServer([Plain(value), Plain(value)]), "elevenlabs") == DiscoveryResult(
         source="elevenlabs_api"
     )
 
 
-def test_without_a_key_nobody_is_asked() -> None:
+def test_no_request_without_a_key() -> None:
     assert problem(lambda: found(None, "elevenlabs", ELEVENLABS_API_KEY="")).variable == "ELEVENLABS_API_KEY"
 
 
 @pytest.mark.parametrize("provider", ["openai_tts", "stub", "local"])
-def test_some_have_nothing_to_ask(provider: str) -> None:
+def test_providers_without_discovery(provider: str) -> None:
     assert found(None, provider) is None

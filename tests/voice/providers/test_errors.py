@@ -1,4 +1,4 @@
-"""What goes wrong with a vendor, in words that may be shown."""
+"""Errors of vendors, in texts that may be shown to a user."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ LEAKY = f'{{"error": {{"message": "Incorrect API key provided: {KEY[:9]}*****{KE
         (399, b"", MOVED.format(399)),
     ],
 )
-def test_what_is_refused(status: int, body: bytes, words: str) -> None:
+def test_refusals_of_the_vendor(status: int, body: bytes, words: str) -> None:
     assert str(response_error(ACCESS, answer(status, body))) == f"OpenAI {words}"
 
 
 @pytest.mark.parametrize("wait", ["", "soon", "-1", "1.5", "9999999", "Wed, 21 Oct 2026 07:28:00 GMT"])
-def test_a_retry_after_that_is_no_number_of_seconds(wait: str) -> None:
+def test_invalid_retry_after_is_ignored(wait: str) -> None:
     assert str(response_error(ACCESS, answer(429, retry_after=wait))) == f"OpenAI {BUSY}"
     assert str(response_error(ACCESS, answer(429, retry_after="7"))) == f"OpenAI {BUSY}; try again in 7 seconds"
 
@@ -86,7 +86,7 @@ JSON = st.recursive(
 
 
 @given(st.integers(300, 599), st.binary(max_size=100) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_whatever_an_error_says_it_is_one_line(status: int, body: bytes) -> None:
+def test_error_text_is_one_line(status: int, body: bytes) -> None:
     words = str(response_error(ACCESS, answer(status, body)))
     assert words.startswith("OpenAI ")
     assert words.isprintable()

@@ -1,4 +1,4 @@
-"""What the vendors are asked over HTTP, each for a text, as PCM and as a file, and for a recording."""
+"""HTTP requests to the vendors: speech as PCM, speech as a file, and transcription."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ elevenlabs -> {model: m, language: de} -> /v1/speech-to-text -> {model_id: m, la
 
 
 def vendor(provider: str, reply: Any) -> SpeechServer:
-    """One that gives this answer."""
+    """Return a vendor's server that gives this answer."""
     for word, make in (("xai", XaiRealtimeServer), ("grok", XaiRealtimeServer), ("elevenlabs", ElevenLabsServer)):
         if provider.startswith(word):
             return make([reply])
@@ -62,7 +62,7 @@ def vendor(provider: str, reply: Any) -> SpeechServer:
 
 
 def asked_of(peer: SpeechServer, target: str) -> SpeechServerRequest:
-    """The one request; the key goes along as its vendor wants it."""
+    """Return the one request; its key is in the header that the vendor requires."""
     (asked,) = peer.seen
     assert (asked.method, asked.target) == ("POST", target)
     keys = [asked.headers.get(name) for name in (b"authorization", b"xi-api-key")]
@@ -96,7 +96,7 @@ def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: di
 
 
 @pytest.mark.parametrize("provider", ["groq", "mistral", "groq_tts"])
-def test_who_only_listens(provider: str) -> None:
+def test_providers_for_transcription_only(provider: str) -> None:
     words = f"the text to speech provider '{provider}' is not built in"
     assert (
         str(problem(lambda: ProviderHarness().render(provider)))

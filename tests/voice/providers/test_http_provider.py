@@ -1,4 +1,4 @@
-"""An answer of a vendor over HTTP: how it is passed on, and what may go wrong with it, told in words."""
+"""HTTP answers of a vendor: how audio is passed on, and the error texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.servers.realtime_server import OpenAiRealtimeServer
 from tests.support.servers.speech_server import Plain, Refusal, Reply, Sound
 from tests.voice.providers.provider_harness import ProviderHarness, problem
 
-RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample another
+RAMP = array("h", range(-10_000, 10_000)).tobytes()  # 40,000 bytes, each sample different
 
 
 def rendered(reply: Reply, **request: Any) -> ProviderHarness:
@@ -22,34 +22,34 @@ def rendered(reply: Reply, **request: Any) -> ProviderHarness:
     return studio
 
 
-def test_sound_is_passed_on_as_it_comes() -> None:
+def test_audio_is_passed_on_as_it_arrives() -> None:
     studio = rendered(Sound(RAMP, piece=9_999, pause=1.0))
     assert studio.sink.pcm == RAMP
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {24_000}
     assert all(len(chunk.data) % 2 == 0 and len(chunk.data) <= 4_097 for chunk in studio.sink.chunks)
-    assert studio.sink.at[-1] - studio.sink.at[0] > 2.5  # not saved up
+    assert studio.sink.at[-1] - studio.sink.at[0] > 2.5  # chunks are passed on as they arrive
 
 
-def test_a_slow_listener_holds_the_vendor_back() -> None:
+def test_slow_listener_pauses_the_vendor() -> None:
     studio = ProviderHarness(peer := OpenAiRealtimeServer([Sound(bytes(2_000_000), piece=4_000)]))
     studio.sink.pause = 0.05
     written: list[int] = []
     studio.sim.after(5.0, lambda: written.append(4_000 * peer.written - len(studio.sink.pcm)))
     studio.render("openai_tts")
     assert len(studio.sink.pcm) == 2_000_000
-    assert 0 < written[0] < 700_000  # of the two million; the rest waits at the vendor
+    assert 0 < written[0] < 700_000  # backpressure: the rest of the two million waits at the vendor
 
 
-def test_another_rate_than_the_vendors() -> None:
+def test_audio_is_resampled() -> None:
     studio = ProviderHarness(OpenAiRealtimeServer([Sound(RAMP)]))
     metadata = {"sample_rate": 48_000, "source_sample_rate": 24_000}
     done = studio.render("openai_tts", sample_rate=48_000)
     assert done == RenderResult(provider="openai_tts", model="gpt-4o-mini-tts", voice="alloy", metadata=metadata)
     assert {chunk.sample_rate for chunk in studio.sink.chunks} == {48_000}
-    assert len(studio.sink.pcm) == 2 * len(RAMP) - 4  # up to the last sample
+    assert len(studio.sink.pcm) == 2 * len(RAMP) - 4  # without the incomplete sample
 
 
-def test_half_samples_wait_for_their_other_half() -> None:
+def test_incomplete_samples_are_buffered() -> None:
     studio = rendered(Sound(RAMP[:100], piece=1, pause=0.1))
     assert [len(chunk.data) for chunk in studio.sink.chunks] == [2] * 50
     assert studio.sink.pcm == RAMP[:100]
@@ -60,7 +60,7 @@ def test_pcm_by_many_names(kind: str) -> None:
     assert rendered(Sound(RAMP, kind)).sink.pcm == RAMP
 
 
-def test_whoever_stops_listening_hangs_up() -> None:
+def test_cancelled_listener_disconnects() -> None:
     studio = ProviderHarness(peer := OpenAiRealtimeServer([Sound(bytes(1_000_000))]))
 
     class Enough(Exception):  # noqa: N818
@@ -75,7 +75,7 @@ def test_whoever_stops_listening_hangs_up() -> None:
     assert peer.channels[0].gone
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 MOVED = "OpenAI answered 302: redirects are not followed, since the key would go along"
 FAULTS: list[tuple[Reply, str]] = [
@@ -120,19 +120,19 @@ NO_TRANSCRIPT: list[tuple[Reply, str]] = [
         *((ProviderHarness.transcribe, *row) for row in NO_TRANSCRIPT),
     ],
 )
-def test_what_goes_wrong_is_told_in_words(work: Any, reply: Reply, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_texts(work: Any, reply: Reply, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_provider, "MAX_SOUND", 50_000)
     told = str(problem(lambda: work(ProviderHarness(OpenAiRealtimeServer([reply])), "openai")))
     assert told.startswith(words) if words.endswith(" ") else told == words
 
 
-def test_a_vendor_that_is_not_there() -> None:
+def test_unreachable_vendor() -> None:
     assert str(problem(lambda: ProviderHarness().render("openai_tts"))).startswith("OpenAI cannot be reached: ")
     wrong = problem(lambda: ProviderHarness(OPENAI_BASE_URL="nonsense").render("openai"))
     assert str(wrong) == "OpenAI does not speak HTTP as it should, or its address is wrong"
 
 
-def test_an_upload_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_upload(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_provider, "MAX_UPLOAD", 10)
     studio = ProviderHarness(OpenAiRealtimeServer())
     assert str(problem(lambda: studio.transcribe("openai", bytes(11)))) == "the recording cannot be read: too_large"

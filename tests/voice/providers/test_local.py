@@ -1,4 +1,4 @@
-"""The host's own engines, scripted in the simulated world. The real ones are tried in tests/loops."""
+"""The host's own engines, scripted in the simulated world; tests/loops runs the real ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = wav_head(0x7FFF0000, 24_000)
 def installed(
     speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
 ) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
-    """A host that has these, and the program that it starts."""
+    """Return a host with these engines, and the list of the programs that it starts."""
     studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
@@ -50,16 +50,16 @@ def hearing(says: bytes = b'{"text": "turn on the light"}\n', after: float = 2.0
     return installed(hears={"says": says, "after": after})[0]
 
 
-# --- speaking -----------------------------------------------------------------------------------------------------
+# --- speech -------------------------------------------------------------------------------------------------------
 
 
-def test_it_says_the_text_in_a_voice() -> None:
+def test_text_is_spoken_in_a_voice() -> None:
     studio, started = speaking()
     done = studio.render("local", "Grüße -v ssml", voice="en-us+f3")
     assert studio.sink.pcm == SOUND
     assert (done.provider, done.model, done.voice) == ("local", "espeak-ng", "en-us+f3")
     (speaker,) = started
-    assert speaker.heard == "Grüße -v ssml".encode()  # on its input: no text can be an option
+    assert speaker.heard == "Grüße -v ssml".encode()  # the text is standard input, so that it cannot be an option
     assert speaker.child.argv == (SPEAKER, "--stdin", "-v", "en-us+f3", "-s", "160", "-p", "50")
 
 
@@ -79,7 +79,7 @@ def test_how_fast_and_in_which_voice(how: dict[str, Any], voice: str, words_per_
     assert started[0].child.argv[3:6:2] == (voice, str(words_per_minute))
 
 
-def test_at_the_rate_that_was_asked_for() -> None:
+def test_requested_sample_rate() -> None:
     studio, _ = speaking()
     done = studio.render("local", sample_rate=48_000)
     assert done.metadata == {"sample_rate": 48_000, "source_sample_rate": 24_000}
@@ -88,7 +88,7 @@ def test_at_the_rate_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("rate", "size"), [(24_000, len(SOUND)), (48_000, 2 * len(SOUND) - 4)])
-def test_a_head_that_comes_in_two_pieces(rate: int, size: int) -> None:
+def test_header_in_two_pieces(rate: int, size: int) -> None:
     studio, _ = speaking(HEAD[20:] + SOUND, first=HEAD[:20], after=1.0)
     assert studio.render("local", sample_rate=rate).metadata["source_sample_rate"] == 24_000
     assert len(studio.sink.pcm) == size
@@ -98,10 +98,10 @@ def test_the_first_sound_does_not_wait_for_the_last() -> None:
     studio, started = speaking(status=None)
     assert str(problem(lambda: studio.render("local"))) == "espeak-ng fell silent"
     assert studio.sink.pcm == SOUND
-    assert not started[0].child.alive  # nor is it left behind
+    assert not started[0].child.alive  # the program was killed
 
 
-def test_a_slow_listener_holds_the_engine_back() -> None:
+def test_slow_listener_pauses_the_engine() -> None:
     studio, started = speaking(HEAD + bytes(3_000_000))
     studio.sink.pause = 0.05
     left: list[int] = []
@@ -134,7 +134,7 @@ NO_VOICE = b"Error: The specified espeak-ng voice does not exist.\n"
         (HEAD[:20], {}, "espeak-ng gave something that is no sound"),
     ],
 )
-def test_what_goes_wrong_is_told_in_words(output: bytes, options: dict[str, Any], words: str) -> None:
+def test_error_texts(output: bytes, options: dict[str, Any], words: str) -> None:
     assert str(problem(lambda: speaking(output, **options)[0].render("local"))) == words
 
 
@@ -160,17 +160,17 @@ def test_a_file_is_an_mp3_or_without_an_encoder_a_wav() -> None:
     assert (spoken.data, spoken.content_type) == (wav_head(len(SOUND), 24_000) + SOUND, "audio/wav")
 
 
-def test_a_file_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_file(monkeypatch: pytest.MonkeyPatch) -> None:
     told = problem(lambda: speaking(mp3=lambda pcm, rate: 1 / 0)[0].speak("local"))
     assert str(told) == "the speech could not be made an MP3 file on this host"
     monkeypatch.setattr(local, "MAX_FILE_SOUND", 10_000)
     assert str(problem(lambda: speaking()[0].speak("local"))) == "the text is too long for one file"
 
 
-# --- listening ----------------------------------------------------------------------------------------------------
+# --- transcription ------------------------------------------------------------------------------------------------
 
 
-def test_what_it_hears() -> None:
+def test_transcription() -> None:
     for language in ("", "en", "en-US", "auto"):
         found = hearing().transcribe("local", language=language)
         assert found == "turn on the light"
@@ -190,13 +190,14 @@ BROKE_DOWN = "the engine that listens broke down over the recording"
         ({}, "de", "the engine of this host understands English only"),
     ],
 )
-def test_why_nothing_is_heard(does: dict[str, Any], language: str, words: str) -> None:
+def test_transcription_errors(does: dict[str, Any], language: str, words: str) -> None:
     assert str(problem(lambda: hearing(**does).transcribe("local", language=language))) == words
 
 
 def crowd(studio: ProviderHarness, size: int, gives_up: Sequence[int] = ()) -> tuple[int, list[str], int]:
-    """So many recordings at once, some given up in the middle: how many are heard, what is said of the others, and how
-    many are listened to at the same time.
+    """Transcribe `size` recordings at once and cancel some of them.
+
+    Return the number of transcripts, the error texts of the others, and the highest number at the same time.
     """
     heard, problems, most = list[str](), list[str](), 0
 
@@ -223,29 +224,29 @@ def crowd(studio: ProviderHarness, size: int, gives_up: Sequence[int] = ()) -> t
     return len(heard), problems, most
 
 
-def test_few_at_once_the_others_wait_and_too_many_are_refused() -> None:
+def test_transcriptions_are_queued_and_limited() -> None:
     told = "this host listens to too many recordings already; try again in a while"
     heard = MAX_LISTENERS + MAX_WAITING
     assert crowd(hearing(), heard + 3) == (heard, [told] * 3, MAX_LISTENERS)
 
 
-def test_a_turn_that_does_not_come() -> None:
+def test_queue_timeout() -> None:
     told = "this host has been listening to other recordings for too long"
     assert crowd(hearing(after=500.0), MAX_LISTENERS + 1) == (MAX_LISTENERS, [told], MAX_LISTENERS)
 
 
-def test_who_gives_up_leaves_the_queue_and_the_place() -> None:
-    """One that was listened to, one that has its place since just now, and one that waits."""
+def test_cancelled_transcription_frees_its_slot() -> None:
+    """Cancel a running transcription, one that has just got its slot, and one in the queue."""
     studio = hearing()
     heard, problems, _ = crowd(studio, MAX_LISTENERS + 3, gives_up=[0, MAX_LISTENERS, -1])
     assert (heard, problems) == (MAX_LISTENERS, [])
     assert studio.transcribe("local") == "turn on the light"
 
 
-# --- what there is ------------------------------------------------------------------------------------------------
+# --- available engines --------------------------------------------------------------------------------------------
 
 
-def test_what_is_installed() -> None:
+def test_installed_programs() -> None:
     def plan(providers: ProviderFactory, engine: Engine) -> Flow[LocalSpeechPrograms]:
         return providers.host.engines()
 
@@ -258,7 +259,7 @@ def test_what_is_installed() -> None:
 
 
 @pytest.mark.parametrize("missing", ["speak", "listen"])
-def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
+def test_installation_is_cached(missing: str) -> None:
     studio = installed({}, {})[0]
     answer: Any = studio.host.compute["voice.engines"]()
     answers = [{**answer, missing: []}] * 2 + [{**answer, "mp3": True}]
@@ -274,7 +275,7 @@ def test_it_is_looked_for_once_or_once_a_minute(missing: str) -> None:
     assert studio.run(plan) == [False] * 4 + [True] * 4
 
 
-def test_so_much_may_be_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audio_ahead_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "MAX_AHEAD", 4)
     ear, held = local._AudioOutput(Engine(ToyService(), entropy=bytes)), list[bool]()
     ear.child = cast("Any", SimpleNamespace(set_read_paused=held.append))

@@ -1,4 +1,4 @@
-"""A realtime provider that only speaks, against a peer that speaks its protocol."""
+"""A realtime provider that only renders speech, against a server of its protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOUND = bytes(range(256)) * 40
 
 
 @VENDORS
-def test_a_text_is_answered_with_sound(provider: str, make: Any) -> None:
+def test_text_is_rendered(provider: str, make: Any) -> None:
     peer = make(turns=[SpokenTurn("Hello to you.", SOUND, pieces=4, pause=0.2)])
     studio = ProviderHarness(peer)
     done = studio.render(provider, model="voice-1", voice="v", expression={"emotion": "warm"})
@@ -54,7 +54,7 @@ FAULTS: list[tuple[Turn, str]] = [
 
 
 @pytest.mark.parametrize(("turn", "words"), FAULTS)
-def test_what_goes_wrong_is_told_in_words(turn: Turn, words: str) -> None:
+def test_error_texts(turn: Turn, words: str) -> None:
     studio = ProviderHarness(OpenAiRealtimeServer(turns=[turn]))
     assert str(problem(lambda: studio.render("openai_realtime"))) == words
 

@@ -1,4 +1,4 @@
-"""The providers by their ids."""
+"""Provider factory: the providers by their ids."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dialect(name: str) -> object:
     ("find", "names", "kind"),
     [*((TABLE.renderer, *row) for row in rows(RENDERERS)), *((dialect, *row) for row in rows(DIALECTS))],
 )
-def test_who_it_is(find: Callable[[str], object], names: str, kind: str) -> None:
+def test_provider_classes(find: Callable[[str], object], names: str, kind: str) -> None:
     assert {type(find(f" {name} ")).__name__ for name in names.split()} == {kind}
 
 
@@ -45,7 +45,7 @@ def test_every_provider_of_the_registry_renders() -> None:
 
 
 @pytest.mark.parametrize(("name", "shown"), [("gemini", "gemini"), ("", ""), ("a\n" + "x" * 79, "a " + "x" * 78)])
-def test_providers_that_are_not_built(name: str, shown: str) -> None:
+def test_unavailable_providers(name: str, shown: str) -> None:
     speaks = [(TABLE.renderer, "text to speech"), (TABLE.file_speaker, "text to speech")]
     for find, what in [*speaks, (TABLE.transcriber, "speech to text"), (dialect, "realtime")]:
         words = str(problem(lambda find=find: find(name)))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The realtime languages: what we say, what their events mean, and what a stranger may send."""
+"""Realtime dialects: messages to the provider, parsing of its events, and invalid input."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def xai(options: RealtimeOptions = OPTIONS) -> XaiDialect:
 BOTH = pytest.mark.parametrize("make", [openai, xai])
 
 
-def test_where_and_with_what() -> None:
+def test_url_and_headers() -> None:
     assert openai().url == "wss://api.openai.com/v1/realtime?model=gpt%20realtime"
     assert xai().url == "wss://api.x.ai/v1/realtime?region=eu&model=gpt%20realtime"
     assert openai().headers == ((b"authorization", b"Bearer " + KEY.encode()),)
@@ -65,7 +65,7 @@ def test_where_and_with_what() -> None:
 
 
 @BOTH
-def test_what_is_said_later(make: Any) -> None:
+def test_encoding_of_messages(make: Any) -> None:
     dialect: RealtimeDialect = make()
     assert dialect.encode(AppendInput(b"\1\0\2\0")) == {"type": "input_audio_buffer.append", "audio": "AQACAA=="}
     assert dialect.encode(AppendInput(b"\1")) is None  # half a sample
@@ -111,10 +111,10 @@ def test_the_setup(make: Any, session: str, rate: int) -> None:
     told = make(BARE).setup()["session"]
     assert not told.keys() & {"tools", "tool_choice"}
     assert told["audio"]["input"].get("transcription") is None
-    assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI has no other
+    assert told["audio"]["input"]["format"]["rate"] == rate  # OpenAI supports no other rate
 
 
-def test_openai_has_one_rate_whatever_the_session_has() -> None:
+def test_openai_uses_one_sample_rate() -> None:
     dialect = openai(RealtimeOptions(model="m", voice="v", sample_rate=48_000))
     append: Any = dialect.encode(AppendInput(bytes(9_602)))
     assert len(b64decode(str(append["audio"]))) == 4_800
@@ -132,7 +132,7 @@ def test_a_text_is_read_aloud() -> None:
     assert xai().encode(ReadAloud("It is 5.")) == {"type": "conversation.item.create", "item": item}
 
 
-def test_xai_tells_all_that_it_heard_so_far() -> None:
+def test_xai_transcripts_are_cumulative() -> None:
     dialect = xai()
 
     def heard(kind: str, text: str) -> tuple[object, ...]:
@@ -141,11 +141,11 @@ def test_xai_tells_all_that_it_heard_so_far() -> None:
     assert heard("updated", "turn") == (TranscriptDelta("turn"),)
     assert heard("updated", "turn on") == (TranscriptDelta(" on"),)
     assert heard("updated", "turn on") == ()
-    assert heard("updated", "learn on it") == ()  # it thought better of it: the final text says all
+    assert heard("updated", "learn on it") == ()  # the transcript was revised: the final text replaces it
     assert heard("completed", "learn on it") == (TranscriptFinal("learn on it"),)
 
 
-# --- what is heard ------------------------------------------------------------------------------------------------
+# --- parsing ---
 
 PCM = array("h", [1, 2, 3]).tobytes()
 CALL = {"type": "function_call", "id": "i1", "call_id": "c1", "name": "run", "arguments": "{}"}
@@ -156,7 +156,7 @@ IDLE, NOT_ACTIVE = "The session timed out due to inactivity.", "Cancellation fai
 
 
 def sound(response: str, data: bytes) -> dict[str, Any]:
-    """The members of a piece of it."""
+    """Return the members of an audio event."""
     return {"response_id": response, "delta": b64encode(data).decode()}
 
 
@@ -214,11 +214,11 @@ HEARD: list[tuple[object, dict[str, Any], list[object]]] = [
 
 
 @pytest.mark.parametrize(("kind", "members", "events"), HEARD)
-def test_what_an_event_means(kind: object, members: dict[str, Any], events: list[object]) -> None:
+def test_parsing_of_events(kind: object, members: dict[str, Any], events: list[object]) -> None:
     assert [*openai().parse({**members, "type": kind})] == events
 
 
-def test_a_call_is_told_once_whatever_tells_it_first() -> None:
+def test_function_call_is_reported_once() -> None:
     of: dict[str, object] = {"response_id": "r", "item_id": "i1", "arguments": "{}"}
     added = {"type": "response.output_item.added", **of, "item": {**CALL, "arguments": ""}}
     arguments = {"type": "response.function_call_arguments.done", **of}
@@ -227,7 +227,7 @@ def test_a_call_is_told_once_whatever_tells_it_first() -> None:
     start, end = (ResponseStarted("r"),), (ResponseDone("r"),)
     dialect = openai()
     assert [dialect.parse(event) for event in (added, added, arguments, done, over)] == [start, (), (RUN,), (), end]
-    dialect = openai()  # one that missed the beginning
+    dialect = openai()  # a dialect that missed the start
     assert [dialect.parse(event) for event in (arguments, done, over)] == [(), (RUN,), end]
     assert openai().parse({**arguments, "call_id": "c1", "name": "run"}) == (RUN,)
 
@@ -239,7 +239,7 @@ def test_sound_cut_in_the_middle_of_a_sample() -> None:
         assert told == (AudioDelta(response, whole),)
 
 
-def test_ids_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_ids_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(realtime_dialects, "MAX_REMEMBERED", 2)
     dialect = openai()
     started = [dialect.parse({"type": "response.created", "response": {"id": name}}) for name in "abcab"]
@@ -263,7 +263,7 @@ INNER = st.dictionaries(
 
 @BOTH
 @given(st.lists(st.tuples(KINDS, st.dictionaries(st.sampled_from(NAMES), JSON | INNER, max_size=6)), max_size=5))
-def test_nothing_that_a_stranger_sends_raises(make: Any, events: list[tuple[str, dict[str, Any]]]) -> None:
+def test_no_provider_message_raises(make: Any, events: list[tuple[str, dict[str, Any]]]) -> None:
     dialect: RealtimeDialect = make()
     for kind, members in events:
         for event in dialect.parse({**members, "type": kind}):

@@ -22,7 +22,7 @@ def test_the_tone_is_a_sine_on_any_host(monkeypatch: pytest.MonkeyPatch) -> None
     assert (samples[0], max(samples), min(samples)) == (0, 8_000, -8_000)
     crossings = sum(before < 0 <= after for before, after in pairwise(samples))
     assert abs(crossings - 440 * 0.25) <= 1
-    monkeypatch.setattr(stub, "_SWAPPED", True)  # a host whose own order is the other one
+    monkeypatch.setattr(stub, "_SWAPPED", True)  # a host with the other byte order
     swapped = array("h", rendered()[0].sink.pcm)
     swapped.byteswap()
     assert swapped == samples
@@ -31,7 +31,7 @@ def test_the_tone_is_a_sine_on_any_host(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("text", "seconds"), [("", 0.25), ("x" * 30, 0.25), ("x" * 60, 0.5), ("  " + "x" * 90, 0.75), ("x" * 5_000, 1.5)]
 )
-def test_its_length_follows_the_text(text: str, seconds: float) -> None:
+def test_length_follows_the_text(text: str, seconds: float) -> None:
     studio, done = rendered(text)
     assert len(studio.sink.pcm) == 48_000 * seconds
     assert done.metadata["duration_seconds"] == seconds
@@ -41,12 +41,12 @@ def test_its_length_follows_the_text(text: str, seconds: float) -> None:
     ("emotion", "frequency"),
     [("urgent", 660), ("Playful", 660), ("calm", 330), ("warm", 330), ("bored", 440), (7, 440), (None, 440)],
 )
-def test_its_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
+def test_pitch_follows_the_emotion(emotion: object, frequency: int) -> None:
     assert rendered(expression={"emotion": emotion})[1].metadata["frequency_hz"] == frequency
 
 
-def test_frames_that_do_not_divide_make_a_ninth_chunk() -> None:
-    studio, _ = rendered("x" * 31, sample_rate=16_000)  # 4133 frames
+def test_indivisible_frames_make_a_ninth_chunk() -> None:
+    studio, _ = rendered("x" * 31, sample_rate=16_000)  # 4,133 frames
     assert [len(chunk.data) // 2 for chunk in studio.sink.chunks] == [516] * 8 + [5]
     assert studio.sink.chunks[-1].label == "frames:4128-4133"
 

@@ -1,4 +1,4 @@
-"""A WAV file as it is made."""
+"""Incremental parsing of a WAV file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FORMAT = FILE[12:36]
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=6))
-def test_cut_anywhere(cuts: list[int]) -> None:
+def test_file_cut_anywhere(cuts: list[int]) -> None:
     stream = WavStream()
     edges = [0, *sorted(cuts), len(FILE)]
-    stream.finish()  # nothing at all is no error here
+    stream.finish()  # an empty stream is no error
     assert b"".join(stream.feed(FILE[a:b]) for a, b in pairwise(edges)) == SOUND
     assert (stream.rate, stream.feed(b"more")) == (22_050, b"more")
     stream.finish()
 
 
-def test_other_chunks_are_passed_over() -> None:
+def test_other_chunks_are_skipped() -> None:
     extra = b"LIST" + struct.pack("<I", 3) + b"abc\0"
     stream = WavStream()
     assert stream.feed(FILE[:12] + extra + FILE[12:]) == SOUND
@@ -39,19 +39,19 @@ def test_other_chunks_are_passed_over() -> None:
         b"OggS",
         b"R!",
         b"RIFF\0\0\0\0AVI ",
-        FILE[:12] + FILE[36:],  # no format
+        FILE[:12] + FILE[36:],  # no format chunk
         FILE[:20] + struct.pack("<HHI", 3, 1, 22_050) + FILE[28:],  # floats
-        FILE[:20] + struct.pack("<HHI", 1, 2, 22_050) + FILE[28:36],  # stereo: judged as soon as it is told
-        FILE[:20] + struct.pack("<HHI", 1, 1, 0) + FILE[28:],  # no rate
+        FILE[:20] + struct.pack("<HHI", 1, 2, 22_050) + FILE[28:36],  # stereo: refused as soon as the format is parsed
+        FILE[:20] + struct.pack("<HHI", 1, 1, 0) + FILE[28:],  # no sample rate
         FILE[:12] + b"LIST" + struct.pack("<I", 0xFFFFFFF0) + bytes(MAX_HEAD),
     ],
 )
-def test_what_is_none(data: bytes) -> None:
+def test_invalid_files_are_refused(data: bytes) -> None:
     with pytest.raises(NotWavError):
         WavStream().feed(data)
 
 
-def test_an_end_in_its_head() -> None:
+def test_end_in_the_header() -> None:
     stream = WavStream()
     assert stream.feed(FILE[:30]) == b""
     with pytest.raises(NotWavError):

@@ -1,4 +1,4 @@
-"""A broker, a clock, and dialogues with it: what its tests are written with.
+"""A native conversation with a clock, and its dialogues for tests.
 
     the person speaks up [silent]  with those of `TALKS`
         answering                  how to get to a state, of `WAYS`
@@ -6,10 +6,11 @@
         text r1 and                -> nothing
         is hearing
 
-A line is what happens: a method of the broker with its arguments (`-` is None), or one of `ConversationDialogue.do`.
-Behind the arrow stand all orders that follow: the type of what is told, the name of what is ordered, `~` for a note; in
-brackets what is looked at of its fields, and `*8` if there are as many in a row. Without an arrow nobody looks; a line
-that begins with an arrow goes on.
+Each line is a step: a method of the conversation with its arguments (`-` is None), or a word of
+`ConversationDialogue.do`. Behind the arrow stand all actions that follow: the type of an event, the name of another
+action, `~` for a log event.
+Brackets hold the compared fields, and `*8` stands for eight in a row. Without an arrow nothing is compared. A line
+that begins with an arrow continues the line before it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ TALKS: dict[str, dict[str, Any]] = {
     "notify_then_speak": {"result_delivery": "notify_then_speak"},
     "hermes": {"word": "hermes"},
 }
-WAYS = {  # to a state of a turn, or to what there may be in the background
+WAYS = {  # steps to a state of a turn, or to a state of the background
     "idle": "",
     "hearing": "commit",
     "answering": "begins r1 'how full is the disk'",
@@ -71,7 +72,7 @@ WAYS = {  # to a state of a turn, or to what there may be in the background
     "queued": "quiet; ask k7 ls background",
     "away": "quiet; on_client_left",
     "answered while away": "away; answers k1",
-    # what many do
+    # common abbreviations
     "begins": "add_user_text {1!r}; response_started {0}",
     "speaks": "response_started {0}; response_done {0}",
     "ask": "begins r-{0} {1!r}; call r-{0} run {0} {1!r} {2}; response_done r-{0}",
@@ -87,7 +88,7 @@ CALLS: dict[str, Any] = {
     "confirm": ConfirmCall,
     "unknown": lambda call: UnknownCall(call, {"ok": False}),
 }
-RATE = 24_000  # Hz, the provider's
+RATE = 24_000  # Hz, the provider's sample rate
 SAYS: dict[str, Any] = {
     "text": SpokenTextDelta,
     "transcribed": TranscriptFinal,
@@ -117,10 +118,10 @@ _ORDER = re.compile(r"([^\s(]+)(?:\((.*?)\))?(?=\s|$)")
 
 
 class DialoguePartner(Protocol):
-    """Who a dialogue is held with."""
+    """Object under test that performs the lines of a dialogue."""
 
     def do(self, line: str) -> Sequence[ConversationAction]:
-        """One thing happens: what follows from it."""
+        """Perform one line and return the actions that follow."""
         ...
 
 
@@ -128,12 +129,12 @@ PartnerT = TypeVar("PartnerT", bound=DialoguePartner)
 
 
 def names(orders: Sequence[ConversationAction]) -> list[str]:
-    """Orders as words."""
+    """Return the names of actions as a dialogue prints them."""
     return [_name(order) for order in orders]
 
 
 class ConversationDialogue:
-    """See the module."""
+    """Native conversation that performs the lines of a dialogue at given times."""
 
     def __init__(self, *, word: str = "svc", rules: BackgroundPolicy = FOREGROUND, **more: str) -> None:
         numbers = count(1)
@@ -145,12 +146,12 @@ class ConversationDialogue:
 
     @property
     def state(self) -> str:
-        """Whose turn it is, and while an answer is told how far that is."""
+        """Return the state of turn-taking, or of playback while an answer is played."""
         floor = self.broker.floor.state
         return self.broker.mouth.state.value if floor is TurnTakingState.TELLING else floor.value
 
     def after(self, seconds: float) -> list[ConversationAction]:
-        """Let time pass, waking the broker at each of its deadlines."""
+        """Let time pass and call `advance` at each deadline of the conversation."""
         end, orders = self.now + seconds, []
         while (due := self.broker.due) is not None and due <= end:
             self.now = max(self.now, due)
@@ -160,13 +161,13 @@ class ConversationDialogue:
         return orders
 
     def ordered(self) -> list[ConversationAction]:
-        """What is to be done since somebody looked."""
+        """Return the actions since the last call."""
         orders = list(self.broker.out)
         self.broker.out.clear()
         return orders
 
     def do(self, line: str) -> list[ConversationAction]:  # noqa: C901 - one row for each kind of line
-        """One thing happens: what follows from it."""
+        """Perform one line and return the actions that follow."""
         broker = self.broker
         word, *arguments = shlex.split(line)
         told = [None if argument == "-" else argument.replace("ANSWER", ANSWER) for argument in arguments]
@@ -200,7 +201,7 @@ class ConversationDialogue:
                 broker.run_failed(arguments[0], arguments[1], error_code=arguments[2])
             case "postpone":
                 broker.floor.postpone(float(arguments[0]))
-            case "on_user_speech" | "on_client_left" | "on_client_back":  # the microphone, the client
+            case "on_user_speech" | "on_client_left" | "on_client_back":  # events of the microphone and of the client
                 getattr(broker.runs, word)(self.now)
             case "is":
                 over = (broker.due, broker.busy) == (None, False)
@@ -211,7 +212,7 @@ class ConversationDialogue:
 
 
 def dialogues(text: str) -> dict[str, list[str]]:
-    """The lines of each, by its title."""
+    """Return the lines of each dialogue by its title."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in filter(str.strip, text.splitlines()):
@@ -225,12 +226,12 @@ def dialogues(text: str) -> dict[str, list[str]]:
 
 
 def talk_of(title: str) -> ConversationDialogue:
-    """As the title says in brackets."""
+    """Return a conversation with the options that the title names in brackets."""
     return ConversationDialogue(**TALKS.get(title.partition("[")[2].rstrip("]"), {}))
 
 
 def play(lines: Sequence[str], partner: PartnerT) -> PartnerT:
-    """Hold a dialogue, and compare."""
+    """Perform a dialogue and compare the actions of each line."""
     for line in lines:
         happens, arrow, expected = line.partition(" ->")
         orders = partner.do(happens)
@@ -254,7 +255,7 @@ def _name(order: ConversationAction) -> str:
 
 
 def _visible_fields(order: ConversationAction, wanted: str) -> str:
-    """With those of its fields that are looked at."""
+    """Return an action with those of its fields that are compared."""
     fields: Mapping[str, Any] = order.fields if isinstance(order, Emit | LogEvent) else asdict(order, recurse=False)
     fields = {**fields, **fields.get("output", {}), **fields.get("extra", {})}
     if not wanted:

@@ -1,11 +1,11 @@
-"""Orders are values: comparable, and without sound in what is logged of them."""
+"""Conversation actions are values: comparable, and their log form contains no audio."""
 
 from __future__ import annotations
 
 from svc_proto.voice.realtime.actions import AppendInput, Emit, EmitAudio, LogEvent, Transcribe
 
 
-def test_orders_are_values() -> None:
+def test_actions_are_values() -> None:
     assert Emit("x") == Emit("x", {})
     assert LogEvent("x", {"a": 1}) != LogEvent("x")
     assert EmitAudio(response_id="r", data=b"\1") == EmitAudio(response_id="r", data=b"\1")

@@ -1,4 +1,4 @@
-"""How the answer of a run reaches the ear, what interrupts it, and progress that is spoken; as dialogues of `book`."""
+"""Delivery of a run's answer, its interruption, and progress as speech, in dialogues of `book`."""
 
 from __future__ import annotations
 
@@ -141,5 +141,5 @@ progress is not spoken over an answer [early progress]
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(ANSWERS + PROGRESS).items())
-def test_what_is_heard(title: str, lines: list[str]) -> None:
+def test_answer_delivery(title: str, lines: list[str]) -> None:
     play(lines, talk_of(title))

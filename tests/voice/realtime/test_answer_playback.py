@@ -1,5 +1,7 @@
-"""An answer on its way to the ear: what counts as the answer; and beside plain lists: nothing foreign is heard, and
-nothing of it is lost or doubled. What follows from it, and what the relay has spoken: `test_delivery`.
+"""Playback of an answer: which speech counts as the answer, and a comparison with plain lists.
+
+No other speech is played, and no part of the answer is lost or doubled. `test_answer_delivery` covers the effects on
+the conversation and the relay's own speech.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 
 
 def judging(spoken: str = TEXT) -> AnswerPlayback:
-    """The provider was asked to speak the answer."""
+    """Return a playback that has requested the provider's speech for the answer."""
     mouth = AnswerPlayback("svc", lambda: "1")
     mouth.start(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
     assert mouth.provider_request() == ReadAloud(spoken)
@@ -45,15 +47,15 @@ def judging(spoken: str = TEXT) -> AnswerPlayback:
         ("I could not find anything about that.", TEXT, False),
         ("It is forty-two.", "42", False),
         ("It is 42.", "42", True),
-        ("Yes.", "No.", True),  # nothing to compare by
-        ("Yes.", "Fan off.", True),  # nothing either
+        ("Yes.", "No.", True),  # no common word to compare
+        ("Yes.", "Fan off.", True),  # nothing to compare either
         ("  ", "No.", False),
         ("磁盘已经用了一半", "磁盘用了百分之六十二", True),
         ("今天天气很好", "磁盘用了百分之六十二", False),
-        ("This will be what they have", "this will be what they have", True),  # common words say nothing
+        ("This will be what they have", "this will be what they have", True),  # common words do not count
     ],
 )
-def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
+def test_speech_that_matches_the_answer(said: str, answer: str, so: bool) -> None:
     assert matches_answer(said, answer) is so
 
 
@@ -69,17 +71,17 @@ def test_what_is_on_script(said: str, answer: str, so: bool) -> None:
     ],
     ids=str,
 )
-def test_how_much_of_it_is_judged(held: Said, state: PlaybackState) -> None:
+def test_amount_of_speech_that_is_judged(held: Said, state: PlaybackState) -> None:
     mouth = judging()
     mouth.on_speech(held)
     assert mouth.state is state
 
 
-# Answers, and by hand: their content words, and how many of them must be said.
+# Answers with the expected content words, and how many of them the speech must contain.
 SAMPLES = (
     ("The disk is 62 percent used, 40 gigabytes are free.", "disk 62 percent used 40 gigabytes free", 2),
     ("It is 42.", "42", 1),
-    ("No.", "", 0),  # nothing to compare by: any word will do
+    ("No.", "", 0),  # nothing to compare: any word is accepted
 )
 TEXTS = "My disk here, by the way, has 62 percent|s of it. |Disk |42 |62 perc|ent, |the used one |what? | "
 PIECES = st.sampled_from(TEXTS.split("|")).map(partial(SpokenTextDelta, "r2")) | st.binary(min_size=1, max_size=4).map(
@@ -88,7 +90,10 @@ PIECES = st.sampled_from(TEXTS.split("|")).map(partial(SpokenTextDelta, "r2")) |
 
 
 class MouthAgainstAModel(RuleBasedStateMachine):
-    """`said` is all that the provider said, `told` what the client was told; after one answer comes the next."""
+    """`AnswerPlayback` beside a model: `said` is the provider's output, `told` is what the client received.
+
+    After one answer comes the next.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +107,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         self.told: list[ConversationAction] = []
         self.on_script = self.sound_over = False
 
-    # --- what may happen ---
+    # --- rules ---
 
     @rule(pieces=st.lists(PIECES, min_size=1, max_size=4))
     def speaks(self, pieces: list[Said]) -> None:
@@ -125,7 +130,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         silent = not self._text().strip() and bool(self._sound())
         assert bool(orders) is (self.on_script or silent or self._is_answer())
         assert self.mouth.state is (PlaybackState.SILENT if orders else PlaybackState.REJECTED)
-        if silent:  # heard without a word: what it must have been is shown with it
+        if silent:  # audio without a transcript: the expected text is shown with it
             self.said.insert(0, SpokenTextDelta("r2", self.spoken))
         if orders:
             self._is_over(orders, sound=self.sound_over)
@@ -142,7 +147,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         self._is_over(orders, sound=heard, kind="forced_summary" if heard else "visual_only")
         self._asked()
 
-    # --- what must hold ---
+    # --- invariants ---
 
     @invariant()
     def nothing_foreign_is_heard(self) -> None:
@@ -150,7 +155,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         assert self.on_script is bool([order for order in self.told if names([order]) != ["output_audio.done"]])
 
     def _is_over(self, orders: list[ConversationAction], *, sound: bool, kind: str = "forced_summary") -> None:
-        """All of it was heard, in order; it has begun once and ended once, and says how it was delivered."""
+        """Require that all output was played in order, with one start, one end and the kind of delivery."""
         self.told += orders
         types = names(self.told)
         counts = [types.count(f"response.{each}") for each in ("started", "done")]

@@ -1,4 +1,7 @@
-"""What both kinds of conversation do with a question of a run; who asks what: `test_conversation`, `test_rendered`."""
+"""Confirmations of a run in both kinds of conversation.
+
+The requests themselves are tested in `test_native_conversation` and `test_rendered_conversation`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from svc_proto.voice.realtime.conversation_base import ConversationBase
 from svc_proto.voice.realtime.voice_runs import VoiceRuns
 
 
-def test_who_answers_what_nobody_asks_is_told_so() -> None:
+def test_answer_without_pending_confirmation_is_reported() -> None:
     talk = ConversationBase(VoiceRuns(word="svc", speakable=str), lambda: 1.0)
     talk.confirm("q1", "yes")
     talk.approved("k1", "q1", "yes")

@@ -1,5 +1,6 @@
-"""The four functions: schemas, calls with good and bad arguments, and what is told in return: summaries are short,
-and no id is where a model would read it aloud.
+"""The four functions: schemas, calls with valid and invalid arguments, and their results.
+
+Summaries are short, and no id is in a text that a model would read aloud.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def test_calls(name: str, arguments: str, call: object) -> None:
         ("run_task", "{}", "no function"),
     ],
 )
-def test_calls_that_make_no_sense(name: str, arguments: str, error: str) -> None:
+def test_invalid_calls(name: str, arguments: str, error: str) -> None:
     call = parse_call("k", name, arguments, "svc")
     assert isinstance(call, UnknownCall)
     assert call.output["ok"] is False

@@ -1,6 +1,6 @@
-"""Whole turns of the broker as dialogues, and what ends them before their time. How one is read: `book`.
+"""Whole turns of a native conversation as dialogues of `book`, and their early ends.
 
-Runs in the background are in `test_conversation_background`, how an answer reaches the ear in `test_delivery`.
+Background runs are in `test_native_conversation_background`, the delivery of answers in `test_answer_delivery`.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def test_a_turn(title: str, lines: list[str]) -> None:
     play(lines, talk_of(title))
 
 
-def test_as_many_call_ids_as_are_known() -> None:
+def test_remembered_call_ids_are_limited() -> None:
     talk = ConversationDialogue()
     talk.do("answering")
     first = "call r1 unknown k0"
@@ -268,7 +268,7 @@ def test_as_many_call_ids_as_are_known() -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_without_a_provider_no_session_goes_on(state: str) -> None:
+def test_lost_provider_ends_the_session(state: str) -> None:
     talk = ConversationDialogue()
     talk.do(state)
     assert talk.state == state

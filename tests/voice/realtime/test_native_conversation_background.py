@@ -1,4 +1,4 @@
-"""Runs that a turn does not wait for, as dialogues: promoted, queued, answered later, heard again (wire 6.9)."""
+"""Background runs as dialogues: promoted, queued, answered later, repeated (wire terminal-voice 6.9)."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def test_a_run_in_the_background(title: str, lines: list[str]) -> None:
     play(lines, talk_of(title))
 
 
-def test_how_long_a_session_is_kept_for_whoever_is_away() -> None:
+def test_session_is_kept_for_a_detached_client() -> None:
     talk = ConversationDialogue()
     talk.do("away")
     left = talk.now

@@ -1,7 +1,7 @@
-"""The broker in any order of things: each state with each event, and long random dialogues.
+"""A native conversation in any order of events: each state with each event, and long random dialogues.
 
-Whatever happens, nothing raises, every turn comes to its end, no function call begins two runs, one run at a time is in
-the background, and each of those is told to be over.
+Nothing raises, every turn ends, and no function call starts two runs. At most one run at a time is in the background,
+and the end of each one is reported.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ def emits(orders: list[ConversationAction]) -> list[Emit]:
 
 
 def ends(order: ConversationAction) -> bool:
-    """Whether a client takes it for the end of a turn (wire terminal-voice 6.5)."""
+    """Report whether a client counts the action as the end of a turn (wire terminal-voice 6.5)."""
     if not isinstance(order, Emit):
         return False
     return order.type == "voice.response.done" or order.fields.get("spoken_handoff") is False
 
 
 def settle(talk: ConversationDialogue) -> list[ConversationAction]:
-    """Whatever is going on comes to its end: somebody listens, time passes, and runs that were begun end."""
+    """Bring everything to its end: the client reconnects, time passes, and the started runs end."""
     orders = talk.do("on_client_back")
-    for _ in range(8):  # one detached, three in line, four answers
+    for _ in range(8):  # one detached run, three queued runs, four answers
         orders += talk.do("after 60")
         for call_id in RUNS:
             orders += talk.do(f"run_ended {call_id}")
@@ -73,7 +73,7 @@ def settle(talk: ConversationDialogue) -> list[ConversationAction]:
 
 
 def check_playback(orders: list[ConversationAction]) -> None:
-    """What was said with a call is played, or was not in time, before its run begins (wire terminal-voice 6.6)."""
+    """Require that speech with a call is played or times out before its run starts (wire terminal-voice 6.6)."""
     waits: set[object] = set()
     for order in orders:
         match order:
@@ -88,11 +88,11 @@ def check_playback(orders: list[ConversationAction]) -> None:
 
 
 def check_runs(orders: list[ConversationAction], most: int) -> None:
-    """No call begins two runs, and each that was promoted is told to be over once."""
+    """Require that no call starts two runs, and that each promoted run ends once."""
     check_playback(orders)
     starts = [order.call_id for order in orders if isinstance(order, StartRun)]
     assert len(starts) == len(set(starts))
-    surely = perhaps = 0  # in the background; a run that was cancelled may have been that of the turn
+    surely = perhaps = 0  # background runs; a cancelled run may have been that of the turn
     for order in emits(orders):
         if order.type == "svc.run.promoted":
             assert surely < most, "too many runs in the background"
@@ -138,4 +138,4 @@ def test_any_dialogue(scene: tuple[BackgroundPolicy, str], steps: list[str]) -> 
     orders += settle(talk)
     check_runs(orders, rules.max_runs)
     started = [place for place, order in enumerate(emits(orders)) if order.type == "voice.response.started"]
-    assert not started or any(map(ends, emits(orders)[started[-1] :]))  # whatever was begun was ended after it
+    assert not started or any(map(ends, emits(orders)[started[-1] :]))  # each start is followed by an end

@@ -1,4 +1,4 @@
-"""A provider's responses, as dialogues of `book`: one is asked for when it is free, and only that one counts."""
+"""Provider responses as dialogues of `book`: requested when the provider is free; only the requested one counts."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ as many as may still start
 
 
 class Responses:
-    """Of one provider."""
+    """Dialogue partner for the responses of one provider."""
 
     def __init__(self) -> None:
         self.all = ProviderResponses()
         self.now = 0.0
 
     def do(self, line: str) -> Sequence[ConversationAction]:
-        """What happens; a start is a note of what it means."""
+        """Perform one line; the start of a response becomes a log event with its meaning."""
         match shlex.split(line):
             case ["after", seconds]:
                 self.now += float(seconds)

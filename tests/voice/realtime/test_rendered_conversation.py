@@ -1,4 +1,4 @@
-"""Sessions that render after the chat, in a simulated world: `stub`, and `local` with engines of a test."""
+"""Rendered sessions in a simulated world: the provider `stub`, and `local` with scripted engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.servers.api_server import ScriptedApi, hello
 
 
 class Engines:
-    """Takes the place of the host's engines."""
+    """Replacement for the host's speech engines."""
 
     def __init__(self, hears: str | Exception = " what time is it ", *, mute: bool = False) -> None:
         self.hears = hears
@@ -54,7 +54,7 @@ class Engines:
 
 
 def local(world: SimulatedEnvironment, engines: Engines, api: ScriptedApi) -> tuple[RealtimeAgentSetup, VoiceClient]:
-    """A session whose provider is `local`."""
+    """Open a session whose provider is `local`."""
     agent = RealtimeAgentSetup(world, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines
@@ -83,14 +83,14 @@ def test_an_utterance_is_understood_and_answered(world: SimulatedEnvironment) ->
     assert engines.heard == wav_head(12_800, 16_000) + SOUND * 2
     assert events[-1]["final_text"] == "It is noon."
     assert events[-1]["metrics"]["provider"] == "local"
-    assert not engines.disk.exists(recording.path)  # nothing is left behind
+    assert not engines.disk.exists(recording.path)  # the upload was deleted
     client.send("response.create", text="and now?")
     client.until("voice.response.done")
     assert client.ws.close(1000).code == 1000
 
 
 @pytest.mark.parametrize("silence", [True, False])
-def test_nothing_was_said(world: SimulatedEnvironment, silence: bool) -> None:
+def test_empty_transcript(world: SimulatedEnvironment, silence: bool) -> None:
     _, client = local(world, Engines("  "), ScriptedApi())
     if silence:
         client.send("input_audio.commit")
@@ -106,7 +106,7 @@ def test_nothing_was_said(world: SimulatedEnvironment, silence: bool) -> None:
     [(Engines(ProviderError("the engine failed")), "the engine failed"), (Engines(mute=True), "no voice")],
     ids=["deaf", "mute"],
 )
-def test_engines_that_fail(world: SimulatedEnvironment, engines: Engines, problem: str) -> None:
+def test_failing_engines(world: SimulatedEnvironment, engines: Engines, problem: str) -> None:
     _, client = local(world, engines, ScriptedApi())
     speak(client)
     assert client.until("voice.error")[-1]["message"] == problem
@@ -114,7 +114,7 @@ def test_engines_that_fail(world: SimulatedEnvironment, engines: Engines, proble
     assert client.receive()["type"] == "voice.response.done"
 
 
-def test_a_disk_that_takes_nothing(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk(world: SimulatedEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> Flow[Failure]:
         yield from ()
         return Failure(FailureKind.NO_SPACE)
@@ -136,7 +136,7 @@ def test_a_long_utterance(world: SimulatedEnvironment) -> None:
     assert client.until("voice.input_audio.received")
 
 
-def test_cancel_while_it_listens(world: SimulatedEnvironment) -> None:
+def test_cancel_during_transcription(world: SimulatedEnvironment) -> None:
     engines = Engines()
 
     def never(recording: Recording, **more: str) -> Flow[str]:
@@ -169,7 +169,7 @@ def test_the_stub_with_a_text_beside_the_utterance(world: SimulatedEnvironment) 
     assert of(events, "svc.tool.delta")["tool_name"] == "_thinking"
 
 
-def test_a_run_that_fails(world: SimulatedEnvironment) -> None:
+def test_failed_run(world: SimulatedEnvironment) -> None:
     api = ScriptedApi(key="another")
     client = RealtimeAgentSetup(world, scripted=api).open(provider="stub")
     client.send("response.create", text="x")
@@ -185,7 +185,7 @@ def test_a_run_that_fails(world: SimulatedEnvironment) -> None:
         api.problem = (500, b"{}")
 
 
-def test_a_run_that_somebody_else_stops(world: SimulatedEnvironment) -> None:
+def test_run_stopped_by_another_client(world: SimulatedEnvironment) -> None:
     api = ScriptedApi()
     api.turns.append([("run.started", {"run_id": "n1"}), ("run.completed", {"interrupted": True})])
     client = RealtimeAgentSetup(world, scripted=api).start_turn("x", provider="stub")
@@ -204,7 +204,7 @@ def test_a_cancel_reaches_the_run(world: SimulatedEnvironment) -> None:
     world.wait_until(lambda: agent.api.request("GET", f"/v1/runs/{run_id}").json["status"] == "cancelled")
 
 
-def test_what_is_found_out_too_late(world: SimulatedEnvironment) -> None:
+def test_late_results_are_ignored(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world, scripted=ScriptedApi())
     client = agent.start_turn("x", provider="stub")
     client.until("voice.response.done")
@@ -217,7 +217,7 @@ def test_what_is_found_out_too_late(world: SimulatedEnvironment) -> None:
     assert client.until("svc.result.respeak_unavailable")
 
 
-def test_the_heart_beats_and_questions_are_answered(world: SimulatedEnvironment) -> None:
+def test_progress_heartbeats_and_confirmations(world: SimulatedEnvironment) -> None:
     agent = RealtimeAgentSetup(world)
     client = agent.open(provider="stub")
     client.send("svc.confirm", confirmation_id="q", answer="allow")

@@ -1,4 +1,4 @@
-"""What a chat run tells, for the client of a voice session, as dialogues of `book`."""
+"""Events of a chat run for the client of a voice session, as dialogues of `book`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ what it is at
 
 
 class Tale:
-    """A story that is told and asked, a line at a time."""
+    """Dialogue partner for a `RunEventMapper`."""
 
     def __init__(self) -> None:
         self.story = RunEventMapper("svc", "k1", "c1")
@@ -109,7 +109,7 @@ class Tale:
                 return story.complete()
             case ["cancelled"]:
                 return [story.cancelled()]
-            case ["crowd"]:  # all other calls that are remembered
+            case ["crowd"]:  # fill the table of calls
                 return [order for n in range(1, MAX_TOOLS) for order in self.do(f"ToolBegan {n} x")]
             case ["settle", question]:
                 return story.resolve_confirmation(question)
@@ -125,11 +125,11 @@ class Tale:
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(STORIES).items())
-def test_a_story(title: str, lines: list[str]) -> None:
+def test_event_sequences(title: str, lines: list[str]) -> None:
     play(lines, Tale())
 
 
-def test_what_is_not_kept_takes_no_room() -> None:
+def test_mapper_size_is_limited() -> None:
     story = RunEventMapper("svc", "k1", "c1")
     story.map_event(EVENTS["AnswerComplete"]("y" * (MAX_ANSWER + 1)))
     assert story.answer == "y" * MAX_ANSWER

@@ -1,4 +1,4 @@
-"""Whose turn it is: each way through the floor keeps its promises."""
+"""Turn-taking: every path through the transition table keeps its invariants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AFTER = {
 
 
 class FloorAgainstItsHistory(RuleBasedStateMachine):
-    """`last` is what has happened last."""
+    """`TurnTaking` beside its history; `last` is the latest trigger."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,10 @@ class FloorAgainstItsHistory(RuleBasedStateMachine):
         assert self.floor.state is AFTER[self.last]
 
     def _may(self, trigger: TurnTakingTrigger) -> bool:
-        """Only a response that was asked for calls a function; an answer is told when nobody else speaks."""
+        """Report whether the trigger may follow the last one.
+
+        Only a requested response calls a function. An answer is played only while no other speech is active.
+        """
         match trigger:
             case TurnTakingTrigger.CONSULT | TurnTakingTrigger.WORK:
                 return self.last is TurnTakingTrigger.ASK

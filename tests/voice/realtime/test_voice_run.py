@@ -1,6 +1,4 @@
-"""The life of a run behind a spoken turn beside a plain one: it is begun once, after what was said is played and a
-pause, and never silent for long. What it tells is in `test_conversation`.
-"""
+"""Life of a run that a voice turn has started, beside a simple model."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from svc_proto.voice.realtime.voice_run import (
 )
 from tests.voice.realtime.dialogue import EVENTS, names
 
-A_MOMENT = 0.125  # s; times are sums of eighths, which floats hold exactly
+A_MOMENT = 0.125  # seconds; times are sums of eighths, which floats hold exactly
 LIVE = ("running", "detached")
 MOVES = {
     ("running", VoiceRunTrigger.DETACH): "detached",
@@ -48,9 +46,9 @@ def begun(rules: BackgroundPolicy = FOREGROUND) -> VoiceRun:
 
 
 class RunAgainstAModel(RuleBasedStateMachine):
-    """`at` is the model's state; `due` when something must be said, `orders` all that was ordered.
+    """`VoiceRun` beside a model; a finished run is replaced by a new one.
 
-    A run that is over makes room for the next.
+    `at` is the state of the model, `due` the next deadline, and `orders` has all actions.
     """
 
     def __init__(self) -> None:
@@ -59,7 +57,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
         self.at = "over"
         self.is_called(spoke=True)
 
-    # --- what may happen ---
+    # --- rules ---
 
     @rule(spoke=st.booleans())
     def is_called(self, spoke: bool) -> None:
@@ -73,14 +71,14 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @rule(before=st.sampled_from((0.0, A_MOMENT)))
     def time_passes(self, before: float) -> None:
-        """To exactly the deadline, or just before it."""
+        """Let time pass to exactly the deadline, or just before it."""
         if self.due is not None and self.due - before > self.now:
             self.now = self.due - before
             self._wake()
 
     @rule(late=st.integers(1, 80))
     def more_time_passes(self, late: int) -> None:
-        """Somebody looks late at the clock."""
+        """Let time pass beyond the deadline."""
         self.now += late * A_MOMENT
         self._wake()
 
@@ -92,9 +90,9 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @rule(trigger=st.sampled_from(VoiceRunTrigger))
     def is_moved(self, trigger: VoiceRunTrigger) -> None:
-        """The broker drops a run at any time, and lets go of one that has finished."""
+        """Apply a trigger: the conversation may drop a run at any time, and detaches one that has finished."""
         if trigger in (VoiceRunTrigger.PAUSE, VoiceRunTrigger.BEGIN, VoiceRunTrigger.QUEUE):
-            return  # in its time
+            return  # these triggers occur at a deadline
         move = partial(self.run.finish, str) if trigger is VoiceRunTrigger.FINISH else partial(self.run.step, trigger)
         after = MOVES.get((self.at, trigger), "over" if trigger is VoiceRunTrigger.DROP and self.at != "over" else None)
         if after is None:
@@ -104,7 +102,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
         move()
         self.at, self.due = after, self.due if after == "detached" else None
 
-    # --- what must hold ---
+    # --- invariants ---
 
     @invariant()
     def it_is_where_the_table_says(self) -> None:
@@ -112,7 +110,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
         assert self.run.live is (self.at in LIVE)
         assert (self.run.drain is not None) is (self.at == "asked") or self.at == "over"
         assert self.at == "over" or self.run.due == self.due
-        # Wire terminal-voice 6.8: nothing to stop on the API server unless a run lives; always told.
+        # Wire terminal-voice 6.8: nothing to stop on the API server unless a run lives; always reported.
         assert names(self.run.stop()) == [*["StopRun"] * (self.at in LIVE), "svc.run.cancelled"]
 
     @invariant()
@@ -131,7 +129,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
     # --- the model ---
 
     def _wake(self) -> None:
-        """Whoever owns it calls `on_due` when it is due; a late one goes on from then."""
+        """Call `on_due` if it is due, as the owner of a run does; after a delay the next deadline counts from now."""
         if self.due is None or self.now < self.due:
             return
         orders = self.run.on_due(self.now, "idle")
@@ -165,7 +163,7 @@ TestRunAgainstAModel.settings = settings(max_examples=50, stateful_step_count=30
         ("x" * 2000, "x" * MAX_SPOKEN, False),
     ],
 )
-def test_its_answer(text: str, spoken: str, structured: bool) -> None:
+def test_answer_of_a_run(text: str, spoken: str, structured: bool) -> None:
     made = begun()
     made.story.map_event(EVENTS["AnswerDelta"](text))
     answer = made.finish(str)
@@ -174,7 +172,7 @@ def test_its_answer(text: str, spoken: str, structured: bool) -> None:
     assert not made.live
 
 
-def test_when_its_progress_may_be_spoken() -> None:
+def test_progress_is_spoken_only_when_idle() -> None:
     made = begun(BackgroundPolicy(progress_after=5, progress_repeat=2))
     beats = [
         made.send_progress(made.began + elapsed, floor)

@@ -1,5 +1,7 @@
-"""Runs in the background: what begins when, and when an answer is due. Conversations around them, and what waits in any
-order of things: `test_conversation_background`, `test_conversation_stateful`.
+"""Background runs: when one starts, and when an answer is due.
+
+Conversations with them are in `test_native_conversation_background`, and any order of events is in
+`test_native_conversation_stateful`.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ class Scene:
         self.all.finish(run, 100.0, idle=True)
 
     def due(self) -> float | None:
-        """Between turns."""
+        """Return the next deadline between turns."""
         return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
 
-def test_what_begins_next_and_when_an_answer_is_due() -> None:
+def test_next_run_and_answer_deadlines() -> None:
     scene = Scene()
     runs = scene.all
     assert (runs.next_at, scene.due(), runs.busy, runs.status_run) == (None, None, False, None)
@@ -65,21 +67,21 @@ def test_what_begins_next_and_when_an_answer_is_due() -> None:
     assert runs.kept_until(10.0, 360.0, live=True) == 491.0
 
 
-def test_what_is_shown_when_nothing_runs() -> None:
+def test_status_without_a_running_run() -> None:
     scene = Scene(result_delivery="visual_only")
     for name in ("k1", "k2"):
         scene.finish(scene.promote(name))
     assert scene.all.status_run is not None
     assert (scene.all.status_run.call_id, scene.all.undelivered) == ("k2", ["", ""])
     scene.all.on_user_speech(100.0)
-    assert scene.all.next_at == 100.0  # what is only shown waits for no microphone
+    assert scene.all.next_at == 100.0  # an answer that is only displayed does not wait for the microphone
 
 
-def test_an_answer_that_goes_on_says_nothing() -> None:
+def test_draft_continuations_are_not_reported() -> None:
     runs = Scene().all
     run = runs.new(RunTaskCall(call_id="k1", text="df"))
     run.begin(100.0)
-    assert not runs.drafts("k1", "It ")  # its beginning is told
+    assert not runs.drafts("k1", "It ")  # the beginning of the draft is reported
     assert len(runs.event("k1", EVENTS["AnswerDelta"]("It "), 100.0)) == 1
     assert runs.drafts("k1", "is done.")
     assert not runs.drafts("another", "It ")

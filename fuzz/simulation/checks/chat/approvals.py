@@ -1,4 +1,4 @@
-"""Approvals of tool calls over a restart: `always` is remembered, and only for what was allowed (wire api 6.5)."""
+"""Check of approvals over a restart: `always` is stored, and applies to the approved call only (wire api 6.5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuzz.simulation.servers.model_script import ModelRound, question_with_scrip
 
 
 def approval_over_a_restart(audit: CheckContext) -> None:
-    """Allow one note for good, restart the API, and ask for the note and for another one in a new chat session."""
+    """Allow one note permanently, restart the API, and let the agent add this note and another one in a new chat."""
     allowed, other = audit.new_word(), audit.new_word()
     _ask(audit, [allowed], {allowed: "always"})
     _ask(audit, [allowed], {})
@@ -17,9 +17,9 @@ def approval_over_a_restart(audit: CheckContext) -> None:
 
 
 def _ask(audit: CheckContext, notes: list[str], answers: dict[str, str]) -> None:
-    """Have the agent add these notes; exactly those in `answers` ask for approval. Remove what was added."""
+    """Let the agent add these notes; exactly those in `answers` must need an approval. Remove the added notes."""
     calls = [["memory", {"action": "add", "content": note}] for note in notes]
-    unknown = f"no_{audit.new_word()}"  # its result makes later notes need an approval
+    unknown = f"no_{audit.new_word()}"  # the result of an unknown tool makes later notes need an approval
     question = question_with_script(
         audit.new_word(), ModelRound(calls=[[unknown, {}]]), ModelRound(calls=calls), ModelRound(text="Done.")
     )

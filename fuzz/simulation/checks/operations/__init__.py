@@ -1,1 +1,1 @@
-"""What an operator relies on: restarts and persistence."""
+"""Checks of operations: restarts and persistence."""

@@ -1,4 +1,4 @@
-"""Restart of a relay: paired sessions survive; everything that was kept in memory is gone."""
+"""Check of a relay's restart: paired sessions survive; all data in memory are lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GUESSES = 5  # failed authentications until an address is blocked
 
 
 def restart(audit: CheckContext) -> None:
-    """Leave something in each table of the relay, stop or kill the relay, and look at what a new process knows."""
+    """Add an entry to each table of the relay, stop or kill the relay, and check the tables of the new process."""
     session, phone = pair(audit), pair(audit, device_id=audit.new_word(), surface="android", form="phone")
     device, disk, spool = phone.shown["device_id"], audit.world.home.disk, audit.world.home.spool
     files = {*disk.files(spool)}  # left by a relay that was killed while its clock was ahead

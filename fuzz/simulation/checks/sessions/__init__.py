@@ -1,1 +1,1 @@
-"""Paired sessions: revocation and expiry."""
+"""Checks of paired sessions: revocation and expiry."""

@@ -1,4 +1,4 @@
-"""End of a paired session: all that it opened ends at once, and a restart brings nothing back (wire core 4)."""
+"""Check of a paired session's end: all that it opened ends at once, and stays ended after a restart (wire core 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fuzz.simulation.checks.check_context import CheckContext, header
 from fuzz.simulation.checks.support.paired_device import PairedDevice, listed, pair, sign_in
 from tests.support.sim_http import RequestClient
 
-ENDS_WITHIN = 2.0  # s from the end of a session to the end of all that it has opened
+ENDS_WITHIN = 2.0  # s from the end of a session to the end of all its sockets and calls
 MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 ROUTES: tuple[tuple[str, str, object], ...] = (
     ("GET", "/sessions", None),
@@ -22,7 +22,7 @@ ROUTES: tuple[tuple[str, str, object], ...] = (
 
 
 def session_end(audit: CheckContext) -> None:
-    """End a session that has everything open, by each way to end one, and restart the relay."""
+    """End a session with open sockets and calls, in one of the ways to end it, and restart the relay."""
     session, other = pair(audit), pair(audit)
     phone = pair(audit, device_id=audit.new_word(), surface="android", form="phone")
     session.seat.send_envelope("terminal", "terminal.attach", {"session_name": "t"}, "t")

@@ -1,4 +1,4 @@
-"""Pairs a device for a check: a pairing code, a client socket and a session."""
+"""Pairing of a device for a check: a pairing code, a client socket and a session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtimes.sim.host import SimHost
 
 @frozen(eq=False)
 class PairedDevice:
-    """A paired device, its open client socket and what it told about itself."""
+    """Paired device, with its open client socket and the data that it sent."""
 
     token: str
     host: SimHost
@@ -21,7 +21,7 @@ class PairedDevice:
 
     @property
     def prefix(self) -> str:
-        """First eight characters of the token, by which a session is named."""
+        """Return the first eight characters of the token, which name the session."""
         return self.token[:8]
 
 
@@ -33,7 +33,7 @@ def register(audit: CheckContext) -> str:
 
 
 def sign_in(audit: CheckContext, host: SimHost, payload: dict[str, object]) -> SocketClient:
-    """Open a client socket and show a credential."""
+    """Open a client socket and authenticate."""
     seat = audit.open_socket(host)
     if not seat.is_closed:
         seat.send_envelope("system", "auth", payload, "auth-1")

@@ -1,4 +1,4 @@
-"""Captures the events of a stream."""
+"""Capture of the events of a stream."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Members = dict[str, Any]
 
 
 class EventCapture:
-    """A stream of events as it comes."""
+    """Recorder of a stream's events."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Members]] = []
@@ -19,7 +19,7 @@ class EventCapture:
         self._decoder = EventStreamDecoder()
 
     def __call__(self, data: bytes) -> None:
-        """More of it."""
+        """Parse more data of the stream."""
         for event in self._decoder.receive_data(data):
             self.raw.append(event.data)
             if event.data.startswith("{"):
@@ -27,5 +27,5 @@ class EventCapture:
 
     @property
     def names(self) -> list[str]:
-        """The events by their names."""
+        """Return the names of the events."""
         return [name or str(data.get("event", "")) for name, data in self.told]

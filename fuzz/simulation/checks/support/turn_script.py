@@ -1,7 +1,4 @@
-"""A random turn of a scripted model, and what each protocol of the API has to report of it (wire api 3 to 7).
-
-The unit tests of the API and the check of whole deployments compare the same protocols with the same model.
-"""
+"""Random turn of a scripted model, and the report of it in each protocol of the API (wire api 3 to 7)."""
 
 from __future__ import annotations
 
@@ -28,32 +25,32 @@ TOOLS: tuple[tuple[str, Members, str], ...] = (  # name, arguments, result
 
 @frozen
 class TurnScript:
-    """What the model says in one turn, round by round; `end` is `stop`, `length` or `error`."""
+    """Model answers of one turn, in order; `end` is `stop`, `length` or `error`."""
 
     word: str
     rounds: tuple[ModelRound, ...]
-    results: tuple[str, ...]  # of the tool call of each round but the last
+    results: tuple[str, ...]  # of the tool call of each answer but the last
     end: str
 
     @property
     def question(self) -> str:
-        """Message that makes the scripted model say these rounds."""
+        """Return the message that makes the scripted model send these answers."""
         return question_with_script(self.word, *self.rounds)
 
     @property
     def texts(self) -> list[str]:
-        """Text of each round as it is streamed."""
+        """Return the text of each answer as it is streamed."""
         return ["".join(str(delta.get("content", "")) for delta in each.deltas) for each in self.rounds]
 
     @property
     def usage(self) -> Members:
-        """Tokens of all rounds."""
+        """Return the tokens of all answers."""
         used = [each.usage for each in self.rounds if each.usage is not None]
         given, made = sum(pair[0] for pair in used), sum(pair[1] for pair in used)
         return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
 
     def report(self) -> Members:
-        """All that a protocol may report; each reports a part of it."""
+        """Return all that a protocol may report; each protocol reports a part of it."""
         thoughts = (str(delta.get("reasoning_content", "")) for each in self.rounds for delta in each.deltas)
         names = [each.calls[0][0] for each in self.rounds[:-1]]
         return {
@@ -65,7 +62,7 @@ class TurnScript:
         }
 
     def rows(self) -> list[tuple[object, ...]]:
-        """Stored rows: role, content, reason of the end, tool."""
+        """Return the stored rows: role, content, finish reason, tool."""
         rows: list[tuple[object, ...]] = [("user", self.question, None, None)]
         for said, each, result in zip(self.texts, self.rounds, self.results, strict=False):
             rows += [("assistant", said, "tool_calls", None), ("tool", result, None, each.calls[0][0])]
@@ -197,16 +194,16 @@ PROTOCOLS: Mapping[str, tuple[str, Callable[[str], Members], Reader]] = {
 
 
 def request_of(protocol: str, chat: str, turn: TurnScript) -> tuple[str, Members, bool]:
-    """Path, body, and whether the answer is a stream."""
+    """Return path, body, and whether the answer is a stream."""
     path, body, _ = PROTOCOLS[protocol]
     members = body(turn.question) | ({"session_id": chat} if protocol == "run" else {})
     return path.replace("{chat}", chat), members, path.endswith("/stream") or bool(members.get("stream"))
 
 
 def find_differences(turn: TurnScript, protocol: str, status: int, body: bytes, events: Events) -> Members:
-    """What the answer reports otherwise than the model of the turn: by name, what is reported and what is expected."""
+    """Return the wrong members of a report: by name, the reported and the expected value."""
     expected = turn.report()
-    if turn.end != "stop" and not expected["text"] and not events:  # nothing to answer with (wire api 2.1)
+    if turn.end != "stop" and not expected["text"] and not events:  # no content for an answer (wire api 2.1)
         return {} if status == 502 else {"status": (status, 502)}
     if status != 200:
         return {"status": (status, 200)}
