@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 BACKLOG = 2048  # connections queued in the kernel; Linux limits this to net.core.somaxconn
-MAX_PORT = 65535
+MAX_PORT = 65535  # TCP
 MAX_ACCEPTS_PER_CALL = 64  # connections accepted in one wake-up, so that a flood does not starve open channels
 UNSENT_LOW_WATER = 128 * 1024  # unsent bytes in the kernel above which a socket is not writable
 RETRY_DELAY = 0.1  # s without accepting after descriptors ran out

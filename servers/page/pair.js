@@ -17,6 +17,7 @@ const WITHHELD = {
   chat: ["terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"],
 };
 const SPANS = [["", "As configured"], ["86400", "A day"], ["604800", "A week"], ["7776000", "90 days"], ["0", "For good"]];
+const SECRET_NOTE = "A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.";
 const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
 /** Show the dialog and create a code. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
@@ -141,8 +142,13 @@ function formOf(values) {
   const field = (title, inner) => h("label", { class: "field" }, h("span", {}, title), inner);
   const mode = select("mode", MODES);
   const address = field("Public address", input("public_url", { type: "url", placeholder: "https://relay.example" }));
-  const show = () => { address.hidden = !["auto", "public"].includes(mode.value); };
+  const note = h("p", { class: "sub" }, SECRET_NOTE);
+  const show = () => {
+    address.hidden = !["auto", "public"].includes(mode.value);
+    note.hidden = address.hidden || !address.querySelector("input").value;
+  };
   mode.addEventListener("input", show);
+  address.addEventListener("input", show);
   show();
   const advanced = h("details", {}, h("summary", {}, "Advanced: where the API server is"),
     h("div", { class: "fields" },
@@ -151,7 +157,7 @@ function formOf(values) {
       field("HTTPS", select("tls", [["", "As configured"], ["yes", "Yes"], ["no", "No"]]))));
   advanced.open = Boolean(values.host || values.port || values.tls);
   const form = h("form", { class: "wishes" }, h("div", { class: "fields" },
-    field("May do", select("scope", SCOPES)), field("Paired for", select("ttl", SPANS)), field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), advanced);
+    field("May do", select("scope", SCOPES)), field("Paired for", select("ttl", SPANS)), field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), note, advanced);
   const values_ = () => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]));
   return {
     form,

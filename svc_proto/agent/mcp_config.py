@@ -24,7 +24,7 @@ from svc_proto.settings import http_address
 
 __all__ = ["MAX_SERVERS", "OFF", "McpServerConfig", "parse_mcp_servers"]
 
-MAX_SERVERS = 32
+MAX_SERVERS = 32  # servers of one configuration; a further one is reported as a problem
 MAX_TIMEOUT = 3_600.0  # s
 MAX_SLUG = 24  # characters of a server's part of its tools' names
 MAX_VALUE = 8_192  # characters of one header field

@@ -43,7 +43,7 @@ SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.
 MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
 DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
 PROMPT_MEMBERS = ("system_prompt", "tone", "style")
-MAX_TOKENS = 10_000_000
+MAX_TOKENS = 10_000_000  # tokens of an answer or of a context; a larger number in the file counts as absent
 # Members of the configuration file that this system reads (wire api 9, terminal-voice 3.2).
 FILE_MEMBERS = (
     "agent",

@@ -25,8 +25,8 @@ RANGES = {
     "frequency_penalty": (-2.0, 2.0),
 }
 LIMITS = ("max_tokens", "max_completion_tokens")  # two names of one limit
-MAX_SEED = 2**63 - 1
-MAX_TOOLS = 128
+MAX_SEED = 2**63 - 1  # of `seed`, in either direction, and of the limits of tokens: 400
+MAX_TOOLS = 128  # functions of one request: 400
 CHOICES = ("none", "auto", "required")
 # Options that no agent of this server supports.
 REFUSED = {

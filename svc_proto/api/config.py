@@ -18,9 +18,9 @@ __all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
 ANY_ORIGIN = "*"
 MIN_KEY = 16  # minimum characters of a key on a reachable address, since a remote client can guess keys
 LOOPBACK = ("localhost", "::1", "::ffff:127.0.0.1")  # and all of 127/8
-MAX_MODEL_CALLS = 1_000
-MAX_RUNS = 10_000
-MAX_TOKENS = 10_000_000
+MAX_MODEL_CALLS = 1_000  # of SVC_MAX_ITERATIONS
+MAX_RUNS = 10_000  # of API_SERVER_MAX_CONCURRENT_RUNS
+MAX_TOKENS = 10_000_000  # of SVC_MAX_TOKENS and SVC_MODEL_CONTEXT
 
 
 @frozen(kw_only=True)

@@ -21,7 +21,7 @@ __all__ = ["ModelList"]
 FETCH_TIMEOUT = 5.0  # s for the upstream's answer
 CACHE_TTL = 60.0  # s for which an answer is used
 FAILURE_CACHE_TTL = 5.0  # s before the next request after a failure
-MAX_MODELS = 1_000
+MAX_MODELS = 1_000  # models of a model server's list; further ones are ignored
 MAX_NAME = 256  # characters
 
 

@@ -47,8 +47,8 @@ def strip_controls(text: str) -> str:
 
 def parse_pairing_code(text: str) -> str:
     """Parse a pairing code from pasted text: six of A-Z and 0-9. Raises `CliError`, code 2."""
-    kept = _NOT_CODE.sub("", strip_controls(text)).upper()[:CODE_LENGTH]
-    if len(kept) < CODE_LENGTH:
+    kept = _NOT_CODE.sub("", strip_controls(text)).upper()
+    if len(kept) != CODE_LENGTH:
         raise CliError(
             "a pairing code has six characters of A-Z and 0-9: see svc pair on the relay's host", code=USAGE_ERROR
         )

@@ -26,7 +26,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
-from svc_proto.relay_config import RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.advertised_address import (
     LOCAL_HOSTS,
     advertised_host,
@@ -44,6 +44,10 @@ HERE_ALONE = "the relay listens on this host alone, so no other device finds it:
 KEY_ELSEWHERE = (
     "the API server on this host asks for a key that stands in no file of its home: "
     "set API_SERVER_KEY for this command, as it was set for the server"
+)
+LOCAL_SECRET_NEEDED = (
+    "the relay now has a public route, so programs on this host must send its local secret: "
+    "the dashboard works only with a password (SVC_DASHBOARD_PASSWORD)"
 )
 NOTHING_PRESET = PairingMeta()
 
@@ -110,6 +114,8 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
             meta = meta if outside is None else evolve(meta, endpoints=[candidate_member(outside, 0)])
             own = yield from register(engine, relay, code, meta)
             key = own or key
+            if outside is not None and _requires_secret_from_now(config):
+                notes.append(LOCAL_SECRET_NEEDED)
     if order.keyed and order.meta.grants_chat and not key:
         raise CliError(KEY_ELSEWHERE)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
@@ -153,6 +159,12 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
+
+
+def _requires_secret_from_now(config: RelayConfig) -> bool:
+    """Report whether a first public route changes what the relay requires of programs on this host."""
+    policies = [config.local_trust_policy(public_route=public) for public in (False, True)]
+    return policies == [LocalTrustPolicy.ADDRESS, LocalTrustPolicy.SECRET]
 
 
 def _api(engine: Engine, order: PairingRequest, notes: list[str]) -> Flow[tuple[ApiCandidate, str, str]]:

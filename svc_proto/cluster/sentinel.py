@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["SentinelClient"]
 
 SWITCHED = "+switch-master"  # "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"
-MAX_PORT = 65_535
+MAX_PORT = 65_535  # TCP
 UNKNOWN = Failure(FailureKind.UNREACHABLE)
 
 

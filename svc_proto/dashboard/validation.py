@@ -10,7 +10,7 @@ from svc_proto.schema.json_object import JsonObject
 __all__ = ["parse_body", "parse_boolean", "parse_prefix", "pop_text", "unprocessable", "parse_integer"]
 
 MAX_PREFIX = 64  # characters, wire core 9
-MAX_DIGITS = 9
+MAX_DIGITS = 9  # digits of a whole number in a query: 422
 MAX_TEXT = 2_048  # characters
 FLAGS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),

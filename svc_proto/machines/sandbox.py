@@ -16,6 +16,15 @@ __all__ = ["CREDENTIAL_FOLDERS", "SYSTEM_TREES", "Sandbox", "is_within", "normal
 
 SYSTEM_TREES = ("/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/var/log", "/var/lib", "/var/run", "/run")
 CREDENTIAL_FOLDERS = (".ssh", ".aws", ".gnupg", ".kube", ".docker", ".config", ".azure", ".gcloud")
+CREDENTIAL_FILES = (".env", ".netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf")
+PRIVATE_PATHS = (
+    ".mozilla",
+    ".thunderbird",
+    ".password-store",
+    ".local/share/keyrings",
+    ".bash_history",
+    ".zsh_history",
+)
 SHARED_FOLDERS = ("images",)  # of the service home, when a root contains the home
 # Protected names in the service home, for a root that is within the home.
 SERVICE_FILES = (
@@ -61,7 +70,7 @@ def protected_paths(*, home: str, service_home: str, ours: Iterable[str]) -> tup
     home = normal_path(home)
     # A system tree that is the user's own home (root's /root) is permitted; its credential folders are not.
     trees = [tree for tree in SYSTEM_TREES if tree != home]
-    trees += [f"{home}/{folder}" for folder in CREDENTIAL_FOLDERS]
+    trees += [f"{home}/{name}" for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES, *PRIVATE_PATHS)]
     trees += [f"{service_home}/{name}" for name in SERVICE_FILES]
     return _normal_paths((*trees, *ours))
 

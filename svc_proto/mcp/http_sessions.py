@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpSession", "HttpSessionRegistry"]
 
-MAX_SESSIONS = 1024
-MAX_PER_PRINCIPAL = 32
+MAX_SESSIONS = 1024  # sessions; a further one replaces an idle one, or is refused with 503
+MAX_PER_PRINCIPAL = 32  # sessions of one caller; the same, with 429
 IDLE = 1800.0  # s without use after which a session ends
 TIMER_PRECISION = 1.0  # s; uses within this time update the expiry once
 MAX_STORED_BYTES = 16 * 1024 * 1024  # bytes of finished event streams, of all sessions together

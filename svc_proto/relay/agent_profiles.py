@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["RESCAN_INTERVAL", "load_profiles", "profile_entry"]
 
 RESCAN_INTERVAL = 30.0  # s, wire core 1.8
-MAX_PROFILES = 100
+MAX_PROFILES = 100  # profiles of one folder; further ones are not listed
 
 
 def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[dict[str, object]]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalApi", "find_local_api", "local_api_key", "with_key", "yaml_variables"]
 
-MAX_PORT = 65_535
+MAX_PORT = 65_535  # TCP
 # Members of `platforms.api_server.extra` with their variables, and alternative names beside `extra`.
 EXTRA = {
     "host": ("API_SERVER_HOST", "host"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STATIC", "ProviderCatalog", "ProviderCatalogs", "check_choice", "compatible_voices", "provider_object"]
 
-MAX_CACHED = 64
+MAX_CACHED = 64  # discoveries; the oldest is dropped
 STATIC: Mapping[str, object] = {"attempted": False, "status": "static", "source": "provider_info"}
 NOTHING = DiscoveryResult(source="")
 

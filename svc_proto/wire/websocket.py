@@ -52,7 +52,7 @@ from svc_proto.wire.websocket_frame_writer import MAX_CONTROL, encode_close_payl
 __all__ = ["WEBSOCKET_TABLE", "WebSocket", "WebSocketState", "WebSocketTrigger"]
 
 COMPRESS_FROM = 1024  # bytes
-MAX_PONGS = 64
+MAX_PONGS = 64  # unsent pongs; the oldest is dropped (RFC 6455 section 5.5.3)
 FOLD_AT = 1024  # pieces of a message that are joined into one, so that tiny fragments cost no memory
 NO_CODE = 1005  # RFC 6455 section 7.1.5: the close frame had no code
 NO_CLOSE = 1006  # RFC 6455 section 7.1.5: there was no close frame

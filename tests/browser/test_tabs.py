@@ -185,10 +185,13 @@ def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     page = dialog.page
     first = dialog.locator(".code").inner_text()
+    note = dialog.get_by_text("SVC_DASHBOARD_PASSWORD")
+    expect(note).to_be_hidden()
     dialog.get_by_role("textbox", name="Public address").fill("https://relay.example")
     dialog.get_by_role("combobox", name="Routes").select_option("public")  # from then on the relay requires its secret
     expect(dialog.locator(".code")).not_to_have_text(first)
     expect(dialog.locator(".endpoints li")).to_have_text(["Public address relay.example:443"], use_inner_text=False)
+    expect(note).to_be_visible()
     page.clock.fast_forward(9 * 60_000 + 5_000)
     expect(dialog.locator(".left")).to_have_class(re.compile("soon"))
     page.clock.fast_forward(60_000)

@@ -38,13 +38,16 @@ def test_control_characters_are_removed(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Q7M2ZK", "q7m2zk", " Q7M-2ZK ", "Q7M-2ZK99", "Q 7 M 2 Z K", "\x1b[200~q7m2zk\x1b[201~\n", "\u00e9Q7M\u20132ZK"],
+    ["Q7M2ZK", "q7m2zk", " Q7M-2ZK ", "Q 7 M 2 Z K", "\x1b[200~q7m2zk\x1b[201~\n", "\u00e9Q7M\u20132ZK"],
 )
 def test_codes(text: str) -> None:
     assert parse_pairing_code(text) == "Q7M2ZK"
 
 
-@pytest.mark.parametrize("text", ["", "Q7M2Z", "\u00df\u00df\u00df\u00df\u00df\u00df", "\x1b[200~\x1b[201~", "------"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "Q7M2Z", "Q7M2ZKX", "Q7M-2ZK99", "\u00df\u00df\u00df\u00df\u00df\u00df", "\x1b[200~\x1b[201~", "------"],
+)
 def test_no_codes(text: str) -> None:
     with pytest.raises(CliError, match="six characters") as caught:
         parse_pairing_code(text)

@@ -7,13 +7,13 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.cli.operator_pairing import HERE_ALONE, NewInvite, PairingRequest, create_invite
+from svc_proto.cli.operator_pairing import HERE_ALONE, LOCAL_SECRET_NEEDED, NewInvite, PairingRequest, create_invite
 from svc_proto.cli.pairing_candidates import CandidateMode
 from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
-from svc_proto.relay_config import RelayConfig
+from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from tests.cli.harness import REFUSED, OneShotHarness, UpstreamRequest, as_json
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
@@ -170,8 +170,25 @@ def test_a_relay_for_this_host_alone() -> None:
     order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
     invite = world(order).run()
     assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))
-    assert world(evolve(order, public_url="https://home.example/relay")).run().notes == ()
+    assert world(evolve(order, public_url="https://home.example/relay")).run().notes == (LOCAL_SECRET_NEEDED,)
     assert world(evolve(order, with_relay=False)).run().notes == ()
+
+
+@pytest.mark.parametrize(
+    ("mode", "trust", "notes"),
+    [
+        (CandidateMode.AUTO, None, (LOCAL_SECRET_NEEDED,)),
+        (CandidateMode.LAN, None, ()),
+        (CandidateMode.AUTO, LocalTrustPolicy.ADDRESS, ()),
+        (CandidateMode.AUTO, LocalTrustPolicy.SECRET, ()),
+    ],
+)
+def test_a_public_route_that_makes_the_relay_require_its_secret_is_noted(
+    mode: CandidateMode, trust: LocalTrustPolicy | None, notes: tuple[str, ...]
+) -> None:
+    config = evolve(CONFIG, local_trust=trust)
+    order = evolve(ORDER, config=config, mode=mode, public_url="https://home.example")
+    assert world(order).run().notes == notes
 
 
 def test_an_unsigned_invite() -> None:

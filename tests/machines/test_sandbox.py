@@ -47,6 +47,8 @@ def test_protected_paths_stay_protected_under_a_wide_root() -> None:
     assert wide.allows("/home/u/film.mkv")
     for path in ("/etc/shadow", "/home/u/.aws/credentials", "/home/u/.svc/.env", "/home/u/.svc/pairing/x", "/root/x"):
         assert not wide.allows(path)
+    for name in (".netrc", ".git-credentials", ".env", ".npmrc", ".pgpass", ".bash_history", ".mozilla/x/logins.json"):
+        assert not wide.allows(f"/home/u/{name}")
     for path in ("memories/USER.md", "spool/a", "images/inbox/a.png", "log/relay.log", "run/api.json"):
         assert not wide.allows(f"/home/u/.svc/{path}")
         assert not box(f"/home/u/.svc/{path.partition('/')[0]}").allows(f"/home/u/.svc/{path}")

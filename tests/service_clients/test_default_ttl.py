@@ -18,6 +18,16 @@ from svc_proto.service_clients.default_ttl import default_ttl
         ("public", "wss://box.example", None),
         ("mesh", "ws://100.64.0.5:8767", None),
         ("Tailscale", "ws://100.64.0.5:8767", None),
+        ("", "ws://100.64.0.5:8767", None),
+        ("", "ws://100.127.255.254:8767", None),
+        ("", "ws://[fd7a:115c:a1e0::5]:8767", None),
+        ("lan", "ws://box.tail1234.ts.net:8767", None),
+        ("lan", "ws://Box.TS.net.:8767", None),
+        ("", "ws://100.128.0.1:8767", 604_800),
+        ("", "ws://100.63.255.255:8767", 604_800),
+        ("", "ws://[fd7a:115c:a1e1::5]:8767", 604_800),
+        ("", "ws://ts.net.example:8767", 604_800),
+        ("", "ws://nots.net:8767", 604_800),
     ],
 )
 def test_default_is_a_week_over_plain_ws(role: str, url: str, seconds: int | None) -> None:

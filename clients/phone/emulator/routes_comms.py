@@ -17,7 +17,7 @@ __all__ = ["call", "location", "search_contacts", "send_sms", "sms_parts"]
 
 STALE = 5 * 60 * 1000  # ms; an older position is returned with a warning
 CARRIER_WAIT = 15.0  # s for the network's answer to a text message
-CONTACTS_LIMIT = 100
+CONTACTS_LIMIT = 100  # contacts of one answer; a larger `limit` is cut
 BEST_FIRST = ("mobile", "main", "home", "work", "other")
 HARDLY_A_PHONE = ("watch", "pager", "fax")  # in a label or type: listed last
 # Default alphabet of GSM 03.38; characters of its extension take two places.

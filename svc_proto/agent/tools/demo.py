@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo_tools"]
 
-MAX_SECONDS = 10
+MAX_SECONDS = 10  # s, in the schema of the demonstration tool
 
 
 def demo_tools(engine: Engine) -> Toolset:

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["routes"]
 
 DEFAULT_PAGE = 50  # sessions, wire api 3.2, if a client requests a page
-MAX_PAGE = 200
+MAX_PAGE = 200  # sessions of one page; a larger `limit` is cut
 DEFAULT_HITS = 20  # wire api 3.8
-MAX_HITS = 100
+MAX_HITS = 100  # hits of one search; a larger `limit` is cut
 MAX_ROWS = 100_000  # sessions or messages of one answer
 MAX_OFFSET = 2**53 - 1  # the largest integer of every JSON reader
 MAX_NAME = 256  # characters of a model's name or of an end reason

@@ -20,8 +20,8 @@ __all__ = ["MAX_ACTIVITIES", "ActivityEntry", "ActivityLog", "ActivityStatus"]
 
 MAX_ACTIVITIES = 100  # spec "Bridge safety gates"; the oldest is dropped
 MAX_METHOD = 24  # characters, wire bridge 5.8
-MAX_SUMMARY = 80
-MAX_RESULT = 140
+MAX_SUMMARY = 80  # characters of the arguments; the rest is cut
+MAX_RESULT = 140  # characters of the result; the rest is cut
 
 
 class ActivityStatus(Enum):

@@ -38,12 +38,13 @@ __all__ = [
     "target_packages",
 ]
 
-FREE_ROUTES = ("/ping", "/setup")  # always answered: they return liveness or a note and touch nothing
+FREE_ROUTES = ("/ping",)  # always answered: liveness, which touches nothing
 STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
 UNGATED_READ_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
 ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
 READ_ROUTES = (  # routes that need no display; wire bridge 5.2, column "wakes screen"
     *UNGATED_READ_ROUTES,
+    "/setup",
     "/screen",
     "/screen_hash",
     "/diff_screen",

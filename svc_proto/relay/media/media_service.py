@@ -138,6 +138,9 @@ class MediaService:
         # By name, too: such a path is not even opened. A system tree that links to the user's home is not protected.
         protected = dict.fromkeys((*named.protected, *(place for place in real[roots:] if place != home)))
         self.sandbox = Sandbox(roots=real[:roots], protected=protected, homes=(*named.homes, ours))
+        for root in self.sandbox.roots:
+            if is_within(root, self.sandbox.protected):
+                engine.log(Level.WARNING, "media root is protected, no file of it is served", root=root)
         if not self._config.begins:
             return
         sweep = SweepFolder(engine.new_op(), SPOOL, engine.now.wall)
@@ -260,8 +263,11 @@ class MediaService:
         if isinstance(opened, Failure):
             raise _gone()
         own = entry.owned and opened.regular and opened.real_path == entry.path
-        if not own and (entry.owned or self._judge(opened) is not None):
+        refused = None if own else self._judge(opened)
+        if not own and (entry.owned or refused is not None):
             engine.emit(ReleaseFile(opened.handle))
+            if refused is not None and refused.code == "too_large":
+                raise Refused(404, "not_found", f"the file has grown to more than {self.max_size} bytes")
             raise _gone()
         return entry, opened
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.commands import Compute, TerminalSize, WriteFile
+from svc_proto.commands import Compute, Level, TerminalSize, WriteFile
 from svc_proto.engine.child_process import INHERITED, run_command
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import shield
@@ -59,8 +59,15 @@ class ShellLauncher:
         self.inherit = (*INHERITED, *config.terminal_env)  # environment of the shells, and of tmux, which passes it on
 
     def prepare(self) -> Flow[None]:
-        """Find tmux and write its configuration; without a writable folder tmux runs without one."""
-        engine = self._engine
+        """Find tmux and write its configuration; without a writable folder tmux runs without one.
+
+        Report a configured shell that is not usable: terminals then get the next one.
+        """
+        engine, shell = self._engine, self._config.terminal_shell
+        if shell is not None:
+            usable = yield from run_operation(engine, Compute(engine.new_op(), "executable", (shell,)))
+            if usable is not True:
+                engine.log(Level.WARNING, "configured shell not usable", shell=shell)
         if not self._config.terminal_tmux:
             return
         found = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tmux",)))

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]
 
 SCHEME = b"Bearer "  # case-sensitive
-MAX_TOKEN = 4_096  # characters
+MAX_TOKEN = 4_096  # characters of a bearer; a longer one is refused with 401
 PROBE_TIMEOUT = 5.0  # s, connection included
 CACHE_SECONDS = 60.0  # s
 MAX_CACHED = 1_000  # bearers; the oldest is dropped

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AUTH_TIMEOUT", "CLIENT_TABLE", "ClientConnection", "ClientState", "ClientTrigger"]
 
-MAX_EARLY = 64  # messages before `auth.ok`
+MAX_EARLY = 64  # messages before `auth.ok`; a further one closes the socket
 AUTH_TIMEOUT = 30.0  # s from the upgrade to the first text frame, wire core 1.6
 
 # Android searches these texts: the first must contain "auth" and "timeout", the code's "pairing" and "invalid", the

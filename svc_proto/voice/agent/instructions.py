@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 MAX_READ = 20  # context messages that are read, wire terminal-voice 6.2
-MAX_KEPT = 14
+MAX_KEPT = 14  # context messages in the instructions: the newest
 MAX_CONTENT = 1_500  # characters
 MAX_PERSONA = 6_000  # characters, wire terminal-voice 6.11
 MAX_MEMORY = 2_000  # characters of one memory file

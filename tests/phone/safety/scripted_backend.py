@@ -47,7 +47,7 @@ SENDABLE: dict[str, dict[str, object]] = {  # the smallest valid body of each ro
 ASKING = list(SENDABLE)
 ACTING = TOUCHING + ASKING
 ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
-FREE = {"/ping", "/setup"}
+FREE = {"/ping"}
 MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
 
 

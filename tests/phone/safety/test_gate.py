@@ -44,7 +44,7 @@ def test_with_all_permissions_only_four_routes_need_confirmation(path: str) -> N
     ("flavor", "master", "accessible", "free", "status", "told"),
     [
         (
-            *("googlePlay", True, True, FREE | {"/events"}, 403),
+            *("googlePlay", True, True, FREE | {"/events", "/setup"}, 403),
             {
                 "error": "Device Control exists only in the sideload build of this app",
                 "error_code": "device_control_sideload_only",

@@ -57,6 +57,13 @@ def test_unresolved_roots_are_used_by_name() -> None:
     assert "media places taken by name" in book.events(Level.WARNING)
 
 
+def test_a_protected_root_is_reported_at_the_start() -> None:
+    config = RelayConfig(home="/h/svc", workspace="/work", media_allowed_roots=("/a", "/etc"), temp_dir="/tmp")
+    book = started(config, folders=("/a", "/etc", "/tmp"))
+    told = [log.fields for log in book.logs if log.event == "media root is protected, no file of it is served"]
+    assert told == [{"root": "/etc"}]
+
+
 def test_protected_paths_stay_protected_behind_links() -> None:
     config = RelayConfig(
         home="/home/me/.svc",

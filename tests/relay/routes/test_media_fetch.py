@@ -146,6 +146,15 @@ def test_by_path_too_large_and_unreadable() -> None:
     clean(book)
 
 
+def test_a_registered_file_that_has_grown_over_the_cap() -> None:
+    book = open_book(media_max_size_mb=1)
+    paired, token = book.pair(), register(book)
+    book.disk.put("/private/tmp/a.txt", bytes(MIB + 1))
+    answer = book.request("GET", f"/media/{token}", token=paired.token)
+    assert (answer.status, answer.json["error"]) == (404, f"the file has grown to more than {MIB} bytes")
+    clean(book)
+
+
 def test_nothing_at_all_can_be_opened(book: RelayHarness, paired: PairedPhone) -> None:
     book.refuse = (OpenFile,)
     assert by_path(book, paired.token, "/tmp/a.txt").json["code"] == "outside_roots"

@@ -44,6 +44,14 @@ def test_the_first_usable_shell(requested: object, usable: tuple[str, ...], chos
     assert attach(book.client(), shell=requested)["payload"]["shell"] == chosen
 
 
+@pytest.mark.parametrize(
+    ("shell", "told"), [("/nope/sh", ["configured shell not usable"]), ("/bin/zsh", []), (None, [])]
+)
+def test_a_configured_shell_that_is_missing_is_reported_at_the_start(shell: str | None, told: list[str]) -> None:
+    book = ChildProcessHarness(config=RelayConfig(home=HOME, terminal_shell=shell))
+    assert [event for event in book.events(Level.WARNING) if "shell" in event] == told
+
+
 def test_no_usable_shell() -> None:
     book = ChildProcessHarness(config=RelayConfig(user_shell=None))
     book.shells = ()
