@@ -70,10 +70,10 @@ class PhoneMessageChannels:
     notes for the user.
     """
 
-    def __init__(self, engine: Engine, *, device_id: str, send: Send, tell: Tell, online: Callable[[], bool]) -> None:
-        self.terminal = _TerminalClient(engine, send, tell, f"{device_id}-tab1")
-        self.agent = _TuiClient(engine, send, tell)
-        self._tell = tell
+    def __init__(self, engine: Engine, *, device_id: str, send: Send, notify: Tell, online: Callable[[], bool]) -> None:
+        self.terminal = _TerminalClient(engine, send, notify, f"{device_id}-tab1")
+        self.agent = _TuiClient(engine, send, notify)
+        self._notify = notify
         self._online = online
 
     def type(self, text: str) -> None:
@@ -111,7 +111,7 @@ class PhoneMessageChannels:
         if self._online():
             line.send_line(text)
         else:
-            self._tell("note", {"text": "there is no relay at the moment"})
+            self._notify("note", {"text": "there is no relay at the moment"})
 
 
 class _ChannelClient(ABC):
@@ -119,10 +119,10 @@ class _ChannelClient(ABC):
 
     name: str
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
+    def __init__(self, engine: Engine, send: Send, notify: Tell) -> None:
         self.state = ChannelClientState.CLOSED
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._engine = engine
         self._waiting = deque[str]()
         self._asked: str | None = None  # the call whose answer precedes the next line
@@ -195,14 +195,14 @@ class _ChannelClient(ABC):
         self.state = step(CHANNEL_CLIENT_TABLE, self.state, trigger)
 
     def _note(self, text: str) -> None:
-        self._tell("note", {"text": f"{self.name}: {text}"})
+        self._notify("note", {"text": f"{self.name}: {text}"})
 
 
 class _TerminalClient(_ChannelClient):
     name = "shell"
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell, session: str) -> None:
-        super().__init__(engine, send, tell)
+    def __init__(self, engine: Engine, send: Send, notify: Tell, session: str) -> None:
+        super().__init__(engine, send, notify)
         self._wanted = self._session = session
 
     def receive(self, kind: str, payload: JsonObject) -> None:
@@ -231,14 +231,14 @@ class _TerminalClient(_ChannelClient):
 
     def _show(self, text: str) -> None:
         if text:
-            self._tell("terminal", {"text": text})
+            self._notify("terminal", {"text": text})
 
 
 class _TuiClient(_ChannelClient):
     name = "chat"
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
-        super().__init__(engine, send, tell)
+    def __init__(self, engine: Engine, send: Send, notify: Tell) -> None:
+        super().__init__(engine, send, notify)
         self._calls = 0
         self._session = ""
 
@@ -274,9 +274,9 @@ class _TuiClient(_ChannelClient):
     def _event(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "message.delta":
-                self._tell("answer", {"text": payload.text("text")})
+                self._notify("answer", {"text": payload.text("text")})
             case "message.complete":
-                self._tell("answered", {"status": payload.text("status")})
+                self._notify("answered", {"status": payload.text("status")})
                 self._on_detached()
             case "tool.start":
                 self._note(f"→ {payload.text('name')} {payload.text('context')}".rstrip())
