@@ -66,7 +66,7 @@ MAX_KEY_CHARS = 40  # names with more characters are not compared
 class AgentSettings:
     """Settings of the agent. `shown` is the part of the file that clients may see."""
 
-    route: ModelEndpoint | None  # None: the built-in agent answers
+    endpoint: ModelEndpoint | None  # None: the built-in agent answers
     name: str  # the server's model name in /v1/models
     personalities: Mapping[str, str]  # whole prompts by name
     personality: str | None = None  # of the server, unless a turn names another
@@ -120,15 +120,15 @@ def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> Agen
     found = JsonObject.of(found)
     model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
     extra = _extra(found)
-    route = _route(config, model)
+    endpoint = _endpoint(config, model)
     personalities = _personalities(agent)
     default = display.first_text("personality")
     return AgentSettings(
-        route=route,
+        endpoint=endpoint,
         name=config.model_name or extra.first_text("model_name") or product_id(config.brand),
         personalities={name: _prompt(value) for name, value in personalities.items()},
         personality=None if default.lower() in SERVER_DEFAULT else default,
-        aliases=_aliases(extra.get_object("model_routes"), route),
+        aliases=_aliases(extra.get_object("model_routes"), endpoint),
         system=agent.first_text("system_prompt"),
         max_tokens=config.max_tokens or model.integer("max_tokens", 1, MAX_TOKENS),
         model=config.model or model.first_text("default"),
@@ -220,7 +220,7 @@ def _extra(found: Mapping[str, object]) -> JsonObject:
     return JsonObject.of(found).get_object("platforms", "api_server", "extra")
 
 
-def _route(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
+def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
     own, theirs = config.model_base_url, file_base_url({"model": model})
     if not (own or theirs):
         return None

@@ -103,8 +103,10 @@ class _AgentTools:
         api = self._api
         told = _ProgressReporter(api.engine, telling)
         try:
-            order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
-            run = yield from api.runs.start(order)
+            turn_request = yield from self._build_turn_request(
+                str(arguments["message"]), str(arguments.get("session", ""))
+            )
+            run = yield from api.runs.start(turn_request)
             assert isinstance(run, Run)  # without a request there is none to forward
             run.observe(told.add_event)
             ended = yield from run.wait_ended()
@@ -114,25 +116,25 @@ class _AgentTools:
             told.close()
         if ended.error is not None or ended.interrupted:
             raise ToolError(ended.error or "the turn was stopped")
-        words = [ended.content, f"(session: {order.session_id})"]
+        words = [ended.content, f"(session: {turn_request.session_id})"]
         return [{"type": "text", "text": text} for text in words]
 
-    def _order(self, message: str, session: str) -> Flow[TurnRequest]:
+    def _build_turn_request(self, message: str, session: str) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        known = (yield from api.run_store_request(GetChat(id=session))) if session else None
-        if session and known is None:
+        stored = (yield from api.run_store_request(GetChat(id=session))) if session else None
+        if session and stored is None:
             raise ToolError("there is no such session")
         now = api.engine.now.wall
         identity = session or new_uuid(api.engine.entropy)
         new = ChatSession(id=identity, started_at=now, updated_at=now, last_active=now, model=settings.name)
-        chat = known or new
+        chat = stored or new
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=identity,
             prompt=message,
             system=join_system_prompt(chat.system_prompt or settings.system, settings.prompt_for(None)),
-            route=settings.route,
+            endpoint=settings.endpoint,
             model=settings.name,
             max_tokens=settings.max_tokens,
             title=chat.title,

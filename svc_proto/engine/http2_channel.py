@@ -220,7 +220,7 @@ class Http2StreamChannel(ServerChannel):
         self.counted = 0  # part of `Http2Channel.bodies`
         self.stream = stream
         super().__init__(engine, under.accepted, under.app, under.limits, lane=(engine.new_channel(), under.conn))
-        self.behind = under.behind  # a stream has the origin of its connection
+        self.proxy_admission = under.proxy_admission  # a stream has the origin of its connection
 
     def receive_event(self, event: Event) -> None:
         """Queue or handle an event of this stream."""

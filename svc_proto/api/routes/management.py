@@ -85,23 +85,25 @@ class _ManagementRoutes:
     def models(self, request: Request) -> Flow[Response]:
         api = self._api
         settings = yield from api.settings()
-        route = settings.route
-        configured = (settings.provider or CUSTOM) if route is not None else BUILT_IN
+        endpoint = settings.endpoint
+        configured = (settings.provider or CUSTOM) if endpoint is not None else BUILT_IN
         provider = request.query.get("provider", "").strip() or configured
         listed: tuple[str, ...] | None = None
-        if route is not None and provider == configured:
-            listed = yield from api.model_list.list_models(route)
-        known = (route.model if route is not None else settings.name,) if provider == configured else ()
+        if endpoint is not None and provider == configured:
+            listed = yield from api.model_list.list_models(endpoint)
+        configured_models = (
+            (endpoint.model if endpoint is not None else settings.name,) if provider == configured else ()
+        )
         label = configured.replace("-", " ").replace("_", " ").title()
         body = {
             "provider": provider,
-            "models": [{"id": name, "description": ""} for name in listed or known],
+            "models": [{"id": name, "description": ""} for name in listed or configured_models],
             "providers": [
                 {
                     "id": configured,
                     "label": label,
                     "aliases": [],
-                    "authenticated": route is None or bool(route.api_key) or listed is not None,
+                    "authenticated": endpoint is None or bool(endpoint.api_key) or listed is not None,
                 }
             ],
         }
