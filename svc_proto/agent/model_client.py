@@ -99,7 +99,7 @@ def call_model(
             engine.log(
                 Level.WARNING, "model request repeated without a member", member=answer.unwanted, model=route.model
             )
-            asked = _retold(asked, answer.unwanted)
+            asked = _without_member(asked, answer.unwanted)
             continue
         wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
         if not answer.retryable or attempt >= limits.attempts or wanted > limits.longest_pause:
@@ -242,10 +242,10 @@ def _unwanted(said: str) -> str | None:
     return "stream_options" if "stream_options" in said else None
 
 
-def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
-    instead = _FALLBACK_MEMBERS[unwanted]
-    rest = {name: value for name, value in asked.items() if name != unwanted}
-    return rest if instead is None else {**rest, instead: asked[unwanted]}
+def _without_member(request: Mapping[str, object], member: str) -> dict[str, object]:
+    instead = _FALLBACK_MEMBERS[member]
+    rest = {name: value for name, value in request.items() if name != member}
+    return rest if instead is None else {**rest, instead: request[member]}
 
 
 def _retry_after(answer: HttpResult) -> float | None:

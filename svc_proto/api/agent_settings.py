@@ -109,9 +109,9 @@ class AgentSettingsReader:
         unused = _unused(found)
         if unused is not None:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
-        last, said = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
-        if last is None or last[0] is not config or last[1] != said:
-            last = self._last = config, said, build_agent_settings(config, found)
+        last, digest = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
+        if last is None or last[0] is not config or last[1] != digest:
+            last = self._last = config, digest, build_agent_settings(config, found)
         return last[2]
 
 

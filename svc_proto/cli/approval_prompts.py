@@ -37,7 +37,7 @@ class ApprovalPrompts:
         self, clock: Callable[[], float], tell: Callable[[Notify], None], answer: Callable[[str, str], None]
     ) -> None:
         self._clock = clock  # monotonic seconds
-        self._tell = tell
+        self._notify = tell
         self._answer = answer
         self._open: list[_Prompt] = []
         self._shown = 0  # number of prompts shown so far
@@ -86,4 +86,4 @@ class ApprovalPrompts:
             self._since = self._clock()
         question = self._open[0]
         yes = [choice for choice in question.choices if choice != DENY]
-        self._tell(Notify("question", {"text": question.text, "choices": [*yes, DENY]}))
+        self._notify(Notify("question", {"text": question.text, "choices": [*yes, DENY]}))

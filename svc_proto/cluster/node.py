@@ -143,9 +143,9 @@ class Node(RedisHandler):
         self.redis = RedisClient(engine, where, (self._all, self._inbox(self.id)), self)
         self.members: dict[str, RemoteNode] = {}
         self.up_since = inf  # monotonic s, while the other nodes are reachable
-        self._told = 0  # number of broadcasts so far
+        self._broadcast_count = 0  # number of broadcasts so far
         self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
-        self._asked: dict[OperationId, str] = {}  # node that is to answer, by operation
+        self._pending_requests: dict[OperationId, str] = {}  # node that is to answer, by operation
         self._timer = engine.timers.timer(self._beat)
 
     def start(self) -> None:
@@ -157,7 +157,7 @@ class Node(RedisHandler):
         """Leave the cluster."""
         self._timer.cancel()
         self._publish(self._all, "bye", {})
-        self._told = _LEAVING
+        self._broadcast_count = _LEAVING
         self.redis.stop()
 
     @property
@@ -187,8 +187,8 @@ class Node(RedisHandler):
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Send a message to every node; an unreachable node detects later that it has missed one."""
-        if self._told != _LEAVING:
-            self._told += 1
+        if self._broadcast_count != _LEAVING:
+            self._broadcast_count += 1
         self._publish(self._all, word, body)
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
@@ -198,19 +198,19 @@ class Node(RedisHandler):
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Send a request to one node and return its answer."""
         ticket = self._engine.new_op()
-        self._asked[ticket] = node
+        self._pending_requests[ticket] = node
         try:
             if not self.send_to(node, "asks", {"word": word, "body": body, "ticket": ticket}):
                 return _GONE
             answer = yield from wait(ticket, self._engine.now.mono + ANSWER_TIMEOUT)
         finally:
-            del self._asked[ticket]
+            del self._pending_requests[ticket]
         return cast("JsonObject | Failure", answer)
 
     def _publish(
         self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
     ) -> bool:
-        text = strict_json.dumps_bytes({"from": self.id, "told": self._told, "word": word, "body": body})
+        text = strict_json.dumps_bytes({"from": self.id, "told": self._broadcast_count, "word": word, "body": body})
         return self.redis.send("PUBLISH", channel, text, take=take)
 
     def _inbox(self, node: str) -> str:
@@ -246,7 +246,7 @@ class Node(RedisHandler):
             self._lose(node)  # a node that is back may have lost messages in both directions
         if word == "bye":
             return
-        if self._told == _LEAVING and word in ("hello", "which", "asks"):
+        if self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
             return  # this node leaves: no other may rely on it
         if told == _LEAVING:
             self._dispatch(node, word, JsonObject.of(message.get("body")))
@@ -293,7 +293,7 @@ class Node(RedisHandler):
                 self.send_to(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
                 ticket = body.integer("ticket")
-                if ticket is not None and self._asked.get(OperationId(ticket)) == node:
+                if ticket is not None and self._pending_requests.get(OperationId(ticket)) == node:
                     self._engine.resume(OperationId(ticket), JsonObject.of(body.get("body")))
             case _:
                 self._fellow.on_message(node, word, body)
@@ -334,7 +334,7 @@ class Node(RedisHandler):
         if self.members.pop(node, None) is None:
             return
         self._engine.log(Level.INFO, "node left", node=node)
-        for ticket, asked in list(self._asked.items()):
+        for ticket, asked in list(self._pending_requests.items()):
             if asked == node:
                 self._engine.resume(ticket, _GONE)
         self._fellow.on_node_lost(node)

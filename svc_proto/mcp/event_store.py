@@ -28,14 +28,14 @@ KEEPALIVE = encode_comment("keepalive")
 class EventStore:
     """The messages of one stream, oldest first."""
 
-    __slots__ = ("_bell", "_dropped", "_engine", "_said", "number", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_events", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # the stream's number for resuming readers; None: no resuming
         self.over = False  # no further message
         self.reader: object = None
         self._engine = engine
-        self._said: list[bytes] = []
+        self._events: list[bytes] = []
         self._dropped = 0
         self._bell: Condition | None = None  # notifies readers
 
@@ -44,14 +44,14 @@ class EventStore:
     @property
     def size(self) -> int:
         """Return the size of the stored messages in bytes."""
-        return sum(map(len, self._said))
+        return sum(map(len, self._events))
 
     def append(self, said: OutgoingMessage) -> None:
         """Append a message and notify the reader."""
         if said.text:
-            self._said.append(said.text)
-        if len(self._said) > MAX_EVENTS:
-            del self._said[0]
+            self._events.append(said.text)
+        if len(self._events) > MAX_EVENTS:
+            del self._events[0]
             self._dropped += 1
         self.over = said.final
         self._wake()
@@ -88,7 +88,7 @@ class EventStore:
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:
         """Return the messages after a number, with their numbers."""
-        return list(enumerate(self._said[at - self._dropped :], at + 1))
+        return list(enumerate(self._events[at - self._dropped :], at + 1))
 
     def _wake(self) -> None:
         if self._bell is not None:

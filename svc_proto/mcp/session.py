@@ -107,14 +107,14 @@ class McpSession:
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
-        self._say = say
+        self._send = say
         self._on_idle = on_idle
         self._answers = answers
         self._state = McpSessionState.NEW
         self._agreed = NOTHING_AGREED  # result of the handshake
         self._calls: dict[RequestId, _SessionRequest] = {}
         self._questions: dict[RequestId, OperationId] = {}  # waits for answers to our questions, by request id
-        self._asked = 0
+        self._request_count = 0
         self._subscriptions: Subscriptions | None = None
 
     @property
@@ -132,14 +132,14 @@ class McpSession:
         try:
             message = parse_mcp_message(data)
         except RpcError as error:
-            self._say(OutgoingMessage(write_error(error)))
+            self._send(OutgoingMessage(write_error(error)))
             return
         self.handle_message(message)
 
     def handle_message(self, message: Message) -> None:
         """Handle one message."""
         if isinstance(message, RpcRequest):
-            self.handle_request(message, self._say)
+            self.handle_request(message, self._send)
         elif isinstance(message, RpcNotification):
             self._note(message)
         else:
@@ -178,7 +178,7 @@ class McpSession:
         calls, self._calls = self._calls, {}
         for call in reversed(calls.values()):  # last first, as a request may start when the one before ends
             call.discard()
-        self._say = discard_message  # breaks the reference cycle with the transport
+        self._send = discard_message  # breaks the reference cycle with the transport
 
     # --- requests -------------------------------------------------------------------------------------------------
 
@@ -259,14 +259,14 @@ class McpSession:
         return {}
 
     def _updated(self, uri: str) -> None:
-        self._say(OutgoingMessage(write_notification("notifications/resources/updated", {"uri": uri})))
+        self._send(OutgoingMessage(write_notification("notifications/resources/updated", {"uri": uri})))
 
     # --- questions ------------------------------------------------------------------------------------------------
 
     def elicit(self, text: str, say: SendCallback) -> Flow[bool]:
         """Send a question for the client's user; return whether the user accepted."""
-        self._asked += 1
-        identity = f"ask-{self._asked}"
+        self._request_count += 1
+        identity = f"ask-{self._request_count}"
         ticket = self._questions[identity] = self._engine.new_op()
         question = {"message": text, "requestedSchema": NO_FORM}
         say(OutgoingMessage(write_request(identity, "elicitation/create", question)))
@@ -288,22 +288,22 @@ class _SessionRequest(PendingRequest):
 
     def discard(self) -> None:
         """End the request without an answer."""
-        say = self._say
+        say = self._send
         self.cancel()
         say(OutgoingMessage(b"", final=True))
 
-    def _other(self, method: str) -> Handler:
+    def _unknown_method(self, method: str) -> Handler:
         own = None if self._context.modern else self.home.own_handler(method)
-        return own or super()._other(method)
+        return own or super()._unknown_method(method)
 
     def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         if self._context.modern:
             return super()._confirm(name, arguments, text)
-        return self.home.elicit(text, self._say)
+        return self.home.elicit(text, self._send)
 
     def _answer(self, said: OutgoingMessage) -> None:
-        if self._say is not discard_message:
-            self.home.request_finished(self.request.identity, self._say, said)
+        if self._send is not discard_message:
+            self.home.request_finished(self.request.identity, self._send, said)
 
 
 def _pong(params: JsonObject, call: PendingRequest) -> Result:

@@ -219,7 +219,7 @@ class _PendingReply(Deferred):
         self._waiting.pop(self, None)
         self._gone = True
         super().cancel()
-        self._left()
+        self._on_client_left()
 
     def _send(self, answer: Response | StreamedResponse) -> None:
         take, self._take = self._take, None
@@ -233,9 +233,9 @@ class _PendingReply(Deferred):
         try:
             yield from log.stream_to(writer, 0, greet=greet)
         finally:
-            self._left()
+            self._on_client_left()
 
-    def _left(self) -> None:
+    def _on_client_left(self) -> None:
         call, self.call = self.call, None
         if call is not None:
             call.cancel()

@@ -311,7 +311,7 @@ class Phone:
     def notify(self, text: str) -> None:
         """Add a notification, `TITLE: TEXT` or a title alone; it is sent once the relay is connected."""
         self._notices.append(text)
-        self._pass_on()
+        self._send_notifications()
 
     # --- WebSocketHandler ---
 
@@ -449,7 +449,7 @@ class Phone:
     def _welcomed(self, payload: JsonObject) -> None:
         token = payload.text("session_token")
         if not token or not (token.isascii() and token.isprintable()):
-            self._give_up("the relay sent no session token")
+            self._stop_retrying("the relay sent no session token")
             return
         self._step(PhoneTrigger.WELCOMED)
         self._sign_in_timer.cancel()
@@ -460,7 +460,7 @@ class Phone:
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
         self._notify("paired" if fresh else "online", news)
         self._report_status()
-        self._pass_on()
+        self._send_notifications()
         self.attachments.go_on()
         pinned = self._remote.pinned
         if pinned is not None and pinned not in self._pinned:
@@ -481,9 +481,9 @@ class Phone:
         reason = sanitize_line(payload.text("reason") or "no reason given", MAX_REASON_CHARS)
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and the phone reconnects
-        self._give_up(f"the relay refused: {reason}")
+        self._stop_retrying(f"the relay refused: {reason}")
 
-    def _give_up(self, refusal: str) -> None:
+    def _stop_retrying(self, refusal: str) -> None:
         self._step(PhoneTrigger.REJECTED)
         self._refusal = refusal
         self._sign_in_timer.cancel()
@@ -509,7 +509,7 @@ class Phone:
             self.engine.log_bug(error)
         self._reported = self._toggles
 
-    def _pass_on(self) -> None:
+    def _send_notifications(self) -> None:
         while self._notices and self.state is PhoneState.ONLINE:
             title, _, text = self._notices.popleft().partition(":")
             posted = int(self.engine.now.wall * 1000)

@@ -114,7 +114,7 @@ class Relay:
                 *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
             ],
             config.root_path,
-            anybody=RelayAccess.PUBLIC,
+            public_access=RelayAccess.PUBLIC,
             later={
                 "/voice/": self._voice_routes,
                 "/.well-known/": self._described_routes,

@@ -113,7 +113,7 @@ class Http2Connection(Http2Sender):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`."""
-        return self._over or (not self._streams and (self._eof or self._left or self._parted))
+        return self._over or (not self._streams and (self._eof or self._goaway_received or self._parted))
 
     @property
     def paused(self) -> bool:
@@ -182,7 +182,7 @@ class Http2Connection(Http2Sender):
             if self._events:
                 return self._events.popleft()
             if self._readable:
-                event = self._next_of_socket(self._readable[0])
+                event = self._next_websocket_event(self._readable[0])
                 if event is not None:
                     return event
                 continue
@@ -265,7 +265,7 @@ class Http2Connection(Http2Sender):
             self._refuse(stream, error, method="HEAD" if (b":method", b"HEAD") in fields else "GET", ended=ended)
             return
         heads[ended] = read
-        head = read if read.stream == stream else _asked_again(read, stream)
+        head = read if read.stream == stream else _restored_head(read, stream)
         due = None if ended or head.websocket else parse_length(head.headers)
         self._streams[stream] = Http2Stream(stream, head, received_head=True, due=due)
         self._events.append(head)
@@ -339,7 +339,7 @@ class Http2Connection(Http2Sender):
             self._events.append(RequestEnd(known.id, known.received_trailers))
         self._forget_if_done(known)
 
-    def _next_of_socket(self, known: Http2Stream) -> Event | None:
+    def _next_websocket_event(self, known: Http2Stream) -> Event | None:
         assert known.socket is not None  # as of all readable streams
         event = known.socket.next_event()
         if event is None:
@@ -354,24 +354,24 @@ class Http2Connection(Http2Sender):
 
     def _settings(self) -> None:
         apply_table_size(self._h2.encoder)
-        if not self._settled:
-            self._settled = True
+        if not self._settings_received:
+            self._settings_received = True
             waiting, self._waiting = self._waiting, []
             for event in waiting:
                 if isinstance(event, RequestHead):
                     self._try_request(event)
                 elif event.stream in self._streams:
-                    self._say_as_client(event)
+                    self._send_as_client(event)
 
     def _try_request(self, head: RequestHead) -> None:
         try:
-            self._say_request(head)
+            self._send_request(head)
         except LocalProtocolError as error:  # the `send` call has returned long ago
             self._events.append(StreamReset(head.stream, str(error)))
 
     def _farewell(self, frame: Http2Frame) -> None:
         last, _ = parse_goaway(frame)
-        self._left = True
+        self._goaway_received = True
         if self._client:
             for known in [known for known in self._streams.values() if known.id > last]:
                 self._h2.reset_stream(known.id, ErrorCodes.CANCEL)
@@ -416,7 +416,7 @@ class Http2Connection(Http2Sender):
         self._cutter.clear()
 
 
-def _asked_again(head: RequestHead, stream: StreamId) -> RequestHead:
+def _restored_head(head: RequestHead, stream: StreamId) -> RequestHead:
     """Return the same head for another stream, at a tenth of the cost of `evolve`."""
     return RequestHead(
         stream, head.method, head.target, head.headers, head.websocket, head.expects_continue, head.http_version

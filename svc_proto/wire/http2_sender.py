@@ -59,16 +59,16 @@ class Http2Sender:
         "_deflate",
         "_entropy",
         "_eof",
+        "_goaway_received",
         "_h2",
         "_held",
-        "_left",
         "_limits",
         "_outgoing",
         "_over",
         "_readable",
         "_role",
         "_secure",
-        "_settled",
+        "_settings_received",
         "_streams",
         "_waiting",
     )
@@ -84,9 +84,9 @@ class Http2Sender:
         self._streams: dict[StreamId, Http2Stream] = {}
         self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have events
         self._waiting: list[Event] = []  # of a client, until the server's settings decide about WebSockets
-        self._settled = False  # the peer's settings have come
+        self._settings_received = False  # the peer's settings have come
         self._eof = False
-        self._left = False  # the peer has sent GOAWAY
+        self._goaway_received = False  # the peer has sent GOAWAY
         self._over = False
         self._h2 = new_h2(client=self._client, limits=limits)
         self._outgoing = SendScheduler(self._h2)
@@ -103,12 +103,12 @@ class Http2Sender:
     def ready(self) -> bool:
         """Client: report whether one more request may be sent now."""
         allowed = self._h2.remote_settings.max_concurrent_streams
-        return not (self._over or self._left or self._eof) and len(self._streams) < allowed
+        return not (self._over or self._goaway_received or self._eof) and len(self._streams) < allowed
 
     @property
     def opens_sockets(self) -> bool | None:
         """Client: report whether the server supports WebSockets (RFC 8441); None until its settings have come."""
-        return bool(self._h2.remote_settings.enable_connect_protocol) if self._settled else None
+        return bool(self._h2.remote_settings.enable_connect_protocol) if self._settings_received else None
 
     def unsent(self, stream: StreamId) -> int:
         """Return the number of body or message bytes that wait for the peer's windows."""
@@ -165,11 +165,11 @@ class Http2Sender:
         if self._over:
             raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
         if not self._client:
-            self._say_as_server(event, self._find(event))
-        elif not self._settled and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
+            self._send_as_server(event, self._find(event))
+        elif not self._settings_received and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
             self._waiting.append(event)
         else:
-            self._say_as_client(event)
+            self._send_as_client(event)
 
     def reset_stream(self, stream: StreamId) -> None:
         """Reset a stream now and drop its queue; harmless when it has ended."""
@@ -183,7 +183,7 @@ class Http2Sender:
             raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
         return known
 
-    def _say_as_server(self, event: Event, known: Http2Stream) -> None:
+    def _send_as_server(self, event: Event, known: Http2Stream) -> None:
         if isinstance(event, StreamReset):
             self._give_up(known)
         elif known.socket is not None:
@@ -192,7 +192,7 @@ class Http2Sender:
         elif isinstance(event, ResponseData) and known.sent_head and not known.sent_end:
             self._queue_data(known, event.data)
         elif isinstance(event, ResponseHead) and not known.sent_head:
-            self._say_response(known, event)
+            self._send_response(known, event)
         elif isinstance(event, ResponseEnd) and known.sent_head and not known.sent_end:
             self._end(known, event.trailers)
         elif isinstance(event, Informational) and event.status in INTERIM and not known.sent_head:
@@ -205,7 +205,7 @@ class Http2Sender:
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
 
-    def _say_response(self, known: Http2Stream, event: ResponseHead) -> None:
+    def _send_response(self, known: Http2Stream, event: ResponseHead) -> None:
         fields = response_fields(event)
         mute = event.status in BODILESS or known.head.method == "HEAD"
         known.length = declared_length(fields)
@@ -214,9 +214,9 @@ class Http2Sender:
         known.sent_head = True
         known.no_body = mute
 
-    def _say_as_client(self, event: Event) -> None:
+    def _send_as_client(self, event: Event) -> None:
         if isinstance(event, RequestHead):
-            self._say_request(event)
+            self._send_request(event)
             return
         known = self._find(event)
         if isinstance(event, StreamReset):
@@ -232,7 +232,7 @@ class Http2Sender:
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
 
-    def _say_request(self, event: RequestHead) -> None:
+    def _send_request(self, event: RequestHead) -> None:
         if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
             raise LocalProtocolError("RequestHead: not now, or not on this stream")
         if event.websocket and not self.opens_sockets:

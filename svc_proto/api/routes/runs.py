@@ -87,9 +87,9 @@ class _RunRoutes:
         """Answer by `here`, or by the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
-        return here(request) if seeking is None else self._sought(request, here, seeking)
+        return here(request) if seeking is None else self._find_elsewhere(request, here, seeking)
 
-    def _sought(
+    def _find_elsewhere(
         self,
         request: Request,
         here: Callable[[Request], Response],

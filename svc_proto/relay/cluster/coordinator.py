@@ -361,7 +361,7 @@ class ClusterCoordinator(LocalCoordinator):
             case "notified" if self.relay.notifications.post(body):
                 self.relay.changes.notify(NOTIFICATIONS)
             case "kept" | "gone" | "consent" | "invited":
-                self._take_over(node, topic, body)
+                self._on_object_message(node, topic, body)
             case "active":
                 self._selected(body)
             case "command":
@@ -372,7 +372,7 @@ class ClusterCoordinator(LocalCoordinator):
             case _:
                 pass  # about a phone that has disconnected, or of a later version
 
-    def _take_over(self, node: str, topic: str, body: JsonObject) -> None:
+    def _on_object_message(self, node: str, topic: str, body: JsonObject) -> None:
         """Apply a message about an upload, an invite or a consent request."""
         match topic:
             case "kept":

@@ -118,7 +118,7 @@ class MediaService:
         self.uploads = UploadRegistry(engine, config, self.registry, tell)
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
-        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
+        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_own_paths(config, roots))
         self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
@@ -235,8 +235,8 @@ class MediaService:
             raise _outside()  # opening alone has an effect on some devices
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
-            where = yield from self._where(path)
-            if not self.sandbox.allows(where):
+            resolved = yield from self._resolve_path(path)
+            if not self.sandbox.allows(resolved):
                 raise _outside()
             if opened.kind in ABSENT:
                 raise Refused(404, "not_found", "there is no such file")
@@ -258,11 +258,11 @@ class MediaService:
             raise Refused(404, "not_found", "the token is unknown or expired")
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), entry.path))
         if isinstance(opened, Failure):
-            raise _gone()
+            raise _media_gone_error()
         own = entry.owned and opened.regular and opened.real_path == entry.path
         if not own and (entry.owned or self._judge(opened) is not None):
             engine.emit(ReleaseFile(opened.handle))
-            raise _gone()
+            raise _media_gone_error()
         return entry, opened
 
     def _judge(self, opened: OpenedFile) -> Refused | None:
@@ -275,7 +275,7 @@ class MediaService:
             return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
         return None
 
-    def _where(self, path: str) -> Flow[str]:
+    def _resolve_path(self, path: str) -> Flow[str]:
         """Return the real location of a path that cannot be opened; empty if unknown."""
         engine = self._engine
         head, rest = path.rstrip("/"), ""
@@ -445,7 +445,7 @@ def _within(size: int, limit: int) -> None:
         raise Refused(413, "too_large", f"the file has more than {limit} bytes")
 
 
-def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
+def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
     """Return the relay's own paths outside the service home; the relay home only if no root is within it."""
     voice = config.voice
     ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
@@ -494,5 +494,5 @@ def _outside() -> Refused:
     return Refused(403, "outside_roots", "the relay does not serve files from there")
 
 
-def _gone() -> Refused:
+def _media_gone_error() -> Refused:
     return Refused(404, "not_found", "the file is not there any more")

@@ -179,7 +179,7 @@ class AuthorizationServer:
 
     def _question(self, request: Request) -> Response:
         engine = self._relay.engine
-        consent = self._asked(request)
+        consent = self._find_consent(request)
         asked = consent.question
         body = {
             "ok": True,
@@ -199,7 +199,7 @@ class AuthorizationServer:
         return self._brought("code", request.params["code"], self._answer, request)
 
     def _answer(self, request: Request) -> Response:
-        relay, consent, body = self._relay, self._asked(request), request.json_object()
+        relay, consent, body = self._relay, self._find_consent(request), request.json_object()
         if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
         allowed, asked = None, consent.question
@@ -250,7 +250,7 @@ class AuthorizationServer:
 
     # --- helpers ---
 
-    def _asked(self, request: Request) -> AuthorizationConsent:
+    def _find_consent(self, request: Request) -> AuthorizationConsent:
         consent = self.consents.find_by_code(request.params["code"], self._relay.engine.now)
         if consent is None:
             raise Refused(404, "not_found", "no agent waits with this word: it may be over already")

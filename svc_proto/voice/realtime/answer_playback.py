@@ -154,7 +154,7 @@ class AnswerPlayback:
         if self.state is PlaybackState.JUDGING:
             self._audio_over = True
             return []
-        self._audio_told = True
+        self._audio_started = True
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def complete(self, response_id: str) -> list[ConversationAction]:
@@ -228,7 +228,7 @@ class AnswerPlayback:
         by_provider = self.state is PlaybackState.SPEAKING
         kind = {"response_id": heard_in, "delivery": SUMMARY} if by_provider else self._relayed
         done = {**kind, "cancelled": True} if cancelled else kind
-        silence: list[ConversationAction] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
+        silence: list[ConversationAction] = [] if self._audio_started else [Emit("voice.output_audio.done", kind)]
         self.end()
         return [*silence, Emit("voice.response.done", done)]
 
@@ -258,7 +258,7 @@ class AnswerPlayback:
         self._held = []
         self._size = 0  # bytes of audio in that
         self._audio_over = False  # the audio ended before it was judged
-        self._audio_told = False  # the end of the audio was sent
+        self._audio_started = False  # the end of the audio was sent
 
     def _step(self, trigger: PlaybackTrigger) -> None:
         self.state = step(PLAYBACK_TABLE, self.state, trigger)
@@ -284,8 +284,8 @@ def matches_answer(said: str, answer: str) -> bool:
 
 def _content_words(text: str) -> set[str]:
     words = (word.casefold() for word in _TOKEN.findall(text))
-    return {word for word in words if (len(word) > SHORT and word not in _COMMON) or _says_much(word)}
+    return {word for word in words if (len(word) > SHORT and word not in _COMMON) or _is_content_word(word)}
 
 
-def _says_much(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
     return any(letter.isdigit() for letter in word) or (len(word) == 1 and ord(word) > 0x0E00)

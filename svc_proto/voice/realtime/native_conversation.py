@@ -154,7 +154,7 @@ class NativeConversation(ConversationBase):
         self.out += [] if turn is None else turn.drained(self.now())
         if drain is not None:
             self.out.append(drain.completed)
-            self._go_on()
+            self._resume()
 
     def respeak(self) -> None:
         """Play the last background answer again, if the conversation is idle."""
@@ -287,7 +287,7 @@ class NativeConversation(ConversationBase):
         floor = self.floor
         if floor.drain is not None:
             self.out.append(floor.drain.timed_out)
-            self._go_on()
+            self._resume()
         elif self.answer.tells:
             self._note("voice.realtime_agent.delivery_unconfirmed")
             self.out += self.answer.give_up(self.now())
@@ -329,7 +329,7 @@ class NativeConversation(ConversationBase):
         self.out += told
         return response_id
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Continue after the playback of earlier speech."""
         if self.answer.tells:
             self.out += self.answer.speak(self.now())
@@ -440,26 +440,26 @@ class NativeConversation(ConversationBase):
             return
         self.out += runs.requeue(run)
         call = RunTaskCall(call_id=run.call_id, text=run.text, profile=run.profile)
-        self._wait_in_line(runs.new(call), RunTier.PROMOTED)
+        self._queue_run(runs.new(call), RunTier.PROMOTED)
 
     def _detach(self, run: VoiceRun, tier: RunTier) -> None:
         spoken = self.runs.hands_off
         self.out += self.runs.detach(run, tier, spoken=spoken)
         if spoken:
-            self._speak_of(run.call_id)
+            self._announce(run.call_id)
         else:
             self.answer.end()
 
-    def _wait_in_line(self, run: VoiceRun, tier: RunTier) -> None:
+    def _queue_run(self, run: VoiceRun, tier: RunTier) -> None:
         call_id = run.call_id
         self.out += self.runs.enqueue(run, tier)
         if self.runs.hands_off or run.state is VoiceRunState.OVER:
-            self._speak_of(call_id)
+            self._announce(call_id)
         else:
             self._emit("voice.response.done", response_id=None)
             self.answer.end()
 
-    def _speak_of(self, call_id: str) -> None:
+    def _announce(self, call_id: str) -> None:
         """Request a response about the function output, once the provider has finished its call."""
         if self.floor.state is _S.WORKING:
             self.out += self.floor.respond(self.now())
@@ -495,4 +495,4 @@ class NativeConversation(ConversationBase):
             self.out.append(run.begin(self.now()))
             self._detach(run, RunTier.DURABLE)
         else:
-            self._wait_in_line(run, RunTier.DURABLE)
+            self._queue_run(run, RunTier.DURABLE)
