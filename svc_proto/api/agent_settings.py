@@ -221,15 +221,15 @@ def _extra(found: Mapping[str, object]) -> JsonObject:
 
 
 def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
-    own, theirs = config.model_base_url, file_base_url({"model": model})
-    if not (own or theirs):
+    own, file_url = config.model_base_url, file_base_url({"model": model})
+    if not (own or file_url):
         return None
     key = config.model_api_key if own else model.first_text("api_key") or config.model_api_key
-    if own and not key and origin_of(own) == origin_of(theirs):
+    if own and not key and origin_of(own) == origin_of(file_url):
         key = model.first_text("api_key")
     name = config.model or model.first_text("default") or UNNAMED_MODEL
     context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
-    return ModelEndpoint(base_url=own or theirs, model=name, api_key=key, context=context)
+    return ModelEndpoint(base_url=own or file_url, model=name, api_key=key, context=context)
 
 
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:

@@ -44,13 +44,15 @@ class ApprovalPrompts:
         self._since = 0.0  # when the last of them was shown
         self._ended = False  # no more input can come
 
-    def show(self, asked: ApprovalRequest) -> None:
+    def show(self, approval_request: ApprovalRequest) -> None:
         """Add a prompt, and show it if it is the only one."""
-        if not asked.call_id:
+        if not approval_request.call_id:
             return  # it could not be answered
-        words = (sanitize_line(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
-        offered = ("once", DENY) if asked.choices is None else tuple(asked.choices)
-        self._open.append(_Prompt(asked.call_id, "\n".join(words), offered))
+        words = (
+            sanitize_line(text, MAX_TEXT) for text in (approval_request.description, approval_request.command) if text
+        )
+        offered = ("once", DENY) if approval_request.choices is None else tuple(approval_request.choices)
+        self._open.append(_Prompt(approval_request.call_id, "\n".join(words), offered))
         if self._ended:
             self._resolve(self._open[-1], DENY)
         elif len(self._open) == 1:

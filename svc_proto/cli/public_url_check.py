@@ -100,7 +100,7 @@ def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) ->
     """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
-    code, who = (
+    code, identity = (
         new_code(engine.entropy),
         DesktopIdentity(name="svc doctor", hostname="svc doctor", device_id="svc-doctor"),
     )
@@ -110,7 +110,7 @@ def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) ->
     except CliError as problem:
         return [Finding("WebSocket", "warning", f"not tried: {problem}")]
     try:
-        link, welcome = yield from connect_desktop(engine, route.relay_url, {"pairing_code": code}, who)
+        link, welcome = yield from connect_desktop(engine, route.relay_url, {"pairing_code": code}, identity)
     except CliError as problem:
         remedy = f"a proxy has to pass Upgrade on, and lead to the relay of this host: {PAGE}"
         return [Finding("WebSocket", "failure", f"a phone cannot pair: {problem}", remedy)]

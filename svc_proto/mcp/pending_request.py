@@ -102,13 +102,13 @@ class PendingRequest:
     __slots__ = ("_answers", "_context", "_engine", "_progress", "_send", "_task", "request")
 
     def __init__(
-        self, engine: Engine, answers: RequestHandlers, request: RpcRequest, context: RequestContext, say: SendCallback
+        self, engine: Engine, answers: RequestHandlers, request: RpcRequest, context: RequestContext, send: SendCallback
     ) -> None:
         self.request = request
         self._engine = engine
         self._answers = answers
         self._context = context
-        self._send = say
+        self._send = send
         self._task: Task | Deferred | None = None  # the task that produces the answer
         self._progress: _Progress | None = None
 
@@ -174,9 +174,9 @@ class PendingRequest:
             raise RpcError(INVALID_PARAMS, "notifications must be an object, resourceSubscriptions an array of strings")
         meta = {SUBSCRIPTION: self.request.identity}
 
-        def note(method: str, **said: object) -> None:
+        def note(method: str, **outgoing: object) -> None:
             self._send(
-                OutgoingMessage(write_notification(f"notifications/{method}", {**said, "_meta": meta}), notes=True)
+                OutgoingMessage(write_notification(f"notifications/{method}", {**outgoing, "_meta": meta}), notes=True)
             )
 
         answers = self._answers
@@ -214,11 +214,11 @@ class PendingRequest:
             text = result if isinstance(result, str) else strict_json.dumps(result)
             if self._context.modern:
                 text = self._dressed(text)
-            said = OutgoingMessage(write_result_text(self.request.identity, text), final=True)
+            outgoing = OutgoingMessage(write_result_text(self.request.identity, text), final=True)
         except Exception as error:
             self._failed(error)
             return
-        self._finish(said)
+        self._finish(outgoing)
 
     def _dressed(self, text: str) -> str:
         """Return a result with the members of version 2026-07-28."""
@@ -237,22 +237,22 @@ class PendingRequest:
             error = RpcError(INTERNAL, f"internal error, reference {self._engine.log_bug(error)}")
         self._finish(error_message(error, self.request.identity))
 
-    def _finish(self, said: OutgoingMessage) -> None:
+    def _finish(self, outgoing: OutgoingMessage) -> None:
         if self._progress is not None:
             self._progress.task.cancel()
-        self._answer(said)
+        self._answer(outgoing)
 
-    def _answer(self, said: OutgoingMessage) -> None:
-        self._send(said)
+    def _answer(self, outgoing: OutgoingMessage) -> None:
+        self._send(outgoing)
 
 
 class _Progress:
     """Progress notifications for one request: texts of the tool, and a sign of life in between."""
 
-    def __init__(self, engine: Engine, token: RequestId, say: SendCallback) -> None:
+    def __init__(self, engine: Engine, token: RequestId, send: SendCallback) -> None:
         self._engine = engine
         self._token = token
-        self._send = say
+        self._send = send
         self._begun = engine.now.mono
         self._last = 0
         self.task = engine.spawn(self._wait())
@@ -291,7 +291,7 @@ def unsupported_version_error(version: object) -> RpcError:
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
 
 
-def discard_message(said: OutgoingMessage) -> None:
+def discard_message(outgoing: OutgoingMessage) -> None:
     """Discard a message: the client is gone."""
 
 

@@ -93,7 +93,7 @@ MCP_SESSION_TABLE: Table[McpSessionState, McpSessionTrigger] = {
 
 
 class McpSession:
-    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `say`.
+    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `send`.
 
     `close` it when the client disconnects. Sessions of the same client may share `answers`.
     """
@@ -102,12 +102,12 @@ class McpSession:
         self,
         engine: Engine,
         answers: RequestHandlers,
-        say: SendCallback,
+        send: SendCallback,
         *,
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
-        self._send = say
+        self._send = send
         self._on_idle = on_idle
         self._answers = answers
         self._state = McpSessionState.NEW
@@ -145,8 +145,8 @@ class McpSession:
         else:
             self._answered(message)
 
-    def handle_request(self, request: RpcRequest, say: SendCallback) -> None:
-        """Handle a request; messages about the request go to `say`."""
+    def handle_request(self, request: RpcRequest, send: SendCallback) -> None:
+        """Handle a request; messages about the request go to `send`."""
         identity, calls = request.identity, self._calls
         try:
             if identity in calls:
@@ -155,9 +155,9 @@ class McpSession:
                 raise RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way")
             context = self._context(request)
         except RpcError as error:
-            say(error_message(error, identity))
+            send(error_message(error, identity))
             return
-        call = calls[identity] = _SessionRequest(self._engine, self._answers, request, context, say)
+        call = calls[identity] = _SessionRequest(self._engine, self._answers, request, context, send)
         call.home = self
         call.start()
 
@@ -182,10 +182,10 @@ class McpSession:
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def request_finished(self, identity: RequestId, say: SendCallback, said: OutgoingMessage) -> None:
+    def request_finished(self, identity: RequestId, send: SendCallback, outgoing: OutgoingMessage) -> None:
         """Send the answer to a request."""
         self._calls.pop(identity, None)
-        say(said)
+        send(outgoing)
         if not self._calls:
             self._on_idle()
 
@@ -263,19 +263,19 @@ class McpSession:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def elicit(self, text: str, say: SendCallback) -> Flow[bool]:
+    def elicit(self, text: str, send: SendCallback) -> Flow[bool]:
         """Send a question for the client's user; return whether the user accepted."""
         self._request_count += 1
         identity = f"ask-{self._request_count}"
         ticket = self._questions[identity] = self._engine.new_op()
         question = {"message": text, "requestedSchema": NO_FORM}
-        say(OutgoingMessage(write_request(identity, "elicitation/create", question)))
+        send(OutgoingMessage(write_request(identity, "elicitation/create", question)))
         try:
             answer = yield from wait(ticket, self._engine.now.mono + ELICITATION_TIMEOUT)
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                say(OutgoingMessage(write_notification("notifications/cancelled", told)))
+                send(OutgoingMessage(write_notification("notifications/cancelled", told)))
         return JsonObject.of(answer).get("action") == "accept"
 
 
@@ -288,9 +288,9 @@ class _SessionRequest(PendingRequest):
 
     def discard(self) -> None:
         """End the request without an answer."""
-        say = self._send
+        send = self._send
         self.cancel()
-        say(OutgoingMessage(b"", final=True))
+        send(OutgoingMessage(b"", final=True))
 
     def _unknown_method(self, method: str) -> Handler:
         own = None if self._context.modern else self.home.own_handler(method)
@@ -301,9 +301,9 @@ class _SessionRequest(PendingRequest):
             return super()._confirm(name, arguments, text)
         return self.home.elicit(text, self._send)
 
-    def _answer(self, said: OutgoingMessage) -> None:
+    def _answer(self, outgoing: OutgoingMessage) -> None:
         if self._send is not discard_message:
-            self.home.request_finished(self.request.identity, self._send, said)
+            self.home.request_finished(self.request.identity, self._send, outgoing)
 
 
 def _pong(params: JsonObject, call: PendingRequest) -> Result:

@@ -43,7 +43,7 @@ def test_a_note_that_comes_again_is_told_once_in_its_last_place() -> None:
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
     for _ in range(2):  # from where some reader was told on: while there is none, that is the beginning
-        next(notices.stream_to(writer, notices.told))
+        next(notices.stream_to(writer, notices.last_received))
     next(notices.stream_to(writer, 2))
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 

@@ -112,11 +112,11 @@ class _ManagementRoutes:
     # --- memory ---
 
     def memory(self, request: Request) -> Flow[Response]:
-        wanted = request.query.get("target", "all")
-        if wanted != "all":
-            _check_target(wanted)
+        requested_target = request.query.get("target", "all")
+        if requested_target != "all":
+            _check_target(requested_target)
         targets: list[dict[str, object]] = []
-        for target in TARGETS if wanted == "all" else (wanted,):
+        for target in TARGETS if requested_target == "all" else (requested_target,):
             entries = yield from self._api.parts.memory.entries(target)
             if isinstance(entries, Failure):
                 raise Refused(503, "memory_unavailable", "the memory store is not available")
@@ -128,7 +128,7 @@ class _ManagementRoutes:
                     "usage": usage_of(target, entries),
                 }
             )
-        flat = targets[0] if wanted != "all" else {}
+        flat = targets[0] if requested_target != "all" else {}
         return json_response(200, {**flat, "targets": targets})
 
     def add_memory(self, request: Request) -> Flow[Response]:

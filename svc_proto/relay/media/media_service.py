@@ -424,19 +424,22 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
         return _PartialResponse(NOT_MODIFIED, fields)
     if failed is not None:
         raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
-    wanted = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
-    if isinstance(wanted, Unsatisfiable):
+    byte_range = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
+    if isinstance(byte_range, Unsatisfiable):
         raise Refused(
             416,
             "range_not_satisfiable",
             f"the file has {size} bytes",
             headers=((b"content-range", b"bytes */%d" % size),),
         )
-    if wanted is None:
+    if byte_range is None:
         return _PartialResponse(200, fields, 0, size)
-    last = wanted.first + wanted.length - 1
+    last = byte_range.first + byte_range.length - 1
     return _PartialResponse(
-        206, [*fields, (b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, size))], wanted.first, wanted.length
+        206,
+        [*fields, (b"content-range", b"bytes %d-%d/%d" % (byte_range.first, last, size))],
+        byte_range.first,
+        byte_range.length,
     )
 
 

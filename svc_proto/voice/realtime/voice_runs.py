@@ -260,10 +260,10 @@ class VoiceRuns:
             about = {"session_id": self.session_id, "run_id": ""}
             nothing = {"ok": True, "run_id": None, "status": "idle", "session_id": self.session_id}
             return [Emit(f"{self.word}.run.cancelled", about)], nothing
-        told = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
+        actions_made = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
         run_id = first.story.run_id or None
         output = {"ok": True, "run_id": run_id, "status": "cancelled", "session_id": self.session_id}
-        return [*told, *stopped], output
+        return [*actions_made, *stopped], output
 
     # --- start of a run ---
 
@@ -338,11 +338,11 @@ class VoiceRuns:
             if isinstance(event, ChatSessionBound):
                 self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
                 return []
-        told: list[ConversationAction] = [*run.draft()] if isinstance(event, AssistantDelta) else []
-        told += story.map_event(event)
+        actions_made: list[ConversationAction] = [*run.draft()] if isinstance(event, AssistantDelta) else []
+        actions_made += story.map_event(event)
         run.take_hint(now)
         self.session_id = story.session_id
-        return told
+        return actions_made
 
     def approve(self, confirmation_id: str | None, answer: str) -> list[ConversationAction]:
         """Forward the user's answer to the run that requested it; return nothing if none did."""
@@ -357,15 +357,15 @@ class VoiceRuns:
     def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
         """Handle the completion of a background run; `idle`: no turn is in progress."""
         self._ended_at = now
-        told: list[ConversationAction] = [*run.story.complete()]
+        actions_made: list[ConversationAction] = [*run.story.complete()]
         if not self.answered:
             self._waiting_since = now
         self.last = run.finish(self.speakable)
         self._finish_run(run)
-        told.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
+        actions_made.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
         if self.away or not idle:
-            told.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
-        return told
+            actions_made.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
+        return actions_made
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
         """Handle the failure of a background run; None: the run was stopped on request."""
@@ -375,13 +375,13 @@ class VoiceRuns:
 
     def cancel(self, now: float) -> list[ConversationAction]:
         """Stop the background runs, and drop the queued runs and pending answers (wire terminal-voice 6.8)."""
-        told: list[ConversationAction] = []
+        actions_made: list[ConversationAction] = []
         for run in self._runs_in(VoiceRunState.DETACHED):
             self._ended_at = now
-            told += run.stop()
+            actions_made += run.stop()
         for run in [each for each in self._runs if each.state not in OF_THE_TURN]:
             self.discard(run)
-        return told
+        return actions_made
 
     def discard(self, run: VoiceRun) -> None:
         """Remove a run without delivering its answer."""
