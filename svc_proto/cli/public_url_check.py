@@ -53,18 +53,18 @@ class PublicUrlCheck:
     dashboard_path: str = ""
 
 
-def check_public_url(engine: Engine, asked: PublicUrlCheck) -> Flow[list[Finding]]:
+def check_public_url(engine: Engine, check: PublicUrlCheck) -> Flow[list[Finding]]:
     """Run the checks and return their findings."""
-    address = asked.route.relay_url
+    address = check.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from check_reachable(engine, address, alone=True)
-    findings = [found, _encryption(asked.route)]
+    findings = [found, _encryption(check.route)]
     if found.verdict == "ok":
         findings.append((yield from _local_routes(engine, relay)))
-        findings += yield from _pairing(engine, asked.route, asked.relay)
-    findings.append((yield from _api(engine, asked.route.api.url)))
-    if asked.dashboard_path:
-        findings += yield from _dashboard(engine, f"{asked.route.api.url}{asked.dashboard_path}/")
+        findings += yield from _pairing(engine, check.route, check.relay)
+    findings.append((yield from _api(engine, check.route.api.url)))
+    if check.dashboard_path:
+        findings += yield from _dashboard(engine, f"{check.route.api.url}{check.dashboard_path}/")
     return findings
 
 

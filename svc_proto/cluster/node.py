@@ -87,7 +87,7 @@ class RemoteNode:
     """Another node of the cluster."""
 
     id: str
-    heard: int  # number of its last broadcast
+    broadcast_number: int  # number of its last broadcast
     until: float  # monotonic s; end of its lease
     pulse: Heartbeat | None = None  # of its last heartbeat
 
@@ -236,10 +236,10 @@ class Node(RedisHandler):
     def on_message(self, channel: str, data: bytes) -> None:
         """Handle a message of another node; own messages are dropped."""
         message = JsonObject.parse(data, ours=True) or JsonObject()
-        node, word, told = message.text("from"), message.text("word"), message.integer("told")
+        node, word, broadcast_number = message.text("from"), message.text("word"), message.integer("told")
         if node == self.id:
             return
-        if not node or not word or told is None:
+        if not node or not word or broadcast_number is None:
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
         if word in ("bye", "hello"):
@@ -248,30 +248,33 @@ class Node(RedisHandler):
             return
         if self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
             return  # this node leaves: no other may rely on it
-        if told == _LEAVING:
+        if broadcast_number == _LEAVING:
             self._dispatch(node, word, JsonObject.of(message.get("body")))
             return
         counted = channel == self._all and word not in _UNCOUNTED
-        if not self._known(node, told, told - counted):
+        if not self._mark_alive(node, broadcast_number, broadcast_number - counted):
             return
         self._dispatch(node, word, JsonObject.of(message.get("body")))
 
     # --- receiving ---
 
-    def _known(self, node: str, told: int, before: int) -> bool:
-        """Record that a node lives. `told` is the number of its broadcasts, `before` the number before this message."""
+    def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
+        """Record that a node lives.
+
+        `broadcast_number` is the number of its broadcasts, `before` the number before this message.
+        """
         until = self._engine.now.mono + LEASE
         member = self.members.get(node)
         if member is None:
             if len(self.members) >= MAX_NODES:
                 return False
-            self.members[node] = RemoteNode(node, told, until)
+            self.members[node] = RemoteNode(node, broadcast_number, until)
             self._engine.log(Level.INFO, "node joined", node=node)
             self._ask_state(node)  # messages of a node that it replaces may have been lost
             return True
-        if member.heard != before:
+        if member.broadcast_number != before:
             self._ask_state(node)
-        member.heard, member.until = told, until
+        member.broadcast_number, member.until = broadcast_number, until
         return True
 
     def _ask_state(self, node: str) -> None:
@@ -321,8 +324,8 @@ class Node(RedisHandler):
 
     def _counted(self, answer: Reply) -> None:
         """Remove nodes whose channel has no subscriber; the reply alternates channels and counts."""
-        heard = answer if isinstance(answer, list) else []
-        for channel, count in zip(heard[::2], heard[1::2], strict=False):
+        counts = answer if isinstance(answer, list) else []
+        for channel, count in zip(counts[::2], counts[1::2], strict=False):
             if count == 0 and isinstance(channel, bytes):
                 self._lose(channel.decode("utf-8", "replace").removeprefix(self._inbox("")))
 
@@ -334,7 +337,7 @@ class Node(RedisHandler):
         if self.members.pop(node, None) is None:
             return
         self._engine.log(Level.INFO, "node left", node=node)
-        for ticket, asked in list(self._pending_requests.items()):
-            if asked == node:
+        for ticket, target in list(self._pending_requests.items()):
+            if target == node:
                 self._engine.resume(ticket, _GONE)
         self._fellow.on_node_lost(node)

@@ -151,7 +151,7 @@ class McpClient:
         self._carrier = carry(self)
         self._on_over = on_over
         self._on_changed = on_changed
-        self._asked: dict[RequestId, _PendingRequest] = {}
+        self._pending: dict[RequestId, _PendingRequest] = {}
         self._count = 0
         self._why = McpError("it is not connected")
         self.state = McpClientState.NEW
@@ -188,11 +188,13 @@ class McpClient:
         engine = self._engine
         if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
             raise McpError(str(self._why), unheard=True)
-        if len(self._asked) >= MAX_ASKED:
+        if len(self._pending) >= MAX_ASKED:
             raise McpError(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
         self._count += 1
         identity, now = self._count, engine.now.mono
-        pending = self._asked[identity] = _PendingRequest(engine.new_op(), within, now + within, now + within * LONGEST)
+        pending = self._pending[identity] = _PendingRequest(
+            engine.new_op(), within, now + within, now + within * LONGEST
+        )
         patient = method != "initialize"  # `initialize` has no progress, and may not be cancelled
         told = {**params, "_meta": {"progressToken": identity}} if patient else params
         self._carrier.send(write_request(identity, method, told), identity)
@@ -200,7 +202,7 @@ class McpClient:
             while pending.answer is None and engine.now.mono < pending.until:
                 yield from wait(pending.ticket, pending.until)
         finally:
-            del self._asked[identity]
+            del self._pending[identity]
             self._carrier.abandon_request(identity)
             if pending.answer is None and patient and self.state is McpClientState.OPEN:
                 note = {"requestId": identity, "reason": "nobody waits for it any more"}
@@ -243,7 +245,7 @@ class McpClient:
             return
         match message:
             case RpcResponse(identity=identity):
-                pending = self._asked.get(identity)
+                pending = self._pending.get(identity)
                 if pending is None:
                     self.ignored += 1
                     return
@@ -262,7 +264,7 @@ class McpClient:
 
     def failed(self, identity: RequestId, why: McpError) -> None:
         """Fail a request that will have no answer."""
-        pending = self._asked.get(identity)
+        pending = self._pending.get(identity)
         if pending is not None:
             self._answer(pending, why)
 
@@ -276,7 +278,7 @@ class McpClient:
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _progress(self, token: int | None) -> None:
-        pending = None if token is None else self._asked.get(token)
+        pending = None if token is None else self._pending.get(token)
         if pending is not None:
             pending.until = min(self._engine.now.mono + pending.within, pending.latest)
 
@@ -290,7 +292,7 @@ class McpClient:
             self._step(McpClientTrigger.END)
             self._why = why
             tell(why)  # before the requests fail: their callers may send new ones
-            for identity, pending in list(self._asked.items()):
+            for identity, pending in list(self._pending.items()):
                 self._answer(pending, McpError(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()
 

@@ -113,10 +113,10 @@ class NativeConversation(ConversationBase):
         self.uncommitted = 0
         self.out.append(ClearInput())
 
-    def commit(self, said: str | None) -> None:
+    def commit(self, transcript: str | None) -> None:
         """End an utterance; the provider transcribes it. An utterance under 0.1 s gets no response."""
-        heard, self.uncommitted = self.uncommitted, 0
-        if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
+        byte_count, self.uncommitted = self.uncommitted, 0
+        if byte_count >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
             self.out.append(CommitInput())
             self.floor.step(_T.HEAR, self.now() + TRANSCRIPTION_TIMEOUT)
@@ -325,8 +325,8 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
 
     def _quiet(self) -> str | None:
-        told, response_id = self.answer.quiet(self.now())
-        self.out += told
+        emitted, response_id = self.answer.quiet(self.now())
+        self.out += emitted
         return response_id
 
     def _resume(self) -> None:
@@ -369,14 +369,14 @@ class NativeConversation(ConversationBase):
 
     # --- speech of the provider ---
 
-    def _on_speech(self, said: Said) -> None:
+    def _on_speech(self, speech: Said) -> None:
         floor = self.floor
-        current = self._is_current(said.response_id)
+        current = self._is_current(speech.response_id)
         if current and self.answer.tells:
-            self.out += self.answer.on_provider_speech(said, self.now())
-        elif current or said.response_id == floor.tail:
-            floor.spoke = floor.spoke or isinstance(said, provider_interface.AudioDelta)
-            self.out.append(client_event_of(said))
+            self.out += self.answer.on_provider_speech(speech, self.now())
+        elif current or speech.response_id == floor.tail:
+            floor.spoke = floor.spoke or isinstance(speech, provider_interface.AudioDelta)
+            self.out.append(client_event_of(speech))
 
     def _audio_done(self, response_id: str) -> None:
         current = self._is_current(response_id)
@@ -414,18 +414,18 @@ class NativeConversation(ConversationBase):
 
     def _advance_runs(self) -> None:
         now, runs, state = self.now(), self.runs, self.floor.state
-        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[ConversationAction]()
+        floor, run, emitted = self.answer.turn_state(waits=runs.answered), runs.turn, list[ConversationAction]()
         if run is not None and run.due is not None and now >= run.due:
-            told = run.on_due(now, floor)
-            self.out += told
+            emitted = run.on_due(now, floor)
+            self.out += emitted
         at = runs.promotion_at if state is _S.WORKING else None
         if run is not None and at is not None and now >= at:
             self._promote(run)
         beats = runs.advance(now, floor)
         self.out += beats
-        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.who_speaks(waits=runs.answered) == "idle"
+        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.turn_state(waits=runs.answered) == "idle"
         if quiet and not runs.away:
-            self.out += self.answer.filler.speak([*told, *beats])
+            self.out += self.answer.filler.speak([*emitted, *beats])
         if self.floor.state is _S.IDLE:
             self.out += runs.start_next(self.now())
             answer = runs.take_result(self.now())
@@ -470,8 +470,8 @@ class NativeConversation(ConversationBase):
 
     def _answer(self, call: ConversationCall) -> None:
         stops = self.runs.first if isinstance(call, CancelCall) else None
-        told, output = self.runs.answer(call, self.now())
-        self.out += told
+        emitted, output = self.runs.answer(call, self.now())
+        self.out += emitted
         if stops is not None and self.floor.state is _S.WORKING:  # the run call came with this cancel call
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
