@@ -65,7 +65,7 @@ class Demo:
 
     def __init__(self, relay_url: str, code: str, *, api_url: str) -> None:
         config = PhoneConfig(remote=relay_url, code=code, device_id="demo-phone", device_name="Demo phone")
-        self.phone = Phone(config, EmulatedPhone(name="Demo phone"), TRUSTING, on_news=self._on_notify)
+        self.phone = Phone(config, EmulatedPhone(name="Demo phone"), TRUSTING, on_notify=self._on_notify)
         self._api = ApiClient("the API", api_url)
         self._play_task: Task | None = None
         self._pairing: OperationId | None = None

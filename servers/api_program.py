@@ -187,8 +187,8 @@ def _key_place(config: ApiConfig) -> str:
 
 def configured_model(config: ApiConfig) -> str:
     """Return the model configured at the start; the file is read again at each turn."""
-    route = build_agent_settings(config, _settings(config)).route
-    return "built-in" if route is None else route.model
+    endpoint = build_agent_settings(config, _settings(config)).endpoint
+    return "built-in" if endpoint is None else endpoint.model
 
 
 def _settings(config: ApiConfig) -> Mapping[str, object]:

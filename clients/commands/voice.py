@@ -176,7 +176,7 @@ def talk(
     from svc_proto.cli.desktop_sessions import find_relay
     from svc_proto.cli.voice_chat import RECORDER_RATE, VoiceChatRequest, VoiceChatService
 
-    find = partial(find_relay, who=relay_selection(remote, token))
+    find = partial(find_relay, selection=relay_selection(remote, token))
     order = VoiceChatRequest(
         recorder=recorder(RECORDER_RATE), player=None if mute else player(), profile=profile, session=session
     )

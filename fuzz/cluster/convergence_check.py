@@ -133,5 +133,5 @@ def _check_tables(world: ClusterDeployment) -> None:
         elsewhere = {number for number in numbers if number < 0}
         known = {number for row in fellows._numbers.values() for number in row.values()}
         tables = {*fellows._elsewhere}, known, {*fellows._since._since}
-        if tables != (elsewhere, elsewhere, numbers) or fellows.node._asked:
+        if tables != (elsewhere, elsewhere, numbers) or fellows.node._pending_requests:
             raise ClusterViolation(f"node {n} has left {tables} of {numbers}")

@@ -578,7 +578,7 @@ class Deployment:
                 if isinstance(channel, Http2Channel):
                     self._check_streams(process, channel)
         for run in self.api_service.runs._runs.values() if self.api.alive and self.api.ready else ():
-            reader = run.reader
+            reader = run.subscriber
             if reader is None or reader.state is not SubscriberState.READING:
                 continue
             waits = reader._pieces[:-1]  # the last event holds the whole text again

@@ -64,25 +64,25 @@ class BuiltinAgent:
         prompt = content_text(turn.prompt).strip()
         plan = parse_command(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
         asked = (
-            _words(turn.system)
-            + _words(prompt)
-            + sum(_words(JsonObject.of(row).text("content")) for row in turn.history)
+            _count_words(turn.system)
+            + _count_words(prompt)
+            + sum(_count_words(JsonObject.of(row).text("content")) for row in turn.history)
         )
         say = (yield from self._notes()) if plan.show_memory else plan.say
         host.emit(ModelCallStarted())
         yield from self._emit_text(host, plan.think, ReasoningDelta)
         if plan.calls:
             calls = tuple(self._call(name, arguments) for name, arguments in plan.calls)
-            host.emit(ModelCallFinished(asked, _words(plan.think) + len(calls)))
+            host.emit(ModelCallFinished(asked, _count_words(plan.think) + len(calls)))
             yield from host.store_calls("", plan.think, calls)
             results = yield from self._toolbox.run_calls(turn, host, tuple(map(RequestedToolCall, calls)))
             if turn.max_calls < 2:
                 return TurnOutcome(finish="length")
             say = "\n\n".join(_displayed_result(call, result.text) for call, result in zip(calls, results, strict=True))
-            asked += sum(_words(result.text) for result in results)
+            asked += sum(_count_words(result.text) for result in results)
             host.emit(ModelCallStarted())
         yield from self._emit_text(host, say, TextDelta)
-        host.emit(ModelCallFinished(asked, _words(say) + (0 if plan.calls else _words(plan.think))))
+        host.emit(ModelCallFinished(asked, _count_words(say) + (0 if plan.calls else _count_words(plan.think))))
         return TurnOutcome()
 
     def _emit_text(self, host: AgentHost, text: str, kind: Callable[[str], TurnEvent]) -> Flow[None]:
@@ -123,5 +123,5 @@ def _displayed_result(call: ToolCall, result: str) -> str:
     return f"`{call.name}` answered:\n\n```\n{shown}\n```"
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     return len(text.split())

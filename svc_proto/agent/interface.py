@@ -228,7 +228,7 @@ class AgentHost(Protocol):
         """Store the tool row of one call, before `ToolCallFinished` is emitted."""
         ...
 
-    def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
+    def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
         """Publish an approval request, wait for its answer, publish and return it; `deny` without an answer in time."""
         ...
 

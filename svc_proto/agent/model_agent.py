@@ -59,64 +59,64 @@ class ModelAgent:
         """Answer one turn, whose `model` is set."""
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
-        route = cast("ModelEndpoint", turn.model)
+        endpoint = cast("ModelEndpoint", turn.model)
         tools = yield from self._toolbox.visible_tools()
         choice = self._toolbox.choice
-        offer = ToolSelection(tools, few=choice.prefers_few(route.context))
-        missing = NO_PHONE if choice.includes("phone") else ""
-        others = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
-        system = yield from self._system(turn, PHONE if "phone" in tools else missing, others)
-        request, rows = _request(turn, system, offer.rows)
+        selection = ToolSelection(tools, few=choice.prefers_few(endpoint.context))
+        phone_note = NO_PHONE if choice.includes("phone") else ""
+        mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
+        system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
+        request, rows = _request(turn, system, selection.rows)
         ids = _ids_in(turn)
-        spoken, carried = False, 0
-        pictures = ToolImages(takes=route.context is None or route.context >= SMALL_CONTEXT)
+        has_text, context_size = False, 0
+        images = ToolImages(takes=endpoint.context is None or endpoint.context >= SMALL_CONTEXT)
         has_read = self._toolbox.reads(
             call.get_object("function").text("name") for row in turn.history for call in _calls_of(row)
         )
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
             answer = yield from call_model(
-                self._engine, route, request, host, self._limits, before_text=PARAGRAPH_BREAK if spoken else ""
+                self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
             )
-            if isinstance(answer, ModelCallFailure) and pictures.retry_without_images(answer.status):
+            if isinstance(answer, ModelCallFailure) and images.retry_without_images(answer.status):
                 answer = yield from call_model(
-                    self._engine, route, request, host, self._limits, before_text=PARAGRAPH_BREAK if spoken else ""
+                    self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
                 )
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
                 return _outcome(answer)
-            spoken = spoken or bool(answer.text)
+            has_text = has_text or bool(answer.text)
             calls = self._calls(answer.calls, ids)
-            yield from host.store_calls(answer.text, answer.reasoning, tuple(wanted.call for wanted in calls))
+            yield from host.store_calls(answer.text, answer.reasoning, tuple(requested.call for requested in calls))
             results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
-            offer.expand(wanted.call for wanted in calls)
-            has_read = has_read or self._toolbox.reads(wanted.call.name for wanted in calls)
-            carried += len(answer.text) + sum(len(wanted.call.arguments) for wanted in calls)
-            carried += sum(len(result.text) for result in results)
-            if carried > MAX_CONTEXT_BYTES:
+            selection.expand(requested.call for requested in calls)
+            has_read = has_read or self._toolbox.reads(requested.call.name for requested in calls)
+            context_size += len(answer.text) + sum(len(requested.call.arguments) for requested in calls)
+            context_size += sum(len(result.text) for result in results)
+            if context_size > MAX_CONTEXT_BYTES:
                 break
             rows.append(_assistant_row(answer.text, calls))
             rows += [
-                {"role": "tool", "tool_call_id": wanted.call.id, "content": result.text}
-                for wanted, result in zip(calls, results, strict=True)
+                {"role": "tool", "tool_call_id": requested.call.id, "content": result.text}
+                for requested, result in zip(calls, results, strict=True)
             ]
-            rows += pictures.rows(zip((wanted.call.name for wanted in calls), results, strict=True))
+            rows += images.rows(zip((requested.call.name for requested in calls), results, strict=True))
         return TurnOutcome(finish="length")
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
         """Run a turn with the client's tools: one model answer, without our prompts and tools."""
         request, _ = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())
-        route = cast("ModelEndpoint", turn.model)
-        answer = yield from call_model(self._engine, route, request, host, self._limits, needed=("tools",))
+        endpoint = cast("ModelEndpoint", turn.model)
+        answer = yield from call_model(self._engine, endpoint, request, host, self._limits, needed=("tools",))
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
         if not answer.calls or answer.full or answer.finish in ("error", "content_filter", "length"):
             return _outcome(answer)
-        calls = tuple(wanted.call for wanted in self._calls(answer.calls, _ids_in(turn)))
+        calls = tuple(requested.call for requested in self._calls(answer.calls, _ids_in(turn)))
         yield from host.store_calls(answer.text, answer.reasoning, calls)
         return TurnOutcome(finish="tool_calls", calls=calls)
 
@@ -138,14 +138,14 @@ class ModelAgent:
             if not identity or identity in ids:
                 identity = f"call_{new_uuid(self._engine.entropy).replace('-', '')[:24]}"
             ids[identity] = None
-            calls.append(_wanted(identity, fragment))
+            calls.append(_requested_call(identity, fragment))
         return tuple(calls)
 
 
 def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:
     """Build the request to a model, and its list of messages, which grows."""
     rows: list[Row] = [{"role": "system", "content": system}] if system else []
-    rows += map(_mended, turn.history)
+    rows += map(_with_valid_arguments, turn.history)
     if turn.prompt:
         rows.append({"role": "user", "content": turn.prompt if isinstance(turn.prompt, str) else list(turn.prompt)})
     request = {**turn.options, "messages": rows}
@@ -160,7 +160,7 @@ def _ids_in(turn: Turn) -> dict[str, None]:
     return {str(call.get("id")): None for row in turn.history for call in _calls_of(row)}
 
 
-def _wanted(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
+def _requested_call(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
     arguments = fragment.arguments.strip() or "{}"
     try:
         args = JsonObject.load(arguments)
@@ -173,7 +173,7 @@ def _wanted(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
 
 def _assistant_row(text: str, calls: tuple[RequestedToolCall, ...]) -> Row:
     """Return the model's answer as a message. Invalid arguments are replaced, since some servers refuse them."""
-    wanted = [
+    requested = [
         {
             "id": each.call.id,
             "type": "function",
@@ -184,20 +184,20 @@ def _assistant_row(text: str, calls: tuple[RequestedToolCall, ...]) -> Row:
         }
         for each in calls
     ]
-    return {"role": "assistant", "content": text, "tool_calls": wanted}
+    return {"role": "assistant", "content": text, "tool_calls": requested}
 
 
 def _calls_of(row: Row) -> list[JsonObject]:
     return JsonObject.of(row).objects("tool_calls")
 
 
-def _mended(row: Row) -> Row:
+def _with_valid_arguments(row: Row) -> Row:
     """Return a row of the history with valid JSON arguments, since some servers refuse others."""
     calls = _calls_of(row)
-    return {**row, "tool_calls": [_mended_call(call) for call in calls]} if calls else row
+    return {**row, "tool_calls": [_with_valid_json(call) for call in calls]} if calls else row
 
 
-def _mended_call(call: JsonObject) -> Row:
+def _with_valid_json(call: JsonObject) -> Row:
     function = call.get_object("function")
     if not function or JsonObject.parse(str(function.get("arguments"))) is not None:
         return call

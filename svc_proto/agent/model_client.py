@@ -87,35 +87,35 @@ def call_model(
     """
     if not is_printable_ascii(route.api_key):
         return ModelCallFailure(text="the model's API key has characters that no header can carry")
-    asked = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
+    model_request = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause
     attempt = 0
     while True:
         attempt += 1
-        answer = yield from _attempt(engine, route, asked, host, limits, before_text)
+        answer = yield from _attempt(engine, route, model_request, host, limits, before_text)
         if isinstance(answer, CompletionAssembler):
             return answer
-        if answer.unwanted in asked and answer.unwanted not in needed:
+        if answer.unwanted in model_request and answer.unwanted not in needed:
             engine.log(
                 Level.WARNING, "model request repeated without a member", member=answer.unwanted, model=route.model
             )
-            asked = _retold(asked, answer.unwanted)
+            model_request = _without_member(model_request, answer.unwanted)
             continue
-        wanted = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
-        if not answer.retryable or attempt >= limits.attempts or wanted > limits.longest_pause:
+        delay = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
+        if not answer.retryable or attempt >= limits.attempts or delay > limits.longest_pause:
             where = {"url": route.base_url.partition("?")[0], "model": route.model}
             why = answer.reason or answer.text
             engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
             return answer
-        engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=wanted)
-        yield from sleep(engine, wanted)
+        engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=delay)
+        yield from sleep(engine, delay)
         pause *= 2
 
 
 def _attempt(
     engine: Engine,
     route: ModelEndpoint,
-    asked: Mapping[str, object],
+    model_request: Mapping[str, object],
     host: AgentHost,
     limits: ModelCallLimits,
     before_text: str,
@@ -126,7 +126,7 @@ def _attempt(
         "POST",
         f"{route.base_url.rstrip('/')}/chat/completions",
         headers=(JSON, *bearer_header(route.api_key)),
-        body=strict_json.dumps_bytes(asked),
+        body=strict_json.dumps_bytes(model_request),
         into=event_stream(),
         connect_within=limits.connect,
         within=limits.answer,
@@ -242,10 +242,10 @@ def _unwanted(said: str) -> str | None:
     return "stream_options" if "stream_options" in said else None
 
 
-def _retold(asked: Mapping[str, object], unwanted: str) -> dict[str, object]:
-    instead = _FALLBACK_MEMBERS[unwanted]
-    rest = {name: value for name, value in asked.items() if name != unwanted}
-    return rest if instead is None else {**rest, instead: asked[unwanted]}
+def _without_member(request: Mapping[str, object], member: str) -> dict[str, object]:
+    instead = _FALLBACK_MEMBERS[member]
+    rest = {name: value for name, value in request.items() if name != member}
+    return rest if instead is None else {**rest, instead: request[member]}
 
 
 def _retry_after(answer: HttpResult) -> float | None:

@@ -29,7 +29,7 @@ class ToolImages:
     """Images of one turn. `takes`: the model accepts images."""
 
     def __init__(self, *, takes: bool) -> None:
-        self._takes = takes
+        self._accepts_images = takes
         self._rows: list[tuple[Row, str, int]] = []  # rows with images, oldest first: row, tool and characters
 
     def rows(self, results: Iterable[tuple[str, ToolResult]]) -> list[Row]:
@@ -48,13 +48,13 @@ class ToolImages:
         """Replace the images by text if a refusal may be due to them; report whether to repeat the request."""
         if status not in REFUSALS or not self._rows:
             return False
-        self._takes = False
+        self._accepts_images = False
         self._replace_with_text(self._rows, NOT_TAKEN)
         self._rows = []
         return True
 
     def _row(self, name: str, result: ToolResult) -> Row:
-        if not self._takes:
+        if not self._accepts_images:
             return {"role": "user", "content": NOT_TAKEN.format(name=name)}
         parts: list[Row] = [{"type": "text", "text": f"{ABOUT}\n{name}:"}]
         urls = [f"data:{picture.kind};base64,{picture.data}" for picture in result.pictures]

@@ -117,8 +117,8 @@ class Toolbox:
         """Return the tools to offer to a model, by toolset. Unavailable ones are omitted to save context."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
-            wanted = toolset.offered and self.choice.includes(toolset.name)
-            if wanted and (toolset.available is None or (yield from toolset.available())):
+            is_selected = toolset.offered and self.choice.includes(toolset.name)
+            if is_selected and (toolset.available is None or (yield from toolset.available())):
                 found[toolset.name] = toolset.tools
         if self.dynamic_tools is not None and self.choice.includes("mcp"):
             yield from self.dynamic_tools.ready()
@@ -137,34 +137,34 @@ class Toolbox:
         `has_read`: the model had read foreign content before it made the calls (see `reads`).
         """
         queue = Lock(self._engine)
-        flows = [self._run(turn, host, wanted, queue, has_read) for wanted in calls]
+        flows = [self._run(turn, host, requested, queue, has_read) for requested in calls]
         return (yield from gather(self._engine, flows))
 
     def _run(
-        self, turn: Turn, host: AgentHost, wanted: RequestedToolCall, queue: Lock, has_read: bool
+        self, turn: Turn, host: AgentHost, requested: RequestedToolCall, queue: Lock, has_read: bool
     ) -> Flow[ToolResult]:
-        tool = self.tools.get(wanted.call.name)
+        tool = self.tools.get(requested.call.name)
         if tool is None and self.dynamic_tools is not None:
-            tool = self.dynamic_tools.tool(wanted.call.name)
+            tool = self.dynamic_tools.tool(requested.call.name)
         if tool is None or not tool.sequential:
-            return (yield from self._attempt(turn, host, wanted, tool, has_read))
+            return (yield from self._attempt(turn, host, requested, tool, has_read))
         yield from queue.acquire()
         try:
-            return (yield from self._attempt(turn, host, wanted, tool, has_read))
+            return (yield from self._attempt(turn, host, requested, tool, has_read))
         finally:
             queue.release()
 
     def _attempt(
-        self, turn: Turn, host: AgentHost, wanted: RequestedToolCall, tool: Tool | None, has_read: bool
+        self, turn: Turn, host: AgentHost, requested: RequestedToolCall, tool: Tool | None, has_read: bool
     ) -> Flow[ToolResult]:
         """Run one call from its check to its end."""
-        engine, call = self._engine, wanted.call
+        engine, call = self._engine, requested.call
         begun = engine.now.mono
         error: str | None = None
         told = False  # `ToolCallPending` or `ToolCallStarted` was emitted
         pictures: tuple[ToolImage, ...] = ()
         try:
-            able, given = _checked(wanted, tool)
+            able, given = _checked(requested, tool)
             question, given = yield from self._question(turn, host, call, able, given, has_read)
             if question is not None:
                 told = True
@@ -217,13 +217,13 @@ class Toolbox:
         return build_approval_request(tool, call, given, why), given
 
 
-def _checked(wanted: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arguments]:
+def _checked(requested: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arguments]:
     if tool is None:
-        raise ToolError(f"there is no tool {wanted.call.name[:MAX_PREVIEW]!r}")
-    if wanted.problem is not None:
-        raise ToolError(wanted.problem)
-    return tool, dict(wanted.call.args) if tool.pass_through else arguments.check_arguments(
-        tool.parameters, wanted.call.args
+        raise ToolError(f"there is no tool {requested.call.name[:MAX_PREVIEW]!r}")
+    if requested.problem is not None:
+        raise ToolError(requested.problem)
+    return tool, dict(requested.call.args) if tool.pass_through else arguments.check_arguments(
+        tool.parameters, requested.call.args
     )
 
 

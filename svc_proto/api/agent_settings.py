@@ -66,7 +66,7 @@ MAX_KEY_CHARS = 40  # names with more characters are not compared
 class AgentSettings:
     """Settings of the agent. `shown` is the part of the file that clients may see."""
 
-    route: ModelEndpoint | None  # None: the built-in agent answers
+    endpoint: ModelEndpoint | None  # None: the built-in agent answers
     name: str  # the server's model name in /v1/models
     personalities: Mapping[str, str]  # whole prompts by name
     personality: str | None = None  # of the server, unless a turn names another
@@ -109,9 +109,9 @@ class AgentSettingsReader:
         unused = _unused(found)
         if unused is not None:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
-        last, said = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
-        if last is None or last[0] is not config or last[1] != said:
-            last = self._last = config, said, build_agent_settings(config, found)
+        last, digest = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
+        if last is None or last[0] is not config or last[1] != digest:
+            last = self._last = config, digest, build_agent_settings(config, found)
         return last[2]
 
 
@@ -120,15 +120,15 @@ def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> Agen
     found = JsonObject.of(found)
     model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
     extra = _extra(found)
-    route = _route(config, model)
+    endpoint = _endpoint(config, model)
     personalities = _personalities(agent)
     default = display.first_text("personality")
     return AgentSettings(
-        route=route,
+        endpoint=endpoint,
         name=config.model_name or extra.first_text("model_name") or product_id(config.brand),
         personalities={name: _prompt(value) for name, value in personalities.items()},
         personality=None if default.lower() in SERVER_DEFAULT else default,
-        aliases=_aliases(extra.get_object("model_routes"), route),
+        aliases=_aliases(extra.get_object("model_routes"), endpoint),
         system=agent.first_text("system_prompt"),
         max_tokens=config.max_tokens or model.integer("max_tokens", 1, MAX_TOKENS),
         model=config.model or model.first_text("default"),
@@ -220,16 +220,16 @@ def _extra(found: Mapping[str, object]) -> JsonObject:
     return JsonObject.of(found).get_object("platforms", "api_server", "extra")
 
 
-def _route(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
-    own, theirs = config.model_base_url, file_base_url({"model": model})
-    if not (own or theirs):
+def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
+    own, file_url = config.model_base_url, file_base_url({"model": model})
+    if not (own or file_url):
         return None
     key = config.model_api_key if own else model.first_text("api_key") or config.model_api_key
-    if own and not key and origin_of(own) == origin_of(theirs):
+    if own and not key and origin_of(own) == origin_of(file_url):
         key = model.first_text("api_key")
     name = config.model or model.first_text("default") or UNNAMED_MODEL
     context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
-    return ModelEndpoint(base_url=own or theirs, model=name, api_key=key, context=context)
+    return ModelEndpoint(base_url=own or file_url, model=name, api_key=key, context=context)
 
 
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:

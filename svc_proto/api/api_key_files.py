@@ -21,28 +21,28 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     A running server never changes between key and no key, so that a changed file cannot open the API to every client.
     """
     if config.key_in_environment:
-        raise _kept("key_in_environment", "the key is API_SERVER_KEY of the server's environment")
+        raise _key_not_changed_error("key_in_environment", "the key is API_SERVER_KEY of the server's environment")
     if not config.key:
-        raise _kept("keyless", "the server was started without a key")
+        raise _key_not_changed_error("keyless", "the server was started without a key")
     settings = yield from read_yaml(engine, config.config_path)
     lines = yield from read_file(engine, f"{config.home}/.env")
     found: dict[str, str] = {}
     if not isinstance(settings, Failure):
         found.update(yaml_variables(settings))
     elif settings.kind is not FailureKind.NOT_FOUND:
-        raise _kept("key_not_read", "the configuration file cannot be read")
+        raise _key_not_changed_error("key_not_read", "the configuration file cannot be read")
     if not isinstance(lines, Failure):
         found.update(parse_own_settings(lines.decode("utf-8", "replace")))
     elif lines.kind is not FailureKind.NOT_FOUND:
-        raise _kept("key_not_read", ".env cannot be read")
+        raise _key_not_changed_error("key_not_read", ".env cannot be read")
     try:
         key = parse_api_key(SettingsSource(found, {}), config.host)
     except ConfigError as error:
-        raise _kept("key_not_usable", str(error)) from None
+        raise _key_not_changed_error("key_not_usable", str(error)) from None
     if not key:
-        raise _kept("key_not_found", "the files hold no key")
+        raise _key_not_changed_error("key_not_found", "the files hold no key")
     return key
 
 
-def _kept(code: str, why: str) -> Refused:
-    return Refused(409, code, why)
+def _key_not_changed_error(code: str, reason: str) -> Refused:
+    return Refused(409, code, reason)

@@ -98,41 +98,43 @@ class _AgentTools:
         """Run a turn; return the text of the answer."""
         return str((yield from self.run(arguments))[0]["text"])
 
-    def run(self, arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
-        """Run a turn; `telling` is called with its text as it arrives."""
+    def run(self, arguments: Arguments, on_text: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
+        """Run a turn; `on_text` is called with its text as it arrives."""
         api = self._api
-        told = _ProgressReporter(api.engine, telling)
+        reporter = _ProgressReporter(api.engine, on_text)
         try:
-            order = yield from self._order(str(arguments["message"]), str(arguments.get("session", "")))
-            run = yield from api.runs.start(order)
+            turn_request = yield from self._build_turn_request(
+                str(arguments["message"]), str(arguments.get("session", ""))
+            )
+            run = yield from api.runs.start(turn_request)
             assert isinstance(run, Run)  # without a request there is none to forward
-            run.observe(told.add_event)
+            run.observe(reporter.add_event)
             ended = yield from run.wait_ended()
         except Refused as refused:
             raise ToolError(refused.message) from None
         finally:
-            told.close()
+            reporter.close()
         if ended.error is not None or ended.interrupted:
             raise ToolError(ended.error or "the turn was stopped")
-        words = [ended.content, f"(session: {order.session_id})"]
+        words = [ended.content, f"(session: {turn_request.session_id})"]
         return [{"type": "text", "text": text} for text in words]
 
-    def _order(self, message: str, session: str) -> Flow[TurnRequest]:
+    def _build_turn_request(self, message: str, session: str) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        known = (yield from api.run_store_request(GetChat(id=session))) if session else None
-        if session and known is None:
+        stored = (yield from api.run_store_request(GetChat(id=session))) if session else None
+        if session and stored is None:
             raise ToolError("there is no such session")
         now = api.engine.now.wall
         identity = session or new_uuid(api.engine.entropy)
         new = ChatSession(id=identity, started_at=now, updated_at=now, last_active=now, model=settings.name)
-        chat = known or new
+        chat = stored or new
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=identity,
             prompt=message,
             system=join_system_prompt(chat.system_prompt or settings.system, settings.prompt_for(None)),
-            route=settings.route,
+            endpoint=settings.endpoint,
             model=settings.name,
             max_tokens=settings.max_tokens,
             title=chat.title,
@@ -160,16 +162,16 @@ class _AgentTools:
         rows = yield from self._api.run_store_request(ListMessages(session_id=session, limit=SHOWN, latest=True))
         if rows is None:
             raise ToolError("there is no such session")
-        told = [{"role": row.role, "content": content_text(row.content), "at": iso(row.timestamp)} for row in rows]
-        return strict_json.dumps({"session": session, "messages": told})
+        views = [{"role": row.role, "content": content_text(row.content), "at": iso(row.timestamp)} for row in rows]
+        return strict_json.dumps({"session": session, "messages": views})
 
 
 class _ProgressReporter:
     """Reports the text of a turn, one piece every half second."""
 
-    def __init__(self, engine: Engine, telling: ProgressCallback) -> None:
+    def __init__(self, engine: Engine, on_text: ProgressCallback) -> None:
         self._engine = engine
-        self._telling = telling
+        self._on_text = on_text
         self._closed = False
         self._pieces: list[str] = []
         self._timer = engine.timers.timer(self._round)
@@ -194,4 +196,4 @@ class _ProgressReporter:
         pieces, self._pieces = self._pieces, []
         if pieces:
             self._timer.set(self._engine.now.mono + PROGRESS_INTERVAL)
-            self._telling("".join(pieces))
+            self._on_text("".join(pieces))

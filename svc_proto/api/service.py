@@ -123,7 +123,7 @@ class Api:
         self.runs = RunManager(self)
         self.responses = self.ownership.responses()
         self.forks = Lock(engine)
-        self._holder_timer = engine.timers.timer(self._end_holders)
+        self._key_check_timer = engine.timers.timer(self._revoke_expired_keys)
 
     def on_started(self) -> None:
         """Connect to the cluster, then accept connections."""
@@ -173,8 +173,8 @@ class Api:
             self._guesses.record_success(request, now)
         if isinstance(caller, str):
             request.credential_id = caller
-            if self._holder_timer.when is None:
-                self._holder_timer.set(now.mono + KEY_CHECK_INTERVAL)
+            if self._key_check_timer.when is None:
+                self._key_check_timer.set(now.mono + KEY_CHECK_INTERVAL)
         elif access is ApiAccess.KEY and self.config.key:
             request.credential_id = MAIN_KEY_PRINCIPAL
         return caller
@@ -255,19 +255,21 @@ class Api:
 
     # --- helpers ---
 
-    def _revoke_credential(self, holder: str, why: str) -> None:
-        self.engine.revoke_credential(holder, Refused(401, "invalid_api_key", why))
+    def _revoke_credential(self, credential_id: str, why: str) -> None:
+        self.engine.revoke_credential(credential_id, Refused(401, "invalid_api_key", why))
         if self._mcp is not None:
-            self._mcp.close_principal_sessions(holder)
+            self._mcp.close_principal_sessions(credential_id)
 
-    def _end_holders(self) -> None:
+    def _revoke_expired_keys(self) -> None:
         """Revoke credentials whose key is no longer valid. Another core revokes keys without notice, so poll."""
         held = self.engine.revocables
-        for holder in [holder for holder in dict.fromkeys(held.values()) if holder != MAIN_KEY_PRINCIPAL]:
-            if not self._keys.is_valid(holder, self.engine.now):
-                self._revoke_credential(holder, "the session of this API key is over")
-        if any(holder != MAIN_KEY_PRINCIPAL for holder in held.values()):
-            self._holder_timer.set(self.engine.now.mono + KEY_CHECK_INTERVAL)
+        for credential_id in [
+            credential_id for credential_id in dict.fromkeys(held.values()) if credential_id != MAIN_KEY_PRINCIPAL
+        ]:
+            if not self._keys.is_valid(credential_id, self.engine.now):
+                self._revoke_credential(credential_id, "the session of this API key is over")
+        if any(credential_id != MAIN_KEY_PRINCIPAL for credential_id in held.values()):
+            self._key_check_timer.set(self.engine.now.mono + KEY_CHECK_INTERVAL)
 
 
 class ApiRouter(Router):

@@ -37,20 +37,22 @@ class ApprovalPrompts:
         self, clock: Callable[[], float], tell: Callable[[Notify], None], answer: Callable[[str, str], None]
     ) -> None:
         self._clock = clock  # monotonic seconds
-        self._tell = tell
+        self._notify = tell
         self._answer = answer
         self._open: list[_Prompt] = []
         self._shown = 0  # number of prompts shown so far
         self._since = 0.0  # when the last of them was shown
         self._ended = False  # no more input can come
 
-    def show(self, asked: ApprovalRequest) -> None:
+    def show(self, approval_request: ApprovalRequest) -> None:
         """Add a prompt, and show it if it is the only one."""
-        if not asked.call_id:
+        if not approval_request.call_id:
             return  # it could not be answered
-        words = (sanitize_line(text, MAX_TEXT) for text in (asked.description, asked.command) if text)
-        offered = ("once", DENY) if asked.choices is None else tuple(asked.choices)
-        self._open.append(_Prompt(asked.call_id, "\n".join(words), offered))
+        words = (
+            sanitize_line(text, MAX_TEXT) for text in (approval_request.description, approval_request.command) if text
+        )
+        offered = ("once", DENY) if approval_request.choices is None else tuple(approval_request.choices)
+        self._open.append(_Prompt(approval_request.call_id, "\n".join(words), offered))
         if self._ended:
             self._resolve(self._open[-1], DENY)
         elif len(self._open) == 1:
@@ -86,4 +88,4 @@ class ApprovalPrompts:
             self._since = self._clock()
         question = self._open[0]
         yes = [choice for choice in question.choices if choice != DENY]
-        self._tell(Notify("question", {"text": question.text, "choices": [*yes, DENY]}))
+        self._notify(Notify("question", {"text": question.text, "choices": [*yes, DENY]}))

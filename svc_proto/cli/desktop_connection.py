@@ -65,10 +65,10 @@ def connect_desktop(
         if error.answer is not None:
             raise _declined(remote, error.answer) from None
         remedy = NEW_CODE if "pairing_code" in credentials else PAIR_AGAIN
-        raise _not_let_in(remote, error, cast("Failure", error.failure), remedy) from None
+        raise _refused_error(remote, error, cast("Failure", error.failure), remedy) from None
 
 
-def _not_let_in(remote: str, error: ServiceCallError, failure: Failure, remedy: str) -> CliError:
+def _refused_error(remote: str, error: ServiceCallError, failure: Failure, remedy: str) -> CliError:
     why = sanitize_line(failure.detail)
     match error.fault:
         case ServiceFault.REJECTED:

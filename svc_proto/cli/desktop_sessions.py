@@ -112,47 +112,51 @@ def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure 
     return done if isinstance(done, Failure) else None
 
 
-def find_stored_session(engine: Engine, who: RelaySelection) -> Flow[StoredSession]:
+def find_stored_session(engine: Engine, selection: RelaySelection) -> Flow[StoredSession]:
     """Return the session for a command. Raises `CliError`: code 2 when there are several and none was named."""
     stored = yield from load_sessions(engine)
-    if who.remote is not None:
-        found = stored.get(who.remote)
-        if who.token is not None:
-            return evolve(found, token=who.token) if found else StoredSession(url=who.remote, token=who.token)
+    if selection.remote is not None:
+        found = stored.get(selection.remote)
+        if selection.token is not None:
+            return (
+                evolve(found, token=selection.token)
+                if found
+                else StoredSession(url=selection.remote, token=selection.token)
+            )
         if found is None:
-            raise CliError(f"no session is stored for {who.remote}: {PAIR_FIRST}")
+            raise CliError(f"no session is stored for {selection.remote}: {PAIR_FIRST}")
         return found
     if not stored:
         raise CliError(f"no session is stored: {PAIR_FIRST}")
     if len(stored) > 1:
         raise CliError(f"several relays are stored, name one with --remote: {', '.join(stored)}", code=USAGE_ERROR)
     (only,) = stored.values()
-    return only if who.token is None else evolve(only, token=who.token)
+    return only if selection.token is None else evolve(only, token=selection.token)
 
 
 # --- pairing --------------------------------------------------------------------------------------------------
 
 
-def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[PairingResult]:
+def pair_desktop(engine: Engine, pair_request: PairRequest) -> Flow[PairingResult]:
     """Use a code on the best route, and store the session. Raises `CliError`."""
     stored = yield from load_sessions(engine)
-    candidates = wanted.invitation.candidates
+    candidates = pair_request.invitation.candidates
     for candidate in candidates:
         before = stored.get(candidate.url)
-        fresh = wanted.by_qr or wanted.new_certificate or before is None
+        fresh = pair_request.by_qr or pair_request.new_certificate or before is None
         yield from _expect(engine, candidate.url, None if fresh or before is None else before.cert_pin)
     chosen = candidates[0]
-    if wanted.by_qr:
+    if pair_request.by_qr:
         chosen = yield from _choose(engine, CandidateProber(engine, candidates), candidates)
-    who = yield from desktop_identity(engine, wanted.name)
-    credentials: dict[str, object] = {"pairing_code": wanted.invitation.code}
-    lifetime = default_ttl(chosen) if wanted.ttl_seconds is None else wanted.ttl_seconds
+    identity = yield from desktop_identity(engine, pair_request.name)
+    credentials: dict[str, object] = {"pairing_code": pair_request.invitation.code}
+    lifetime = default_ttl(chosen) if pair_request.ttl_seconds is None else pair_request.ttl_seconds
     if lifetime is not None:
         credentials["ttl_seconds"] = lifetime
-    if wanted.grants is not None:
-        credentials["grants"] = {name: False if span is None else span for name, span in wanted.grants.items()}
+    if pair_request.grants is not None:
+        credentials["grants"] = {name: False if span is None else span for name, span in pair_request.grants.items()}
     announce_progress(engine, f"pairing with {chosen.url}")
-    link, welcome = yield from connect_desktop(engine, chosen.url, credentials, who)
+    link, welcome = yield from connect_desktop(engine, chosen.url, credentials, identity)
     yield from link.finish()
     session = StoredSession(
         url=chosen.url,
@@ -162,10 +166,10 @@ def pair_desktop(engine: Engine, wanted: PairRequest) -> Flow[PairingResult]:
         cert_pin=(yield from _seen(engine, chosen.url)),
         grants=welcome.grants,
         expires_at=welcome.expires_at,
-        role=chosen.role if wanted.by_qr else None,
-        candidates=wanted.invitation.stored if len(candidates) > 1 else (),
-        api_url=wanted.invitation.apis.get(chosen.url),
-        api_key=wanted.invitation.api_key,
+        role=chosen.role if pair_request.by_qr else None,
+        candidates=pair_request.invitation.stored if len(candidates) > 1 else (),
+        api_url=pair_request.invitation.apis.get(chosen.url),
+        api_key=pair_request.invitation.api_key,
     )
     failure = yield from change_sessions(engine, UpdateSession(session.url, record_members(session)))
     if failure is not None:
@@ -235,8 +239,8 @@ def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[No
 
 def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
     """Return a connection that is signed in with the stored token."""
-    who = yield from desktop_identity(engine)
-    link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, who)
+    identity = yield from desktop_identity(engine)
+    link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, identity)
     yield from store_first_pin(engine, session, url)
     return link, welcome
 
@@ -249,9 +253,9 @@ def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient
     )
 
 
-def find_relay(engine: Engine, who: RelaySelection) -> Flow[RelayClient]:
+def find_relay(engine: Engine, selection: RelaySelection) -> Flow[RelayClient]:
     """Return the relay's HTTP client, with the session that is stored or named."""
-    return (yield from relay_client_for(engine, (yield from find_stored_session(engine, who))))
+    return (yield from relay_client_for(engine, (yield from find_stored_session(engine, selection))))
 
 
 # --- devices --------------------------------------------------------------------------------------------------

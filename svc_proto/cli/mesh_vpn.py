@@ -32,14 +32,14 @@ def find_mesh(engine: Engine) -> Flow[MeshStatus | None]:
     program = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tailscale",)))
     if not isinstance(program, str):
         return None
-    said = yield from run_command(engine, (program, "status", "--json"), within=QUERY_TIMEOUT)
-    mesh = parse_mesh_status(said.output) if isinstance(said, CommandResult) else None
+    finished = yield from run_command(engine, (program, "status", "--json"), within=QUERY_TIMEOUT)
+    mesh = parse_mesh_status(finished.output) if isinstance(finished, CommandResult) else None
     if mesh is None or mesh.name is None:
         return mesh
-    said = yield from run_command(engine, (program, "serve", "status", "--json"), within=QUERY_TIMEOUT)
+    finished = yield from run_command(engine, (program, "serve", "status", "--json"), within=QUERY_TIMEOUT)
     return (
-        MeshStatus(mesh.address, mesh.name, parse_served_ports(said.output))
-        if isinstance(said, CommandResult)
+        MeshStatus(mesh.address, mesh.name, parse_served_ports(finished.output))
+        if isinstance(finished, CommandResult)
         else mesh
     )
 

@@ -127,7 +127,7 @@ def rotated_lines(rotated: KeyRotationResult) -> list[str]:
     """Return the changes of a key rotation, and the next steps."""
     lines = [
         f"New API key in {' and '.join(filter(None, (rotated.path, rotated.also)))}: {mask(rotated.key)}",
-        *_what_runs(rotated),
+        *_running_programs(rotated),
         "Who is to go on chatting needs the new one: svc pair",
     ]
     if rotated.in_environment:
@@ -137,7 +137,7 @@ def rotated_lines(rotated: KeyRotationResult) -> list[str]:
     return lines
 
 
-def _what_runs(rotated: KeyRotationResult) -> list[str]:
+def _running_programs(rotated: KeyRotationResult) -> list[str]:
     if not rotated.runs:
         return ["No API runs on this service home: its next start takes the new key."]
     if not rotated.kept:

@@ -53,18 +53,18 @@ class PublicUrlCheck:
     dashboard_path: str = ""
 
 
-def check_public_url(engine: Engine, asked: PublicUrlCheck) -> Flow[list[Finding]]:
+def check_public_url(engine: Engine, check: PublicUrlCheck) -> Flow[list[Finding]]:
     """Run the checks and return their findings."""
-    address = asked.route.relay_url
+    address = check.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from check_reachable(engine, address, alone=True)
-    findings = [found, _encryption(asked.route)]
+    findings = [found, _encryption(check.route)]
     if found.verdict == "ok":
         findings.append((yield from _local_routes(engine, relay)))
-        findings += yield from _pairing(engine, asked.route, asked.relay)
-    findings.append((yield from _api(engine, asked.route.api.url)))
-    if asked.dashboard_path:
-        findings += yield from _dashboard(engine, f"{asked.route.api.url}{asked.dashboard_path}/")
+        findings += yield from _pairing(engine, check.route, check.relay)
+    findings.append((yield from _api(engine, check.route.api.url)))
+    if check.dashboard_path:
+        findings += yield from _dashboard(engine, f"{check.route.api.url}{check.dashboard_path}/")
     return findings
 
 
@@ -100,7 +100,7 @@ def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) ->
     """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers."""
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
-    code, who = (
+    code, identity = (
         new_code(engine.entropy),
         DesktopIdentity(name="svc doctor", hostname="svc doctor", device_id="svc-doctor"),
     )
@@ -110,7 +110,7 @@ def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) ->
     except CliError as problem:
         return [Finding("WebSocket", "warning", f"not tried: {problem}")]
     try:
-        link, welcome = yield from connect_desktop(engine, route.relay_url, {"pairing_code": code}, who)
+        link, welcome = yield from connect_desktop(engine, route.relay_url, {"pairing_code": code}, identity)
     except CliError as problem:
         remedy = f"a proxy has to pass Upgrade on, and lead to the relay of this host: {PAGE}"
         return [Finding("WebSocket", "failure", f"a phone cannot pair: {problem}", remedy)]

@@ -56,7 +56,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
     """Return the terminal sessions on the relay's host (wire terminal 1.7). Raises `CliError`."""
-    answer = yield from _ask_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
+    answer = yield from _request_terminals(engine, session, "terminal.list", {}, "terminal.sessions")
     if isinstance(answer, str):
         raise CliError(f"the relay lists no terminals: {answer}")
     return answer.objects("sessions")
@@ -65,12 +65,12 @@ def list_terminals(engine: Engine, session: StoredSession) -> Flow[list[JsonObje
 def kill_terminal(engine: Engine, session: StoredSession, name: str) -> Flow[None]:
     """End a terminal session on the relay's host, with its programs. Raises `CliError`."""
     wanted = {"session_name": name}
-    answer = yield from _ask_terminals(engine, session, "terminal.kill", wanted, "terminal.detached")
+    answer = yield from _request_terminals(engine, session, "terminal.kill", wanted, "terminal.detached")
     if isinstance(answer, str):
         raise CliError(f"the session {name} was not ended: {answer}; svc-relay sessions lists those there are")
 
 
-def _ask_terminals(
+def _request_terminals(
     engine: Engine, session: StoredSession, kind: str, payload: Mapping[str, object], answered_by: str
 ) -> Flow[JsonObject | str]:
     """Send a message of the terminal channel; return the payload of its answer, or why there is none."""

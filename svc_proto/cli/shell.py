@@ -311,9 +311,9 @@ class ShellService(OneShotService[ShellResult]):
         if self._exec is None and not self._typed:
             self._notify("nothing")
         elif self._ending is None:
-            self._ending = self.engine.spawn(self._say_end())
+            self._ending = self.engine.spawn(self._send_end())
 
-    def _say_end(self) -> Flow[None]:
+    def _send_end(self) -> Flow[None]:
         while True:
             if self._attached and not self._is_over:
                 self._type(END_OF_INPUT)

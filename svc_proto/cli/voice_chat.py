@@ -127,7 +127,7 @@ class VoiceChatService(OneShotService[None]):
         self._chunks = 0
         self._silent = True  # this recording is empty so far
         self._unsent = b""  # of the microphone, less than a chunk
-        self._told = False  # some of the answer's text was shown
+        self._text_shown = False  # some of the answer's text was shown
         self._question: str | None = None  # a pending confirmation
         self._promises = PendingAnswers()  # answers from the background
         self.state = _S.IDLE
@@ -270,7 +270,7 @@ class VoiceChatService(OneShotService[None]):
         _send_event(socket, "input_audio.commit")
 
     def _begin_turn(self) -> None:
-        self._told = False
+        self._text_shown = False
         self._question = self._question if self._promises else None  # a background task may still need the answer
         announce_progress(self.engine, "the agent is at work")
 
@@ -280,9 +280,9 @@ class VoiceChatService(OneShotService[None]):
             case "voice.input_transcript.final":
                 self.engine.emit(Notify("heard", {"text": sanitize_line(event.text("text"))}))
             case "voice.response.delta":
-                self._tell_text(event, "delta")
-            case "voice.response.turn_completed" if not self._told:
-                self._tell_text(event, "content")
+                self._show_text(event, "delta")
+            case "voice.response.turn_completed" if not self._text_shown:
+                self._show_text(event, "content")
             case "voice.output_audio.delta":
                 yield from self._play(event)
             case "voice.playback_drain.requested":  # the player has it: the relay waits for no more than 2.5 s
@@ -296,7 +296,7 @@ class VoiceChatService(OneShotService[None]):
             case "voice.response.done":
                 if event.get("cancelled"):
                     self._promises.turn_cancelled()
-                    self._leave_if_done()
+                    self._close_if_done()
                 yield from self._finish_turn(socket)
             case _:
                 yield from self._run(socket, kind.partition(".")[2], event)  # `svc.` or `hermes.` goes before it
@@ -328,11 +328,11 @@ class VoiceChatService(OneShotService[None]):
             case "run.cancelled":
                 self._question = None
                 self._promises.clear()
-                self._leave_if_done()
+                self._close_if_done()
             case _:
                 pass
 
-    def _leave_if_done(self) -> None:
+    def _close_if_done(self) -> None:
         if self.state is _S.IDLE and self._input_over and not self._promises:
             self._step(_T.LEAVE)
 
@@ -342,23 +342,23 @@ class VoiceChatService(OneShotService[None]):
         )
         self.engine.emit(Notify("tool", {"line": f"{sign} {line}"}))
 
-    def _tell_text(self, event: JsonObject, name: str) -> None:
+    def _show_text(self, event: JsonObject, name: str) -> None:
         if value := event.text(name):
-            self._told = True
+            self._text_shown = True
             self.engine.emit(Notify("text", {"text": value}))
 
     def _finish_turn(self, socket: WebSocketConnection, *, failed: bool = False) -> Flow[None]:
         """Finish a turn, or an answer from the background."""
-        if self.state is not _S.WAITING and not (self._told or failed):
+        if self.state is not _S.WAITING and not (self._text_shown or failed):
             return
         speaker, self._speaker = self._speaker, None
-        self._told = False
+        self._text_shown = False
         self.engine.emit(Notify("end", {}))
         if speaker is not None:
             yield from speaker.finish()
         if self.state is not _S.WAITING:
             self._promises.resolve_one()
-            self._leave_if_done()
+            self._close_if_done()
         else:
             self._step(_T.DONE)
         if self.state is _S.IDLE:

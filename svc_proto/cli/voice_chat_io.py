@@ -79,11 +79,11 @@ EventCallback: TypeAlias = Callable[["VoiceChatEvent"], None]
 class KeyboardChannel(Channel):
     """Channel of standard input."""
 
-    __slots__ = ("_line", "_tell")
+    __slots__ = ("_line", "_notify")
 
     def __init__(self, engine: Engine, fact: Accepted, tell: EventCallback) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
-        self._tell = tell
+        self._notify = tell
         self._line = b""  # that has no end yet
 
     def received(self, data: bytes) -> None:
@@ -98,7 +98,7 @@ class KeyboardChannel(Channel):
         """Emit the last line, which may lack its end, and the end of input."""
         if self._line:
             self._emit_line()
-        self._tell(InputEnded())
+        self._notify(InputEnded())
 
     def stop(self) -> None:
         """Keep the channel open."""
@@ -110,14 +110,14 @@ class KeyboardChannel(Channel):
     def _emit_line(self) -> None:
         line, self._line = self._line, b""
         text = line.decode("utf-8", "replace").strip()
-        self._tell(LineTooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
+        self._notify(LineTooLong() if len(line) > MAX_BYTES or len(text) > MAX_TEXT else TypedLine(text))
 
 
 class RelayEventHandler:
     """`WebSocketHandler` for the relay's events."""
 
     def __init__(self, tell: EventCallback) -> None:
-        self._tell = tell
+        self._notify = tell
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """Do nothing: the flow has the WebSocket."""
@@ -126,7 +126,7 @@ class RelayEventHandler:
         """Report an event; other text is ignored."""
         value = JsonObject.parse(text)
         if value is not None:
-            self._tell(RelayEvent(value))
+            self._notify(RelayEvent(value))
 
     def on_binary(self, data: bytes) -> None:
         """Ignore the message: relays send none."""
@@ -136,23 +136,23 @@ class RelayEventHandler:
 
     def on_closed(self, code: int, reason: str) -> None:
         """Report the lost connection."""
-        self._tell(ConnectionLost(sanitize_line(reason) or f"code {code}"))
+        self._notify(ConnectionLost(sanitize_line(reason) or f"code {code}"))
 
 
 class RecorderProcess:
     """`ChildHandler` of the recorder."""
 
     def __init__(self, take: Callable[[bytes], None], tell: EventCallback) -> None:
-        self._take = take
-        self._tell = tell
+        self._on_chunk = take
+        self._notify = tell
 
     def on_output(self, data: bytes) -> None:
         """Pass recorded sound on."""
-        self._take(data)
+        self._on_chunk(data)
 
     def on_exit(self, status: int | None) -> None:
         """Report that the recorder has ended by itself."""
-        self._tell(RecorderEnded())
+        self._notify(RecorderEnded())
 
 
 class PlayerProcess:

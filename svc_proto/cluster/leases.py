@@ -117,7 +117,7 @@ class LeaseManager:
             taken = self.has(name)
             if taken:
                 return ""
-            asked, span = engine.now.mono, _span()
+            asked, span = engine.now.mono, _clamp_ttl()
             answer = yield from self._node.redis.execute(
                 "EVAL", TAKE, 2, self._key(name), self._node.key("fence"), self._owner, span
             )
@@ -155,7 +155,7 @@ class LeaseManager:
         while some := list(islice(names, BATCH_SIZE)):
             keys = map(self._key, some)
             take = partial(self._renewed, some, engine.now.mono + LEASE)
-            self._node.redis.send("EVAL", RENEW, len(some), *keys, self._owner, _span(), take=take)
+            self._node.redis.send("EVAL", RENEW, len(some), *keys, self._owner, _clamp_ttl(), take=take)
 
     def _renewed(self, names: list[str], until: float, answer: Reply) -> None:
         if not isinstance(answer, list):
@@ -176,5 +176,5 @@ class LeaseManager:
         return self._node.key("lease", name)
 
 
-def _span() -> int:
+def _clamp_ttl() -> int:
     return int(LEASE * 1000)

@@ -87,7 +87,7 @@ class RemoteNode:
     """Another node of the cluster."""
 
     id: str
-    heard: int  # number of its last broadcast
+    broadcast_number: int  # number of its last broadcast
     until: float  # monotonic s; end of its lease
     pulse: Heartbeat | None = None  # of its last heartbeat
 
@@ -143,9 +143,9 @@ class Node(RedisHandler):
         self.redis = RedisClient(engine, where, (self._all, self._inbox(self.id)), self)
         self.members: dict[str, RemoteNode] = {}
         self.up_since = inf  # monotonic s, while the other nodes are reachable
-        self._told = 0  # number of broadcasts so far
+        self._broadcast_count = 0  # number of broadcasts so far
         self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
-        self._asked: dict[OperationId, str] = {}  # node that is to answer, by operation
+        self._pending_requests: dict[OperationId, str] = {}  # node that is to answer, by operation
         self._timer = engine.timers.timer(self._beat)
 
     def start(self) -> None:
@@ -157,7 +157,7 @@ class Node(RedisHandler):
         """Leave the cluster."""
         self._timer.cancel()
         self._publish(self._all, "bye", {})
-        self._told = _LEAVING
+        self._broadcast_count = _LEAVING
         self.redis.stop()
 
     @property
@@ -187,8 +187,8 @@ class Node(RedisHandler):
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Send a message to every node; an unreachable node detects later that it has missed one."""
-        if self._told != _LEAVING:
-            self._told += 1
+        if self._broadcast_count != _LEAVING:
+            self._broadcast_count += 1
         self._publish(self._all, word, body)
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
@@ -198,19 +198,19 @@ class Node(RedisHandler):
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Send a request to one node and return its answer."""
         ticket = self._engine.new_op()
-        self._asked[ticket] = node
+        self._pending_requests[ticket] = node
         try:
             if not self.send_to(node, "asks", {"word": word, "body": body, "ticket": ticket}):
                 return _GONE
             answer = yield from wait(ticket, self._engine.now.mono + ANSWER_TIMEOUT)
         finally:
-            del self._asked[ticket]
+            del self._pending_requests[ticket]
         return cast("JsonObject | Failure", answer)
 
     def _publish(
         self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
     ) -> bool:
-        text = strict_json.dumps_bytes({"from": self.id, "told": self._told, "word": word, "body": body})
+        text = strict_json.dumps_bytes({"from": self.id, "told": self._broadcast_count, "word": word, "body": body})
         return self.redis.send("PUBLISH", channel, text, take=take)
 
     def _inbox(self, node: str) -> str:
@@ -236,42 +236,45 @@ class Node(RedisHandler):
     def on_message(self, channel: str, data: bytes) -> None:
         """Handle a message of another node; own messages are dropped."""
         message = JsonObject.parse(data, ours=True) or JsonObject()
-        node, word, told = message.text("from"), message.text("word"), message.integer("told")
+        node, word, broadcast_number = message.text("from"), message.text("word"), message.integer("told")
         if node == self.id:
             return
-        if not node or not word or told is None:
+        if not node or not word or broadcast_number is None:
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
         if word in ("bye", "hello"):
             self._lose(node)  # a node that is back may have lost messages in both directions
         if word == "bye":
             return
-        if self._told == _LEAVING and word in ("hello", "which", "asks"):
+        if self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
             return  # this node leaves: no other may rely on it
-        if told == _LEAVING:
+        if broadcast_number == _LEAVING:
             self._dispatch(node, word, JsonObject.of(message.get("body")))
             return
         counted = channel == self._all and word not in _UNCOUNTED
-        if not self._known(node, told, told - counted):
+        if not self._mark_alive(node, broadcast_number, broadcast_number - counted):
             return
         self._dispatch(node, word, JsonObject.of(message.get("body")))
 
     # --- receiving ---
 
-    def _known(self, node: str, told: int, before: int) -> bool:
-        """Record that a node lives. `told` is the number of its broadcasts, `before` the number before this message."""
+    def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
+        """Record that a node lives.
+
+        `broadcast_number` is the number of its broadcasts, `before` the number before this message.
+        """
         until = self._engine.now.mono + LEASE
         member = self.members.get(node)
         if member is None:
             if len(self.members) >= MAX_NODES:
                 return False
-            self.members[node] = RemoteNode(node, told, until)
+            self.members[node] = RemoteNode(node, broadcast_number, until)
             self._engine.log(Level.INFO, "node joined", node=node)
             self._ask_state(node)  # messages of a node that it replaces may have been lost
             return True
-        if member.heard != before:
+        if member.broadcast_number != before:
             self._ask_state(node)
-        member.heard, member.until = told, until
+        member.broadcast_number, member.until = broadcast_number, until
         return True
 
     def _ask_state(self, node: str) -> None:
@@ -293,7 +296,7 @@ class Node(RedisHandler):
                 self.send_to(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
                 ticket = body.integer("ticket")
-                if ticket is not None and self._asked.get(OperationId(ticket)) == node:
+                if ticket is not None and self._pending_requests.get(OperationId(ticket)) == node:
                     self._engine.resume(OperationId(ticket), JsonObject.of(body.get("body")))
             case _:
                 self._fellow.on_message(node, word, body)
@@ -321,8 +324,8 @@ class Node(RedisHandler):
 
     def _counted(self, answer: Reply) -> None:
         """Remove nodes whose channel has no subscriber; the reply alternates channels and counts."""
-        heard = answer if isinstance(answer, list) else []
-        for channel, count in zip(heard[::2], heard[1::2], strict=False):
+        counts = answer if isinstance(answer, list) else []
+        for channel, count in zip(counts[::2], counts[1::2], strict=False):
             if count == 0 and isinstance(channel, bytes):
                 self._lose(channel.decode("utf-8", "replace").removeprefix(self._inbox("")))
 
@@ -334,7 +337,7 @@ class Node(RedisHandler):
         if self.members.pop(node, None) is None:
             return
         self._engine.log(Level.INFO, "node left", node=node)
-        for ticket, asked in list(self._asked.items()):
-            if asked == node:
+        for ticket, target in list(self._pending_requests.items()):
+            if target == node:
                 self._engine.resume(ticket, _GONE)
         self._fellow.on_node_lost(node)

@@ -106,12 +106,12 @@ class RedisConnection(Channel):
 
     survives_stop = True
 
-    __slots__ = ("_closing", "_heard", "_out", "_pending", "_reader", "_watch", "over")
+    __slots__ = ("_closing", "_on_push_message", "_out", "_pending", "_reader", "_watch", "over")
 
     def __init__(self, engine: Engine, ch: ChannelId, heard: Callable[[Push], None]) -> None:
         super().__init__(engine, ch, DEFAULT_LIMITS)
         self.over = engine.new_op()  # resumed when the connection ends
-        self._heard = heard
+        self._on_push_message = heard
         self._reader = RespReader()
         self._out: list[bytes] = []
         self._pending: deque[tuple[float, Callable[[Reply], object] | None]] = deque()
@@ -197,7 +197,7 @@ class RedisConnection(Channel):
 
     def _on_reply(self, value: object) -> None:
         if isinstance(value, Push):
-            self._heard(value)
+            self._on_push_message(value)
         elif self._pending:
             _, take = self._pending.popleft()
             if take is not None:

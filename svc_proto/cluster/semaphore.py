@@ -47,11 +47,11 @@ class DistributedSemaphore:
         self._node = node
         self._key = node.key("places", kind)
         self._most = most
-        self._mine: list[str] = []
+        self._places: list[str] = []
         self._next = 0
 
     def __len__(self) -> int:
-        return len(self._mine)
+        return len(self._places)
 
     def acquire(self) -> Flow[bool | Failure]:
         """Acquire one slot; return False if none is free."""
@@ -59,7 +59,7 @@ class DistributedSemaphore:
         place = f"{self._node.id}:{self._next}"
         answer = yield from self._acquire_one(place, self._most)
         if answer is True:
-            self._mine.append(place)
+            self._places.append(place)
         return answer
 
     def has_free(self) -> Flow[bool | Failure]:
@@ -68,19 +68,19 @@ class DistributedSemaphore:
 
     def holds_all(self) -> Flow[bool | Failure]:
         """Report whether no other node holds a slot."""
-        return self._acquire_one("", len(self._mine) + 1)
+        return self._acquire_one("", len(self._places) + 1)
 
     def release_down_to(self, count: int) -> None:
         """Release slots until `count` are left."""
-        while len(self._mine) > count:
-            over = self._mine[count:][:BATCH_SIZE]
-            del self._mine[count : count + BATCH_SIZE]
+        while len(self._places) > count:
+            over = self._places[count:][:BATCH_SIZE]
+            del self._places[count : count + BATCH_SIZE]
             self._node.redis.send("EVAL", RELEASE_SCRIPT, 1, self._key, *over)
 
     def renew(self) -> None:
         """Renew all slots; called at intervals, and as soon as Redis is back."""
-        for first in range(0, len(self._mine), BATCH_SIZE):
-            some = self._mine[first : first + BATCH_SIZE]
+        for first in range(0, len(self._places), BATCH_SIZE):
+            some = self._places[first : first + BATCH_SIZE]
             self._node.redis.send("EVAL", RENEW_SCRIPT, 1, self._key, _SPAN, *some)
 
     def _acquire_one(self, place: str, most: int) -> Flow[bool | Failure]:

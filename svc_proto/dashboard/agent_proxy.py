@@ -125,7 +125,7 @@ class _AgentProxy:
         )
         if isinstance(answer, HttpResult):
             return api.check_response(answer)
-        return StreamedResponse(200, STREAM, _telling(answer, api))
+        return StreamedResponse(200, STREAM, _build_producer(answer, api))
 
     def _find_key(self, known: str) -> Flow[str]:
         relay = self._dashboard.config.relay
@@ -137,7 +137,7 @@ class _AgentProxy:
         return self._server
 
 
-def _telling(reader: EventReader, api: Upstream) -> Callable[[ResponseWriter], Flow[None]]:
+def _build_producer(reader: EventReader, api: Upstream) -> Callable[[ResponseWriter], Flow[None]]:
     def produce(writer: ResponseWriter) -> Flow[None]:
         try:
             while isinstance(batch := (yield from reader.read()), tuple):

@@ -61,9 +61,9 @@ class _ConsentPage:
     def show(self, request: Request) -> Flow[Response]:
         code = request.query.get("code", "").strip()[:MAX_CODE]
         if not code:
-            return _page(_ask_for_the_word())
+            return _page(_password_form())
         problem, found = yield from self._call("GET", code)
-        return _page(_ask_for_the_word(problem) if problem else _question(found))
+        return _page(_password_form(problem) if problem else _question(found))
 
     def answer(self, request: Request) -> Flow[Response]:
         form = parse_query(request.body.decode("utf-8", "replace"))
@@ -77,7 +77,7 @@ class _ConsentPage:
             }
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
-            return _page(_ask_for_the_word(problem))
+            return _page(_password_form(problem))
         self._dashboard.engine.log(Level.INFO, "authorization request answered", allowed=allow)
         return _page(_result_page(found.text("client_name"), allow))
 
@@ -92,7 +92,7 @@ class _ConsentPage:
         return "", answer.members
 
 
-def _ask_for_the_word(problem: str = "") -> str:
+def _password_form(problem: str = "") -> str:
     told = f'<p role="alert"><strong>{escape(problem)}</strong></p>' if problem else ""
     return (
         f'{told}<form method="get" action="allow"><p><label>The word that the agent’s page shows '  # noqa: RUF001

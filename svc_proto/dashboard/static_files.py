@@ -36,10 +36,12 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
         for name, body in files.items()
     ]
     if prefix:
-        found.append(Route(method="GET", pattern=prefix, access=DashboardAccess.OWNER, handler=_lead_to(f"{prefix}/")))
+        found.append(
+            Route(method="GET", pattern=prefix, access=DashboardAccess.OWNER, handler=_redirect_handler(f"{prefix}/"))
+        )
     return found
 
 
-def _lead_to(path: str) -> Callable[[Request], Response]:
+def _redirect_handler(path: str) -> Callable[[Request], Response]:
     fields = Headers(((b"location", path.encode("ascii")),))
     return lambda request: Response(308, fields)

@@ -48,7 +48,7 @@ class StatsCollector:
     def bind(self, engine: Engine) -> None:
         """Store the engine and create the timer."""
         self._engine = engine
-        self._timer = engine.timers.timer(self._due)
+        self._timer = engine.timers.timer(self._on_timer)
 
     def routes(self) -> list[Route]:
         """Return the route of `GET /api/vitals`: `{"every", "span", "names", "rows", "now", "answers"}`.
@@ -71,12 +71,12 @@ class StatsCollector:
         if self._task is not None:
             self._task.cancel()
 
-    def _due(self) -> None:
+    def _on_timer(self) -> None:
         self.start()
         if self._task is None:
-            self._task = self._engine.spawn(self._poll(), on_done=self._looked)
+            self._task = self._engine.spawn(self._poll(), on_done=self._on_stats)
 
-    def _looked(self, found: object) -> None:
+    def _on_stats(self, found: object) -> None:
         self._task = None
 
     def _show(self, request: Request) -> Flow[Response]:

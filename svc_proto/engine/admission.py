@@ -69,7 +69,7 @@ class AdmissionControl:
         self._most = 0  # greatest number of bytes held at once since memory was last returned
         # greatest number of connections since then: each one frees more memory than the bytes counted for it
         self._crowd = 0
-        self._timer = engine.timers.timer(self._give_back)
+        self._timer = engine.timers.timer(self._release_memory)
 
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
@@ -124,7 +124,7 @@ class AdmissionControl:
                 self.read_scheduler.enqueue(visit)
         self.schedule_reads()
 
-    def _give_back(self) -> None:
+    def _release_memory(self) -> None:
         self._most, self._crowd = self.budget.held, self.budget.guests
         self.engine.timers.sweep()
         self.engine.coarse_timers.sweep()
@@ -200,7 +200,7 @@ class UnauthenticatedConnection(BudgetedConnection):
         """Record that `size` bytes are held; return True if no more may be read. The channel may have been cut."""
         size += len(self.late)
         if size != self.held and not self.door.update_usage(self, size):
-            self._out_of_patience()
+            self._on_memory_timeout()
             return True
         if self.state is BudgetState.READING:
             return len(self.late) >= READ_SIZE
@@ -242,7 +242,7 @@ class UnauthenticatedConnection(BudgetedConnection):
     def _be_patient(self) -> None:
         if self._timer is None:
             engine = self.door.engine
-            self._timer = engine.coarse_timers.timer(self._out_of_patience)
+            self._timer = engine.coarse_timers.timer(self._on_memory_timeout)
             self._timer.set(engine.now.mono + self.door.limits.unauthenticated_timeout)
 
     def _calm(self) -> None:
@@ -250,7 +250,7 @@ class UnauthenticatedConnection(BudgetedConnection):
             self._timer.retire()
             self._timer = None
 
-    def _out_of_patience(self) -> None:
+    def _on_memory_timeout(self) -> None:
         if not (self.ended or self.channel.eof):
             self.door.log_rejection("no memory left for strangers", held=self.door.budget.held)
         self.channel.abort()

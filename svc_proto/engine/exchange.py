@@ -50,8 +50,8 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_answered_at", "_body", "_incoming", "_length", "_request", "_route", "_task"),
-        *("begun", "channel", "head", "heard", "label", "outgoing", "received", "state", "stream"),
+        *("_received_before_response", "_body", "_incoming", "_length", "_request", "_route", "_task"),
+        *("begun", "channel", "head", "last_data_at", "label", "outgoing", "received", "state", "stream"),
     )
 
     def __init__(
@@ -63,9 +63,9 @@ class Exchange:
         self.label = UNMATCHED_LABEL if route is None else route.label  # for the log and the metrics
         self.state = _READING
         # monotonic seconds of the head, and of the last piece of the body
-        self.begun = self.heard = channel.engine.now.mono
+        self.begun = self.last_data_at = channel.engine.now.mono
         self.received = self._length = 0  # bytes of body: received, and announced
-        self._answered_at = 0  # bytes of body received before the response
+        self._received_before_response = 0  # bytes of body received before the response
         self._body: list[bytes] = []
         self._incoming: BodyStream | None = None
         self.outgoing: ResponseWriter | None = None
@@ -105,26 +105,26 @@ class Exchange:
             return
         self._step(ExchangeTrigger.ASK)
         self.channel.admitting = True
-        task = self.channel.engine.spawn(principal, on_done=self._admitted, on_error=self._admitted)
+        task = self.channel.engine.spawn(principal, on_done=self._policy_done, on_error=self._policy_done)
         if self.state is ExchangeState.ADMITTING:
             self._task = task
 
-    def go_on(self, result: object) -> None:
+    def continue_with(self, result: object) -> None:
         """Continue with the handler's result or exception, for a whole request without an immediate response."""
-        self._enter()
+        self._register_revocable()
         self.state = _RUNNING
-        self._act(result)
+        self._handle_result(result)
 
     def data(self, data: bytes) -> None:
         """Handle a piece of the body."""
         self.received += len(data)
-        self.heard = self.channel.engine.now.mono
+        self.last_data_at = self.channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
-            if self.received - self._answered_at > self.channel.limits.max_drain:
+            if self.received - self._received_before_response > self.channel.limits.max_drain:
                 self.channel.close_gracefully()
             return
         if self.received > self._limit:
-            self._cut(self._too_large())
+            self._stop_with(self._too_large())
         elif self._incoming is None:
             if self._route.body_limit:
                 self._body.append(data)
@@ -140,7 +140,7 @@ class Exchange:
         try:
             self._recheck_access()
         except Exception as error:
-            self._cut(error)
+            self._stop_with(error)
             return
         if self._incoming is not None:
             self._incoming.end()
@@ -170,14 +170,15 @@ class Exchange:
             else self._task.is_running
         )
         if not acts and self.state in (*UNANSWERED, *RESPONSE_STARTED):
-            self._cut(refused)
+            self._stop_with(refused)
 
     # --- the course of a request ---
 
-    def _admitted(self, principal: object) -> None:
+    def _policy_done(self, principal: object) -> None:
         self._step(ExchangeTrigger.ADMIT)
         self._task = None
-        self.begun = self.heard = self.channel.engine.now.mono  # the policy's time does not count against the peer
+        # The policy's time does not count against the peer.
+        self.begun = self.last_data_at = self.channel.engine.now.mono
         self._admit(principal)
         self.channel.admitting = False  # not earlier: bytes received meanwhile must go to their final destination
         self.channel.process_events()
@@ -190,8 +191,8 @@ class Exchange:
             self._request.principal = principal
             if principal is not ANONYMOUS:
                 self.channel.mark_authenticated()
-            self._enter()
-            self._check()
+            self._register_revocable()
+            self._check_head()
         except Exception as error:
             self._failed(error)
             if self.head.expects_continue:
@@ -203,7 +204,7 @@ class Exchange:
             self._request.stream = self._incoming
             self._run()
 
-    def _enter(self) -> None:
+    def _register_revocable(self) -> None:
         if self._request.credential_id:
             self.channel.engine.revocables[self] = self._request.credential_id
 
@@ -215,11 +216,11 @@ class Exchange:
         channel, request = self.channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
         if waited and request.principal not in (None, ANONYMOUS):
-            again = channel.app.authorize(self._route.access, request)
-            if isinstance(again, GeneratorType):
-                again.close()
+            principal = channel.app.authorize(self._route.access, request)
+            if isinstance(principal, GeneratorType):
+                principal.close()
 
-    def _check(self) -> None:
+    def _check_head(self) -> None:
         """Check the announced body, or the WebSocket handshake, before the body is read."""
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
@@ -238,19 +239,19 @@ class Exchange:
             result = self._route.handler(request)
         except Exception as error:
             result = error
-        self._act(result)
+        self._handle_result(result)
 
-    def _act(self, result: object) -> None:
+    def _handle_result(self, result: object) -> None:
         try:
             if isinstance(result, Deferred):
                 self._task = result
-                result.then(self._act)
+                result.then(self._handle_result)
             elif isinstance(result, RESPONSES):
                 self._respond(result)
             elif isinstance(result, Exception):
                 self._failed(result)
             elif isinstance(result, GeneratorType):
-                task = self.channel.engine.spawn(result, on_done=self._act, on_error=self._failed)
+                task = self.channel.engine.spawn(result, on_done=self._handle_result, on_error=self._failed)
                 self._task = self._task or task  # already set if the flow has ended and its response continues
             else:
                 self._open_socket(cast("WebSocketHandler", result))
@@ -261,7 +262,7 @@ class Exchange:
         """Resume the body after the handler has read, or will not read. Its time does not count against the peer."""
         now = self.channel.engine.now.mono
         self.begun += now - since
-        self.heard = now
+        self.last_data_at = now
         self.channel.after_events()
 
     def _open_socket(self, handler: WebSocketHandler) -> None:
@@ -275,7 +276,7 @@ class Exchange:
         channel.engine.counts.answers[self.label][101] += 1
         self._step(ExchangeTrigger.LOST)
         channel.exchange = None
-        frames = None if channel.alone is None else channel.alone.detach_websocket()
+        frames = None if channel.own_connection is None else channel.own_connection.detach_websocket()
         socket = channel.switch_to_websocket(self.stream, handler, frames)
         if channel.engine.log_level <= Level.DEBUG:
             socket.on_end = lambda code: channel.log_request("socket", begun, route=route, code=code)
@@ -291,9 +292,9 @@ class Exchange:
                 return
         except Exception as bug:
             error = bug
-        self._crash(error)
+        self._respond_to_bug(error)
 
-    def _crash(self, error: Exception) -> None:
+    def _respond_to_bug(self, error: Exception) -> None:
         engine = self.channel.engine
         reference = engine.log_bug(error)
         try:
@@ -304,21 +305,21 @@ class Exchange:
 
     # --- the answer ---
 
-    def _respond(self, answer: Response | StreamedResponse) -> None:
-        if not isinstance(answer, StreamedResponse) and answer.file is None:
+    def _respond(self, response: Response | StreamedResponse) -> None:
+        if not isinstance(response, StreamedResponse) and response.file is None:
             channel = self.channel
-            if channel.engine.stopping or not try_send_simple(channel, self.head, self.label, answer, self.begun):
-                send_response(self, answer, closing=self._closing())
+            if channel.engine.stopping or not try_send_simple(channel, self.head, self.label, response, self.begun):
+                send_response(self, response, closing=self._closing())
             self._complete()
             return
         flow = (
-            send_streamed_response(self, answer)
-            if isinstance(answer, StreamedResponse)
-            else send_file_response(self, answer)
+            send_streamed_response(self, response)
+            if isinstance(response, StreamedResponse)
+            else send_file_response(self, response)
         )
-        self._task = self.channel.engine.spawn(flow, on_done=self._delivered, on_error=self._crash)
+        self._task = self.channel.engine.spawn(flow, on_done=self._on_body_sent, on_error=self._respond_to_bug)
 
-    def _delivered(self, whole: bool) -> None:
+    def _on_body_sent(self, whole: bool) -> None:
         if not whole:
             self.channel.abort()
             return
@@ -326,29 +327,29 @@ class Exchange:
         self._complete()
 
     def _complete(self) -> None:
-        incoming, self._answered_at = self._incoming, self.received
+        incoming, self._received_before_response = self._incoming, self.received
         since = incoming.full_since if incoming is not None and self.full else None
         self._step(_ANSWER)
         if since is not None:
             self._body_read(since)
         if self.state is _DONE:
             self.channel.finished()
-        elif self._too_much_to_come():
+        elif self._must_skip_rest():
             # As the head announced; bytes that still arrive are discarded during the linger.
             self.channel.close_gracefully()
 
     def _closing(self) -> bool:
         channel = self.channel
-        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._too_much_to_come()
+        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._must_skip_rest()
 
-    def _too_much_to_come(self) -> bool:
+    def _must_skip_rest(self) -> bool:
         return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
 
-    def begin_body(self, answer: Response | StreamedResponse, *, length: int | None) -> None:
+    def begin_body(self, response: Response | StreamedResponse, *, length: int | None) -> None:
         """Send the head of a response whose body follows; `length` in bytes, None if unknown."""
-        following = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
-        send_response_head(self, answer, length=length, closing=self._closing())
-        self.state = following
+        next_state = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
+        send_response_head(self, response, length=length, closing=self._closing())
+        self.state = next_state
 
     # --- helpers ---
 
@@ -360,7 +361,7 @@ class Exchange:
         limit = self._limit
         return Refused(413, "body_too_large", f"the body may have at most {limit} bytes", extra={"limit": limit})
 
-    def _cut(self, error: Exception) -> None:
+    def _stop_with(self, error: Exception) -> None:
         """Stop the request in any state, with `error` as the response if none has begun."""
         self._cancel()
         if self.state in RESPONSE_STARTED:

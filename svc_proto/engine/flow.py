@@ -46,10 +46,10 @@ TIMED_OUT = Failure(FailureKind.TIMED_OUT, "no answer in time")
 def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
     """Order an operation and wait at most `within` seconds for its answer."""
     engine.emit(operation)
-    asked = engine.now.mono
-    answer = yield WaitRequest(operation.op, asked + within, operation)
+    started = engine.now.mono
+    answer = yield WaitRequest(operation.op, started + within, operation)
     if type(operation) is Query:
-        engine.counts.store.observe(engine.now.mono - asked)
+        engine.counts.store.observe(engine.now.mono - started)
         engine.counts.store_failures += isinstance(answer, Failure)
     return cast("T | Failure", answer)  # checked by the engine
 
@@ -152,21 +152,21 @@ class Task:
     def advance(self, answer: object) -> None:
         """Run the flow up to its next wait, or its first."""
         try:
-            wanted = self._flow.send(answer)
+            wait_request = self._flow.send(answer)
         except StopIteration as end:
             self._end(self._on_done, end.value)
         except Exception as error:
             self._end(self._on_error, error)
         else:
-            self._wait = wanted
+            self._wait = wait_request
             if self.done:
                 self._stop()
                 return
-            if wanted.until < inf:
+            if wait_request.until < inf:
                 if self._timer is None:
                     self._timer = self._engine.timers.timer(self._give_up)
-                self._timer.set(wanted.until)
-            self._engine.parked[wanted.ticket] = self
+                self._timer.set(wait_request.until)
+            self._engine.parked[wait_request.ticket] = self
 
     def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
         cancelled = self.done

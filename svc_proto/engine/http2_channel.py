@@ -208,19 +208,19 @@ class Http2Channel(HttpChannel):
 class Http2StreamChannel(ServerChannel):
     """A stream of an HTTP/2 connection, with one request of the client."""
 
-    __slots__ = ("_heard", "_owed", "_under", "counted", "stream")
+    __slots__ = ("_events", "_under", "_window_debt", "counted", "stream")
 
     conn: Http2Connection
 
     def __init__(self, under: Http2Channel, stream: StreamId) -> None:
         engine = under.engine
         self._under = under
-        self._heard: deque[Event] = deque()  # received, not handled yet
-        self._owed = 0  # bytes of received body for which the peer's window is not opened again yet
+        self._events: deque[Event] = deque()  # received, not handled yet
+        self._window_debt = 0  # bytes of received body for which the peer's window is not opened again yet
         self.counted = 0  # part of `Http2Channel.bodies`
         self.stream = stream
         super().__init__(engine, under.accepted, under.app, under.limits, lane=(engine.new_channel(), under.conn))
-        self.behind = under.behind  # a stream has the origin of its connection
+        self.proxy_admission = under.proxy_admission  # a stream has the origin of its connection
 
     def receive_event(self, event: Event) -> None:
         """Queue or handle an event of this stream."""
@@ -229,7 +229,7 @@ class Http2StreamChannel(ServerChannel):
             self.protocol_error(error, RequestHead(self.stream, event.method, "/", http_version="2"))
             return
         if isinstance(event, RequestData):
-            self._owed += len(event.data)
+            self._window_debt += len(event.data)
             if self.closing:
                 self._discard(len(event.data))
                 return
@@ -237,12 +237,12 @@ class Http2StreamChannel(ServerChannel):
             if not self.credit.unsent:  # the end of the request
                 self.all_sent()
             return
-        self._heard.append(event)
+        self._events.append(event)
         self.process_events()
 
     def next_event(self) -> Event | None:
         """Return the next queued event."""
-        return self._heard.popleft() if self._heard else None
+        return self._events.popleft() if self._events else None
 
     def finished(self) -> None:
         """Close the stream after its response, since no other request follows."""
@@ -254,7 +254,7 @@ class Http2StreamChannel(ServerChannel):
     def buffered_bytes(self) -> int:
         """Bytes of queued and of buffered events, and the cost of the stream itself unless it is closing."""
         kept = 0 if self.exchange is None else self.exchange.buffered_bytes
-        return 0 if self.closing else MAX_STREAM_READ + self._owed + kept
+        return 0 if self.closing else MAX_STREAM_READ + self._window_debt + kept
 
     def after_events(self) -> None:
         """Handle the end of a batch of events, and update the connection's count for an unauthenticated peer."""
@@ -271,9 +271,9 @@ class Http2StreamChannel(ServerChannel):
 
     def set_read_paused(self, holding: bool) -> None:
         """Pause or resume reading by this stream's window: received bytes are acknowledged on resume."""
-        if self._owed and not holding:
-            owed, self._owed = self._owed, 0
-            self._under.conn.acknowledge_data(self.stream, owed)
+        if self._window_debt and not holding:
+            debt, self._window_debt = self._window_debt, 0
+            self._under.conn.acknowledge_data(self.stream, debt)
             self._under.mark_dirty()
 
     def write_pending(self) -> None:

@@ -44,17 +44,17 @@ class HttpChannel(Channel):
     """A channel for HTTP or WebSocket through a wire connection."""
 
     __slots__ = (
+        "_discarded",
         "_fin_sent",
         "_frames",
         "_pumping",
-        "_thrown",
         "_timer",
         "admission",
-        "behind",
         "closing",
         "conn",
         "eof",
         "phase",
+        "proxy_admission",
         "socket",
     )
 
@@ -68,18 +68,18 @@ class HttpChannel(Channel):
         self.eof = False
         self._fin_sent = False
         self._pumping = False
-        self._thrown = 0  # bytes that arrived while closing
+        self._discarded = 0  # bytes that arrived while closing
         self._timer = engine.timers.timer(self.timed_out)
         self.phase = _WORKING
 
-    def set_admission(self, visit: UnauthenticatedConnection | None) -> None:
+    def set_admission(self, admission: UnauthenticatedConnection | None) -> None:
         """Set the unauthenticated connection of this channel; None: the peer is authenticated, or the channel is gone.
 
         Whether a proxy may be in front is decided here, once instead of for each request.
         """
-        self.admission = visit
+        self.admission = admission
         # The peer may be a proxy.
-        self.behind = None if visit is None or visit.door.address_behind_proxy is None else visit
+        self.proxy_admission = None if admission is None or admission.door.address_behind_proxy is None else admission
 
     # --- facts ---
 
@@ -90,14 +90,14 @@ class HttpChannel(Channel):
 
     def received(self, data: bytes) -> None:
         """Parse received bytes, or keep them until the scheduler admits an unauthenticated peer."""
-        visit = self.admission
-        if visit is not None:
-            turns = visit.door.read_scheduler
-            left = turns.fast_credit - len(data)
-            if left >= 0:
-                turns.fast_credit = left
+        admission = self.admission
+        if admission is not None:
+            scheduler = admission.door.read_scheduler
+            credit_left = scheduler.fast_credit - len(data)
+            if credit_left >= 0:
+                scheduler.fast_credit = credit_left
             elif not self.closing:
-                data = visit.admit_bytes(data)
+                data = admission.admit_bytes(data)
                 if not data:
                     return
         if self._frames is None:
@@ -182,8 +182,8 @@ class HttpChannel(Channel):
         if phase is _WORKING:
             self._timer.cancel()
         else:
-            within = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
-            self._timer.set(self.engine.now.mono + within)
+            timeout = self.limits.idle_timeout if phase is _IDLE else self.limits.head_timeout
+            self._timer.set(self.engine.now.mono + timeout)
 
     def send_end(self) -> None:
         """Send the FIN after all output."""
@@ -214,15 +214,15 @@ class HttpChannel(Channel):
     @property
     def is_over_budget(self) -> bool:
         """Report the buffered bytes to the budget of unauthenticated peers; return True if reading has to pause."""
-        visit = self.admission
-        return visit is not None and visit.update_usage(self.buffered_bytes)
+        admission = self.admission
+        return admission is not None and admission.update_usage(self.buffered_bytes)
 
     def mark_authenticated(self) -> None:
         """Mark the peer as authenticated."""
-        visit = self.admission
-        if visit is not None:
+        admission = self.admission
+        if admission is not None:
             self.set_admission(None)
-            visit.authenticated()
+            admission.authenticated()
 
     def mark_websocket_authenticated(self, stream: StreamId) -> None:
         """Mark the peer of a WebSocket as authenticated."""
@@ -315,8 +315,8 @@ class HttpChannel(Channel):
 
         It is read so that the peer reads our output, but only up to `max_linger`.
         """
-        self._thrown += n
-        self.set_read_paused(self._thrown > self.limits.max_linger)
+        self._discarded += n
+        self.set_read_paused(self._discarded > self.limits.max_linger)
 
     @abstractmethod
     def handle_event(self, event: Event) -> None:

@@ -65,8 +65,8 @@ class TrustedProxies:
 
     def forwarded_https(self, request: Request) -> bool:
         """Report whether a trusted proxy received the request over HTTPS (wire terminal-voice 7: first item)."""
-        said = request.headers.tokens(b"x-forwarded-proto")
-        return said[:1] == [b"https"] and self._trusts(request.peer.host)
+        declared = request.headers.tokens(b"x-forwarded-proto")
+        return declared[:1] == [b"https"] and self._trusts(request.peer.host)
 
     def is_confidential(self, request: Request) -> bool:
         """Report whether the request travelled encrypted, to us or to a trusted proxy, or stayed on this host."""
@@ -110,11 +110,11 @@ def is_foreign_page(request: Request) -> bool:
     `Sec-Fetch-Site` counts first, since no page can write it (decision 144); else `Origin` must match `Host`.
     """
     headers = request.headers
-    origin, said = headers.get(b"origin"), headers.get(b"sec-fetch-site")
-    if said == b"same-origin":
+    origin, declared = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    if declared == b"same-origin":
         return False
     if origin is None:
-        return said not in (None, b"none")
+        return declared not in (None, b"none")
     scheme, _, authority = origin.lower().partition(b"://")
     # Where TLS does not end here it may have ended at a proxy.
     schemes = (b"https",) if request.secure else (b"https", b"http")

@@ -61,15 +61,15 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
     most = MAX_UNREAD  # unread bytes or characters up to which the connection is read
     join: Callable[[list[PieceT]], BatchT]  # makes the result of `read` from the pieces since the last call
 
-    __slots__ = ("_asked", "_channel", "_end", "_heard", "_over", "_pieces", "_unread", "head")
+    __slots__ = ("_channel", "_end", "_last_data_at", "_over", "_pause_requested", "_pieces", "_unread", "head")
 
     def __init__(self, channel: ClientChannel, head: ResponseHead) -> None:
         self.head = head
         self._channel = channel
         self._pieces: list[PieceT] = []
         self._unread = 0
-        self._asked = False  # a pause was requested
-        self._heard = channel.engine.now.mono  # monotonic seconds of the last byte
+        self._pause_requested = False  # a pause was requested
+        self._last_data_at = channel.engine.now.mono  # monotonic seconds of the last byte
         self._end: Failure | None = None
         self._over = False
 
@@ -86,7 +86,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     def set_paused(self, holding: bool) -> None:
         """Pause or resume reading from the connection, regardless of unread pieces."""
-        self._asked = holding
+        self._pause_requested = holding
         self._brake()
 
     def read(self, *, within: float = SILENCE_TIMEOUT) -> Flow[BatchT | Failure | None]:
@@ -99,7 +99,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         while not self._pieces:
             if self._over:
                 return self._end
-            until = max(begun, self._heard) + within
+            until = max(begun, self._last_data_at) + within
             if engine.now.mono >= until:
                 return Failure(FailureKind.TIMED_OUT, "the stream fell silent")
             yield from wait(self._channel.ticket, until)
@@ -112,7 +112,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     def feed(self, data: bytes) -> None:
         """Handle received bytes of the body."""
-        self._heard = self._channel.engine.now.mono
+        self._last_data_at = self._channel.engine.now.mono
         came, size = self.collect(data)
         if came:
             self._pieces += came
@@ -134,7 +134,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         self._channel.engine.resume(self._channel.ticket, None)
 
     def _brake(self) -> None:
-        self._channel.set_read_paused(self._asked or self._unread > self.most)
+        self._channel.set_read_paused(self._pause_requested or self._unread > self.most)
 
 
 class BodyReader(PacedReader[bytes, bytes]):
@@ -150,7 +150,7 @@ class BodyReader(PacedReader[bytes, bytes]):
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
-        self._heard = self._channel.engine.now.mono
+        self._last_data_at = self._channel.engine.now.mono
         return not self._pieces and self._tap(data)
 
     def collect(self, data: bytes) -> tuple[list[bytes], int]:
@@ -173,7 +173,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._tap, self._channel.lane = listener, self._show
 
     def _show(self, data: bytes) -> bool:
-        self._heard = self._channel.engine.now.mono
+        self._last_data_at = self._channel.engine.now.mono
         found = _ONE.fullmatch(data)
         if found is None or self._pieces or len(data) > MAX_OBSERVED_EVENT or not self._decoder.is_between_events:
             return False

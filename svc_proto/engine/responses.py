@@ -46,8 +46,8 @@ def try_send_simple(
     engine, body = channel.engine, response.body
     common = () if response.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
     fields = (*common, *response.headers)
-    alone = channel.alone
-    if alone is None or not alone.send_simple_response(
+    own_connection = channel.own_connection
+    if own_connection is None or not own_connection.send_simple_response(
         head.stream, response.status, http_date(int(engine.now.wall)), fields, body
     ):
         return False
@@ -75,12 +75,12 @@ def send_response(exchange: Exchange, response: Response, *, closing: bool) -> N
 
 
 def send_response_head(
-    exchange: Exchange, answer: Response | StreamedResponse, *, length: int | None, closing: bool
+    exchange: Exchange, response: Response | StreamedResponse, *, length: int | None, closing: bool
 ) -> None:
     """Send the head of a response whose body has `length` bytes; None: unknown."""
-    channel, head, status = exchange.channel, exchange.head, answer.status
-    common = () if answer.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
-    fields = [(b"date", http_date(int(channel.engine.now.wall))), *common, *answer.headers]
+    channel, head, status = exchange.channel, exchange.head, response.status
+    common = () if response.only_these_headers else channel.app.response_headers(head, secure=channel.secure)
+    fields = [(b"date", http_date(int(channel.engine.now.wall))), *common, *response.headers]
     if length is not None and status not in BODILESS:
         fields.append((b"content-length", b"%d" % length))
     if closing and exchange.stream:  # a response on stream 0 closes the connection anyway
@@ -102,7 +102,7 @@ def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
         exchange.begin_body(response, length=file.length)
         if exchange.head.method == "HEAD":
             return True
-        if channel.alone is not None:
+        if channel.own_connection is not None:
             outcome = yield from send_file_part(channel, exchange.stream, file)
         else:
             exchange.outgoing = ResponseWriter(channel, exchange.stream)
@@ -114,13 +114,13 @@ def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
     return outcome is None
 
 
-def send_streamed_response(exchange: Exchange, answer: StreamedResponse) -> Flow[bool]:
+def send_streamed_response(exchange: Exchange, response: StreamedResponse) -> Flow[bool]:
     """Respond with the output of a producer; return whether it is complete."""
-    exchange.begin_body(answer, length=None)
+    exchange.begin_body(response, length=None)
     if exchange.head.method == "HEAD":
         return True
     exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
-    return (yield from answer.producer(exchange.outgoing)) is not False
+    return (yield from response.producer(exchange.outgoing)) is not False
 
 
 @lru_cache(maxsize=4)

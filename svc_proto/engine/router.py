@@ -81,16 +81,16 @@ NO_PARAMS: dict[str, str] = {}
 class Router:
     """All routes of a service.
 
-    `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `anybody` is the policy for all
-    callers, which enables `OPTIONS *`. `later` makes all the routes under a path prefix when such a path is first
-    requested, so that their imports are deferred. No other route has a path with that prefix.
+    `prefix` is the path under which a proxy serves them, such as `/relay`; empty: none. `public_access` is the
+    policy for all callers, which enables `OPTIONS *`. `later` makes all the routes under a path prefix when such a path
+    is first requested, so that their imports are deferred. No other route has a path with that prefix.
     """
 
     def __init__(
         self,
         routes: Iterable[Route],
         prefix: str = "",
-        anybody: Enum | None = None,
+        public_access: Enum | None = None,
         later: Mapping[str, Callable[[], Iterable[Route]]] = {},
     ) -> None:
         self._prefix = prefix
@@ -101,9 +101,9 @@ class Router:
             int, dict[tuple[str, ...], dict[str, RouteMatch]]
         ] = {}  # By the number of segments, then by the segments.
         self._add(routes)
-        if anybody is not None:
+        if public_access is not None:
             row = Route(
-                method="OPTIONS", pattern=ANY_PATH, access=anybody, handler=self._about_the_server, body_limit=0
+                method="OPTIONS", pattern=ANY_PATH, access=public_access, handler=self._about_the_server, body_limit=0
             )
             self.exact[ANY_PATH] = {row.method: RouteMatch(row, NO_PARAMS)}
 
@@ -166,17 +166,17 @@ class Router:
         exact = self.exact.get(path)
         if exact is not None:
             return exact, NO_PARAMS
-        for begin in self._later:
-            if path.startswith(begin):
-                self._add(self._later.pop(begin)())
+        for prefix in self._later:
+            if path.startswith(prefix):
+                self._add(self._later.pop(prefix)())
                 return self._find(path)
         segments = path.split("/")
         for shape, methods in self._patterns.get(len(segments), {}).items():
             params: dict[str, str] = {}
-            for wanted, found in zip(shape, segments, strict=True):
-                if wanted.startswith("{") and found:
-                    params[wanted[1:-1]] = decode_segment(found)
-                elif wanted != found:
+            for segment, part in zip(shape, segments, strict=True):
+                if segment.startswith("{") and part:
+                    params[segment[1:-1]] = decode_segment(part)
+                elif segment != part:
                     break
             else:
                 return methods, params

@@ -85,7 +85,7 @@ _IDLE, _WORKING, _SOCKET = (
 class ServerChannel(HttpChannel):
     """An accepted connection."""
 
-    __slots__ = ("_first", "_fresh", "_http2", "admitting", "alone", "app", "exchange", "peer", "secure")
+    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "own_connection", "peer", "secure")
 
     waits_for_peer = True
 
@@ -100,10 +100,10 @@ class ServerChannel(HttpChannel):
         lane: tuple[ChannelId, Connection] | None = None,
     ) -> None:
         """`http2` makes the channel that takes over for an HTTP/2 peer; `lane` is a shared connection."""
-        self.alone: ServerConnection | None = None  # the connection, unless it is shared
+        self.own_connection: ServerConnection | None = None  # the connection, unless it is shared
         if lane is None:
-            self.alone = FastPathServerConnection(limits=limits, entropy=engine.entropy)
-            super().__init__(engine, accepted.ch, limits, self.alone)
+            self.own_connection = FastPathServerConnection(limits=limits, entropy=engine.entropy)
+            super().__init__(engine, accepted.ch, limits, self.own_connection)
             self.enter(ConnectionPhase.HEAD)  # a fresh connection has to send a request at once
         else:
             super().__init__(engine, lane[0], limits, lane[1])
@@ -129,11 +129,11 @@ class ServerChannel(HttpChannel):
             if self._first:
                 return
             self._fresh = None
-        alone = self.alone
-        if alone is not None and not (self._holding or self.closing or self.credit.blocked):
-            taken = alone.receive_simple_request(data)
-            if taken is not None:
-                self._handle_request(alone, *taken)
+        own_connection = self.own_connection
+        if own_connection is not None and not (self._holding or self.closing or self.credit.blocked):
+            head_and_body = own_connection.receive_simple_request(data)
+            if head_and_body is not None:
+                self._handle_request(own_connection, *head_and_body)
                 return
         super().parse(data)
 
@@ -229,13 +229,13 @@ class ServerChannel(HttpChannel):
             route, params = match
             # Positional arguments: keywords would cost a dictionary for each request.
             request = Request(head.method, path, query, head.headers, self.peer, self.secure, params, head.http_version)
-            if self.behind is not None:
-                self.behind.set_forwarded_address(request)
+            if self.proxy_admission is not None:
+                self.proxy_admission.set_forwarded_address(request)
             return route, request, self.app.authorize(route.access, request)
         except Exception as error:
             return route, request, error
 
-    def _handle_request(self, alone: ServerConnection, head: RequestHead, body: bytes) -> None:
+    def _handle_request(self, own_connection: ServerConnection, head: RequestHead, body: bytes) -> None:
         """Serve a request that the connection has parsed whole."""
         route, request, principal = self._identify(head)
         if (
@@ -246,7 +246,7 @@ class ServerChannel(HttpChannel):
             or route.kind is _SOCKET
             or len(body) > (route.body_limit or self.limits.max_skipped)
         ):
-            alone.replay_as_events()
+            own_connection.replay_as_events()
             self.exchange = exchange = Exchange(self, head, route, request)
             exchange.begin(principal)
             self.process_events()
@@ -266,7 +266,7 @@ class ServerChannel(HttpChannel):
             self._request_finished()
             return
         self.exchange = exchange = Exchange(self, head, route, request)
-        exchange.go_on(result)
+        exchange.continue_with(result)
         if self.admission is None and self.exchange is not None:  # a handler waits, and no other work can be under way
             self._timer.cancel()
             self.phase = _WORKING
@@ -275,10 +275,10 @@ class ServerChannel(HttpChannel):
 
     # --- answers ---
 
-    def log_request(self, event: str, begun: float, **known: object) -> None:
+    def log_request(self, event: str, begun: float, **fields: object) -> None:
         """Write a record of the access log. Paths and queries hold tokens, so only the route is logged."""
-        took = round((self.engine.now.mono - begun) * 1000)
-        self.engine.log(Level.DEBUG, event, **known, peer=self.peer.host, ms=took)
+        duration_ms = round((self.engine.now.mono - begun) * 1000)
+        self.engine.log(Level.DEBUG, event, **fields, peer=self.peer.host, ms=duration_ms)
 
     def _request_finished(self) -> None:
         """Start the next phase after a response, when no other work is under way."""
@@ -302,22 +302,22 @@ class ServerChannel(HttpChannel):
 
     def after_events(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
-        bothered = self._holding or self.eof or self.admission is not None
-        if self.closing or (self.socket is not None and self.phase is _WORKING and not bothered):
+        must_update = self._holding or self.eof or self.admission is not None
+        if self.closing or (self.socket is not None and self.phase is _WORKING and not must_update):
             return
-        current = self.exchange
+        exchange = self.exchange
         self.set_read_paused(
-            self.is_over_budget or self.conn.paused or self.admitting or (current is not None and current.full)
+            self.is_over_budget or self.conn.paused or self.admitting or (exchange is not None and exchange.full)
         )
         if self.gone:
             return
-        if self.eof and current is None and self.accepts_requests:
+        if self.eof and exchange is None and self.accepts_requests:
             self.close_gracefully()
             return
         phase = self._current_phase()
-        if current is not None and phase is ConnectionPhase.BODY:
-            rate = current.begun + current.received / self.limits.min_body_rate
-            self._timer.set(min(rate, current.heard) + self.limits.body_timeout)
+        if exchange is not None and phase is ConnectionPhase.BODY:
+            rate = exchange.begun + exchange.received / self.limits.min_body_rate
+            self._timer.set(min(rate, exchange.last_data_at) + self.limits.body_timeout)
             self.phase = phase
         elif phase is not self.phase:
             self.enter(phase)
@@ -327,8 +327,8 @@ class ServerChannel(HttpChannel):
         if self.closing:
             self.abort()
         elif self.phase is ConnectionPhase.BODY or self.conn.has_partial_head:
-            what = "body" if self.phase is ConnectionPhase.BODY else "head"
-            self.protocol_error(RemoteProtocolError(f"the request {what} took too long", status=408))
+            part = "body" if self.phase is ConnectionPhase.BODY else "head"
+            self.protocol_error(RemoteProtocolError(f"the request {part} took too long", status=408))
         else:
             self.close_gracefully()
 
@@ -338,11 +338,11 @@ class ServerChannel(HttpChannel):
         """Hand the connection over to HTTP/2, chosen by prior knowledge (RFC 9113 section 3.3) or by ALPN."""
         assert self._http2 is not None  # the only case in which the preface is checked
         channel = self._http2(self.engine, accepted, self.app, self.limits)
-        visit = self.admission
-        if visit is not None:
+        admission = self.admission
+        if admission is not None:
             self.set_admission(None)
-            channel.set_admission(visit)
-            visit.channel = channel
+            channel.set_admission(admission)
+            admission.channel = channel
         self.set_read_paused(False)  # the new channel decides about pauses
         self.closed("")
         self.engine.attach(channel)

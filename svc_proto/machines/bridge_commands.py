@@ -140,7 +140,7 @@ class BridgeCommandRecord:
     device_name: str | None
     alias_used: str | None
     asked_by: str | None
-    session: str  # prefix of the session's token
+    session_prefix: str  # prefix of the session's token
     response_status: int | None = field(default=None, init=False)
     result_summary: str | None = field(default=None, init=False)
     error: str | None = field(default=None, init=False)
@@ -197,11 +197,11 @@ class BridgeCommands:
         device_name: str | None = None,
         alias_used: str | None = None,
         asked_by: str | None = None,
-        session: str = "",
-        tell: Callable[[CommandOutcome], object] = _ignore_outcome,
+        session_prefix: str = "",
+        on_outcome: Callable[[CommandOutcome], object] = _ignore_outcome,
         text: str = "",
     ) -> BridgeCommandRecord:
-        """Register a command that is about to be sent to a socket; `tell` is called with its outcome, once.
+        """Register a command that is about to be sent to a socket; `on_outcome` is called with its outcome, once.
 
         `text` is the JSON text of `params` and `body`, if the caller has it. Raise `Refused` 503 `too_many_commands` at
         the cap.
@@ -210,26 +210,28 @@ class BridgeCommands:
             raise LocalProtocolError("request_id is in use")
         if len(self._pending) >= self._cap:
             raise Refused(503, "too_many_commands", "too many commands wait for their phones")
-        sent = {**params, **body}
-        harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
-        shown = sent if harmless else self._summarize_params(sent)
-        typed = self._hide_text and not harmless and redact(sent, hide_text=True) != redact(sent)
+        arguments = {**params, **body}
+        is_harmless = 0 < len(text) < MAX_PARAMS and needs_no_redaction(text)
+        redacted = arguments if is_harmless else self._summarize_params(arguments)
+        carries_typed_text = (
+            self._hide_text and not is_harmless and redact(arguments, hide_text=True) != redact(arguments)
+        )
         # Positional, as in `engine.server_channel`.
         command = self._pending[request_id] = BridgeCommandRecord(
             request_id,
             socket,
             now.mono + RESPONSE_TIMEOUT,
-            tell,
+            on_outcome,
             method,
             path,
-            shown,
-            typed,
+            redacted,
+            carries_typed_text,
             now.wall * 1000.0,
             device_id,
             device_name,
             alias_used,
             asked_by,
-            session,
+            session_prefix,
         )
         self._ring.append(command)
         return command
@@ -253,13 +255,13 @@ class BridgeCommands:
             command.response_status, command.result_summary = 200, HIDDEN_TEXT if command.carries_typed_text else text
             outcome, trigger = CommandOutcome(200, result, (), text), _SUCCESS
         else:
-            said = _PhoneReply(JsonObject.of(payload), text)
-            outcome, trigger = said.outcome(), said.trigger()
-            if said.status is not None and not said.impossible:
-                command.response_status = said.status
-            if said.result is not None:
-                command.result_summary = said.text or summary(said.result, MAX_SUMMARY, hide_text=self._hide_text)
-            command.error = said.error_text()
+            reply = _PhoneReply(JsonObject.of(payload), text)
+            outcome, trigger = reply.outcome(), reply.trigger()
+            if reply.status is not None and not reply.impossible:
+                command.response_status = reply.status
+            if reply.result is not None:
+                command.result_summary = reply.text or summary(reply.result, MAX_SUMMARY, hide_text=self._hide_text)
+            command.error = reply.error_text()
             if command.carries_typed_text:
                 command.result_summary = command.result_summary and HIDDEN_TEXT
                 command.error = command.error and HIDDEN_TEXT
@@ -297,9 +299,9 @@ class BridgeCommands:
         first = next(iter(self._pending.values()), None)
         return None if first is None else first.deadline
 
-    def records(self, limit: int = MAX_RECORDS, *, by: str | None = None) -> list[dict[str, object]]:
+    def records(self, limit: int = MAX_RECORDS, *, session_prefix: str | None = None) -> list[dict[str, object]]:
         """Return the newest `limit` records, of one session if given, newest first, in the form of wire bridge 4.2."""
-        newest_first = [command for command in reversed(self._ring) if by in (None, command.session)]
+        newest_first = [command for command in reversed(self._ring) if session_prefix in (None, command.session_prefix)]
         return [command.to_record() for command in newest_first[: max(0, limit)]]
 
     def _give_up(
@@ -319,8 +321,8 @@ class BridgeCommands:
         self.settled[trigger] += 1
 
     def _summarize_params(self, params: Mapping[str, object]) -> object:
-        shown, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
-        return shown if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
+        redacted, start = abridge(params, MAX_PARAMS, hide_text=self._hide_text)
+        return redacted if len(start) < MAX_PARAMS else {"[truncated]": start[:MAX_SUMMARY]}
 
 
 def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:

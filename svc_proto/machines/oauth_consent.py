@@ -116,13 +116,13 @@ class AuthorizationConsent:
 
     def to_record(self, now: Moment) -> dict[str, object]:
         """Return the whole request for another node, which parses it with `parse_consent`."""
-        asked, allowed = self.question, self.allowed
+        authorization_request, allowed = self.question, self.allowed
         return {
-            "client": asked.client.identity,
-            "redirect": asked.redirect,
-            "scope": asked.scope,
-            "challenge": asked.challenge,
-            "state": asked.state,
+            "client": authorization_request.client.identity,
+            "redirect": authorization_request.redirect,
+            "scope": authorization_request.scope,
+            "challenge": authorization_request.challenge,
+            "state": authorization_request.state,
             "address": self.address,
             "ticket": self.ticket,
             "code": self.code,
@@ -255,12 +255,12 @@ class ConsentRegistry:
         consent = self.find_by_authorization_code(sha256_hex(secret), now)
         if consent is None:
             return None, False
-        asked = consent.question
+        authorization_request = consent.question
         good = (
             consent.state is ConsentState.CODE_ISSUED
-            and asked.client.identity == client
-            and redirect in (None, asked.redirect)
-            and verifier_matches(verifier, asked.challenge)
+            and authorization_request.client.identity == client
+            and redirect in (None, authorization_request.redirect)
+            and verifier_matches(verifier, authorization_request.challenge)
         )
         consent.step(ConsentTrigger.EXCHANGE if good else ConsentTrigger.FAIL)
         if good:

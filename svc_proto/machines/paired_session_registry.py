@@ -298,16 +298,16 @@ class PairedSessionRegistry:
 
         Return None if it has expired, here or there. Raise `Refused` as `restore` does.
         """
-        heard = PairedSession.from_record(record)
-        session = self._sessions.peek(heard.token_hash)
+        received = PairedSession.from_record(record)
+        session = self._sessions.peek(received.token_hash)
         if session is None:
             return self.restore(record, now)
         if session.state is SessionState.EXPIRED:
             return None
         session.step(SessionTrigger.PATCH)
         self._forget_tokens(session)
-        session.expires_at, session.grants, session.given = heard.expires_at, heard.grants, heard.given
-        session.preset, session.tokens = heard.preset, heard.tokens
+        session.expires_at, session.grants, session.given = received.expires_at, received.grants, received.given
+        session.preset, session.tokens = received.preset, received.tokens
         self._file(session)
         return session
 

@@ -66,7 +66,7 @@ class PhoneRegistry:
         self._device_ids: dict[int, str] = {}  # by socket
         self._active: str | None = None
         self._most_recent: str | None = None
-        self._last_left: ConnectedPhone | None = None  # the last phone that disconnected after a report
+        self._last_disconnected: ConnectedPhone | None = None  # the last phone that disconnected after a report
 
     def __len__(self) -> int:
         return len(self._phones)
@@ -96,7 +96,7 @@ class PhoneRegistry:
             session_prefix=session_prefix,
             aliases=_aliases(key, name, form_factor),
         )
-        known = before or self._last_left
+        known = before or self._last_disconnected
         if known is not None and known.device_id == key:
             phone.status, phone.reported_at = known.status, known.reported_at
         self._phones[key] = phone
@@ -113,7 +113,7 @@ class PhoneRegistry:
             return None
         phone = self._phones.pop(device_id)
         if phone.status is not None:
-            self._last_left = phone
+            self._last_disconnected = phone
         if self._active == device_id:
             self._active = None
         if self._most_recent == device_id:
@@ -153,10 +153,10 @@ class PhoneRegistry:
 
         Ignored are a socket without a phone, a payload that is no object, and one that is too long.
         """
-        phone, said = self.find_by_socket(socket), as_object(payload)
-        if phone is None or said is None or len(summary(said, MAX_STATUS)) >= MAX_STATUS:
+        phone, status = self.find_by_socket(socket), as_object(payload)
+        if phone is None or status is None or len(summary(status, MAX_STATUS)) >= MAX_STATUS:
             return False
-        phone.status = _copy(said)
+        phone.status = _copy(status)
         phone.reported_at = now.mono
         return True
 
@@ -168,7 +168,7 @@ class PhoneRegistry:
         status. Raise 503 `phone_not_connected` if there is none.
         """
         if selector is not None:
-            return self._called(selector)
+            return self._find_selected(selector)
         for device_id in (self._active, self._most_recent):
             if device_id is not None:
                 return self._phones[device_id]
@@ -178,7 +178,7 @@ class PhoneRegistry:
 
     def select_active(self, selector: str) -> dict[str, object]:
         """Make a phone the default; return the answer of `/bridge/select-active`."""
-        phone = self._called(selector)
+        phone = self._find_selected(selector)
         self._active = phone.device_id
         return {
             "ok": True,
@@ -208,7 +208,7 @@ class PhoneRegistry:
             "count": len(devices),
         }
 
-    def _called(self, selector: str) -> ConnectedPhone:
+    def _find_selected(self, selector: str) -> ConnectedPhone:
         if selector in self._phones:
             return self._phones[selector]
         matches = [phone for phone in self._phones.values() if phone.matches_selector(selector)]
@@ -225,7 +225,7 @@ class PhoneRegistry:
         return sorted(self._phones.values(), key=age_key, reverse=True)
 
     def _absent_report(self, now: Moment) -> dict[str, object]:
-        left = self._last_left
+        left = self._last_disconnected
         if left is None:
             raise Refused(
                 503,

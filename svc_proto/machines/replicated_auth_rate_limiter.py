@@ -20,26 +20,26 @@ __all__ = ["ReplicatedAuthRateLimiter"]
 
 
 class ReplicatedAuthRateLimiter(AuthRateLimiter):
-    """Authentication rate limiter that broadcasts its changes with `tell_all`."""
+    """Authentication rate limiter that broadcasts its changes with `broadcast`."""
 
-    def __init__(self, tell_all: Callable[[str, Mapping[str, object]], object]) -> None:
+    def __init__(self, broadcast: Callable[[str, Mapping[str, object]], object]) -> None:
         super().__init__()
-        self._tell_all = tell_all
+        self._broadcast = broadcast
 
     def failure(self, address: str, now: Moment) -> bool:
         """Count a failed attempt here and at the other nodes."""
-        self._tell_all("failed", {"address": address})
+        self._broadcast("failed", {"address": address})
         return super().failure(address, now)
 
     def success(self, address: str, now: Moment) -> None:
         """Clear the failures of an address here and at the other nodes; send nothing without failures."""
         if self.state(address, now) is not LimiterState.CLEAR:
-            self._tell_all("succeeded", {"address": address})
+            self._broadcast("succeeded", {"address": address})
         super().success(address, now)
 
     def clear(self) -> None:
         """Clear all counts and blocks, here and at the other nodes."""
-        self._tell_all("cleared", {})
+        self._broadcast("cleared", {})
         super().clear()
 
     def apply_remote(self, word: str, address: str, now: Moment) -> None:

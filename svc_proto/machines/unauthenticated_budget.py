@@ -93,7 +93,7 @@ class UnauthenticatedBudget:
         self._budget = budget
         self._share = share
         self._most = most
-        self._here = _AddressUsage(None)
+        self._local_usage = _AddressUsage(None)
         self._addresses: dict[str, _AddressUsage] = {}
         self._ready: dict[_AddressUsage, None] = {}  # addresses within their share that have a waiting connection
 
@@ -146,15 +146,15 @@ class UnauthenticatedBudget:
 
     def _address_of(self, host: str | None) -> _AddressUsage:
         if host is None or host in LOOPBACK:
-            return self._here
+            return self._local_usage
         key = address_key(host)
         return self._addresses.get(key) or _AddressUsage(key)
 
     def _is_full(self, address: _AddressUsage) -> bool:
-        return address is not self._here and address.guests >= self._most
+        return address is not self._local_usage and address.guests >= self._most
 
     def _fits(self, address: _AddressUsage) -> bool:
-        return address is self._here or address.held <= self._share
+        return address is self._local_usage or address.held <= self._share
 
     def _enter(self, guest: BudgetedConnection, address: _AddressUsage) -> None:
         guest.address = address

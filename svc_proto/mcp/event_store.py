@@ -28,14 +28,14 @@ KEEPALIVE = encode_comment("keepalive")
 class EventStore:
     """The messages of one stream, oldest first."""
 
-    __slots__ = ("_bell", "_dropped", "_engine", "_said", "number", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_events", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # the stream's number for resuming readers; None: no resuming
         self.over = False  # no further message
         self.reader: object = None
         self._engine = engine
-        self._said: list[bytes] = []
+        self._events: list[bytes] = []
         self._dropped = 0
         self._bell: Condition | None = None  # notifies readers
 
@@ -44,16 +44,16 @@ class EventStore:
     @property
     def size(self) -> int:
         """Return the size of the stored messages in bytes."""
-        return sum(map(len, self._said))
+        return sum(map(len, self._events))
 
-    def append(self, said: OutgoingMessage) -> None:
+    def append(self, outgoing: OutgoingMessage) -> None:
         """Append a message and notify the reader."""
-        if said.text:
-            self._said.append(said.text)
-        if len(self._said) > MAX_EVENTS:
-            del self._said[0]
+        if outgoing.text:
+            self._events.append(outgoing.text)
+        if len(self._events) > MAX_EVENTS:
+            del self._events[0]
             self._dropped += 1
-        self.over = said.final
+        self.over = outgoing.final
         self._wake()
 
     def end(self) -> None:
@@ -88,7 +88,7 @@ class EventStore:
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:
         """Return the messages after a number, with their numbers."""
-        return list(enumerate(self._said[at - self._dropped :], at + 1))
+        return list(enumerate(self._events[at - self._dropped :], at + 1))
 
     def _wake(self) -> None:
         if self._bell is not None:
@@ -106,24 +106,24 @@ class NotificationStore(EventStore):
     So a slow reader misses none, and the store stays small without a reader.
     """
 
-    __slots__ = ("_count", "_notes", "told")
+    __slots__ = ("_count", "_notes", "last_received")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         super().__init__(engine, number)
-        self.told = 0  # the highest number that a reader has received
+        self.last_received = 0  # the highest number that a reader has received
         self._count = 0
         self._notes: dict[bytes, int] = {}  # numbers by text, oldest first
 
-    def append(self, said: OutgoingMessage) -> None:
+    def append(self, outgoing: OutgoingMessage) -> None:
         """Store a notification at the end, and notify the reader."""
         self._count += 1
-        self._notes.pop(said.text, None)
-        self._notes[said.text] = self._count
-        self.over = said.final
+        self._notes.pop(outgoing.text, None)
+        self._notes[outgoing.text] = self._count
+        self.over = outgoing.final
         self._wake()
 
     def _after(self, at: int) -> list[tuple[int, bytes]]:
-        self.told = max(at, self.told)
+        self.last_received = max(at, self.last_received)
         new = [(number, text) for text, number in self._notes.items() if number > at]
-        self.told = new[-1][0] if new else self.told
+        self.last_received = new[-1][0] if new else self.last_received
         return new

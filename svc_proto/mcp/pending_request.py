@@ -99,17 +99,17 @@ SendCallback: TypeAlias = "Callable[[OutgoingMessage], object]"
 class PendingRequest:
     """A request under way: from `start` until its answer is sent, or until it is cancelled."""
 
-    __slots__ = ("_answers", "_context", "_engine", "_held", "_progress", "_say", "request")
+    __slots__ = ("_answers", "_context", "_engine", "_progress", "_send", "_task", "request")
 
     def __init__(
-        self, engine: Engine, answers: RequestHandlers, request: RpcRequest, context: RequestContext, say: SendCallback
+        self, engine: Engine, answers: RequestHandlers, request: RpcRequest, context: RequestContext, send: SendCallback
     ) -> None:
         self.request = request
         self._engine = engine
         self._answers = answers
         self._context = context
-        self._say = say
-        self._held: Task | Deferred | None = None  # the task that produces the answer
+        self._send = send
+        self._task: Task | Deferred | None = None  # the task that produces the answer
         self._progress: _Progress | None = None
 
     def start(self) -> None:
@@ -118,29 +118,29 @@ class PendingRequest:
         try:
             token = progress_token_of(request.params)
             if token is not None:
-                self._progress = _Progress(self._engine, token, self._say)
-            handler = self._answers.handlers.get(request.method) or self._other(request.method)
+                self._progress = _Progress(self._engine, token, self._send)
+            handler = self._answers.handlers.get(request.method) or self._unknown_method(request.method)
             found = handler(request.params, self)
         except Exception as error:
             self._failed(error)
             return
         if isinstance(found, Deferred):
-            self._held = found
+            self._task = found
             found.then(self._found)
         elif isinstance(found, GeneratorType):
-            self._held = self._engine.spawn(found, on_done=self._found, on_error=self._failed)
+            self._task = self._engine.spawn(found, on_done=self._found, on_error=self._failed)
         else:
             self._found(cast("Result", found))
-        if self._say is discard_message:
+        if self._send is discard_message:
             self.cancel()  # its own side effect has cancelled the request
 
     def cancel(self) -> None:
         """Cancel the request: no answer is sent. A command that the phone has received is still executed."""
-        self._say = discard_message
+        self._send = discard_message
         if self._progress is not None:
             self._progress.task.cancel()
-        if self._held is not None:
-            self._held.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     # --- for handlers ---
 
@@ -154,7 +154,7 @@ class PendingRequest:
         """Return the callback for progress; None if the client did not request progress."""
         return None if self._progress is None else self._progress.report
 
-    def _other(self, method: str) -> Handler:
+    def _unknown_method(self, method: str) -> Handler:
         """Return the handler of a method that exists only in some versions."""
         if method == "server/discover" and self._context.modern:
             return self._discover
@@ -174,9 +174,9 @@ class PendingRequest:
             raise RpcError(INVALID_PARAMS, "notifications must be an object, resourceSubscriptions an array of strings")
         meta = {SUBSCRIPTION: self.request.identity}
 
-        def note(method: str, **said: object) -> None:
-            self._say(
-                OutgoingMessage(write_notification(f"notifications/{method}", {**said, "_meta": meta}), notes=True)
+        def note(method: str, **outgoing: object) -> None:
+            self._send(
+                OutgoingMessage(write_notification(f"notifications/{method}", {**outgoing, "_meta": meta}), notes=True)
             )
 
         answers = self._answers
@@ -214,11 +214,11 @@ class PendingRequest:
             text = result if isinstance(result, str) else strict_json.dumps(result)
             if self._context.modern:
                 text = self._dressed(text)
-            said = OutgoingMessage(write_result_text(self.request.identity, text), final=True)
+            outgoing = OutgoingMessage(write_result_text(self.request.identity, text), final=True)
         except Exception as error:
             self._failed(error)
             return
-        self._finish(said)
+        self._finish(outgoing)
 
     def _dressed(self, text: str) -> str:
         """Return a result with the members of version 2026-07-28."""
@@ -237,22 +237,22 @@ class PendingRequest:
             error = RpcError(INTERNAL, f"internal error, reference {self._engine.log_bug(error)}")
         self._finish(error_message(error, self.request.identity))
 
-    def _finish(self, said: OutgoingMessage) -> None:
+    def _finish(self, outgoing: OutgoingMessage) -> None:
         if self._progress is not None:
             self._progress.task.cancel()
-        self._answer(said)
+        self._answer(outgoing)
 
-    def _answer(self, said: OutgoingMessage) -> None:
-        self._say(said)
+    def _answer(self, outgoing: OutgoingMessage) -> None:
+        self._send(outgoing)
 
 
 class _Progress:
     """Progress notifications for one request: texts of the tool, and a sign of life in between."""
 
-    def __init__(self, engine: Engine, token: RequestId, say: SendCallback) -> None:
+    def __init__(self, engine: Engine, token: RequestId, send: SendCallback) -> None:
         self._engine = engine
         self._token = token
-        self._say = say
+        self._send = send
         self._begun = engine.now.mono
         self._last = 0
         self.task = engine.spawn(self._wait())
@@ -261,7 +261,7 @@ class _Progress:
         """Send a progress notification. "The progress value MUST increase with each notification"."""
         self._last = max(self._last + 1, round(self._engine.now.mono - self._begun))
         params = {"progressToken": self._token, "progress": self._last, "message": text}
-        self._say(OutgoingMessage(write_notification("notifications/progress", params)))
+        self._send(OutgoingMessage(write_notification("notifications/progress", params)))
 
     def _wait(self) -> Flow[None]:
         while True:
@@ -291,7 +291,7 @@ def unsupported_version_error(version: object) -> RpcError:
     return RpcError(UNSUPPORTED_VERSION, "this version of the protocol is not spoken here", data=data)
 
 
-def discard_message(said: OutgoingMessage) -> None:
+def discard_message(outgoing: OutgoingMessage) -> None:
     """Discard a message: the client is gone."""
 
 

@@ -93,7 +93,7 @@ MCP_SESSION_TABLE: Table[McpSessionState, McpSessionTrigger] = {
 
 
 class McpSession:
-    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `say`.
+    """Session of one client. Messages go in by `receive`, `handle_message` or `handle_request`, and out by `send`.
 
     `close` it when the client disconnects. Sessions of the same client may share `answers`.
     """
@@ -102,19 +102,19 @@ class McpSession:
         self,
         engine: Engine,
         answers: RequestHandlers,
-        say: SendCallback,
+        send: SendCallback,
         *,
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
-        self._say = say
+        self._send = send
         self._on_idle = on_idle
         self._answers = answers
         self._state = McpSessionState.NEW
         self._agreed = NOTHING_AGREED  # result of the handshake
         self._calls: dict[RequestId, _SessionRequest] = {}
         self._questions: dict[RequestId, OperationId] = {}  # waits for answers to our questions, by request id
-        self._asked = 0
+        self._request_count = 0
         self._subscriptions: Subscriptions | None = None
 
     @property
@@ -132,21 +132,21 @@ class McpSession:
         try:
             message = parse_mcp_message(data)
         except RpcError as error:
-            self._say(OutgoingMessage(write_error(error)))
+            self._send(OutgoingMessage(write_error(error)))
             return
         self.handle_message(message)
 
     def handle_message(self, message: Message) -> None:
         """Handle one message."""
         if isinstance(message, RpcRequest):
-            self.handle_request(message, self._say)
+            self.handle_request(message, self._send)
         elif isinstance(message, RpcNotification):
             self._note(message)
         else:
             self._answered(message)
 
-    def handle_request(self, request: RpcRequest, say: SendCallback) -> None:
-        """Handle a request; messages about the request go to `say`."""
+    def handle_request(self, request: RpcRequest, send: SendCallback) -> None:
+        """Handle a request; messages about the request go to `send`."""
         identity, calls = request.identity, self._calls
         try:
             if identity in calls:
@@ -155,9 +155,9 @@ class McpSession:
                 raise RpcError(TOO_MANY, f"{MAX_CALLS} requests are under way")
             context = self._context(request)
         except RpcError as error:
-            say(error_message(error, identity))
+            send(error_message(error, identity))
             return
-        call = calls[identity] = _SessionRequest(self._engine, self._answers, request, context, say)
+        call = calls[identity] = _SessionRequest(self._engine, self._answers, request, context, send)
         call.home = self
         call.start()
 
@@ -178,14 +178,14 @@ class McpSession:
         calls, self._calls = self._calls, {}
         for call in reversed(calls.values()):  # last first, as a request may start when the one before ends
             call.discard()
-        self._say = discard_message  # breaks the reference cycle with the transport
+        self._send = discard_message  # breaks the reference cycle with the transport
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def request_finished(self, identity: RequestId, say: SendCallback, said: OutgoingMessage) -> None:
+    def request_finished(self, identity: RequestId, send: SendCallback, outgoing: OutgoingMessage) -> None:
         """Send the answer to a request."""
         self._calls.pop(identity, None)
-        say(said)
+        send(outgoing)
         if not self._calls:
             self._on_idle()
 
@@ -259,23 +259,23 @@ class McpSession:
         return {}
 
     def _updated(self, uri: str) -> None:
-        self._say(OutgoingMessage(write_notification("notifications/resources/updated", {"uri": uri})))
+        self._send(OutgoingMessage(write_notification("notifications/resources/updated", {"uri": uri})))
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def elicit(self, text: str, say: SendCallback) -> Flow[bool]:
+    def elicit(self, text: str, send: SendCallback) -> Flow[bool]:
         """Send a question for the client's user; return whether the user accepted."""
-        self._asked += 1
-        identity = f"ask-{self._asked}"
+        self._request_count += 1
+        identity = f"ask-{self._request_count}"
         ticket = self._questions[identity] = self._engine.new_op()
         question = {"message": text, "requestedSchema": NO_FORM}
-        say(OutgoingMessage(write_request(identity, "elicitation/create", question)))
+        send(OutgoingMessage(write_request(identity, "elicitation/create", question)))
         try:
             answer = yield from wait(ticket, self._engine.now.mono + ELICITATION_TIMEOUT)
         finally:
             if self._questions.pop(identity, None) is not None:
                 told = {"requestId": identity, "reason": "nobody waits for it any more"}
-                say(OutgoingMessage(write_notification("notifications/cancelled", told)))
+                send(OutgoingMessage(write_notification("notifications/cancelled", told)))
         return JsonObject.of(answer).get("action") == "accept"
 
 
@@ -288,22 +288,22 @@ class _SessionRequest(PendingRequest):
 
     def discard(self) -> None:
         """End the request without an answer."""
-        say = self._say
+        send = self._send
         self.cancel()
-        say(OutgoingMessage(b"", final=True))
+        send(OutgoingMessage(b"", final=True))
 
-    def _other(self, method: str) -> Handler:
+    def _unknown_method(self, method: str) -> Handler:
         own = None if self._context.modern else self.home.own_handler(method)
-        return own or super()._other(method)
+        return own or super()._unknown_method(method)
 
     def _confirm(self, name: str, arguments: Arguments, text: str) -> Flow[bool]:
         if self._context.modern:
             return super()._confirm(name, arguments, text)
-        return self.home.elicit(text, self._say)
+        return self.home.elicit(text, self._send)
 
-    def _answer(self, said: OutgoingMessage) -> None:
-        if self._say is not discard_message:
-            self.home.request_finished(self.request.identity, self._say, said)
+    def _answer(self, outgoing: OutgoingMessage) -> None:
+        if self._send is not discard_message:
+            self.home.request_finished(self.request.identity, self._send, outgoing)
 
 
 def _pong(params: JsonObject, call: PendingRequest) -> Result:

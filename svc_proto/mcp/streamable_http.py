@@ -74,32 +74,32 @@ class McpHttpServer:
         kind = fields.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise Refused(415, "unsupported_media_type", "a message is application/json")
-        asked = None  # the request to answer
+        rpc_request = None  # the request to answer
         try:
             message = parse_mcp_message(request.body)
-            asked = message if isinstance(message, RpcRequest) else None
+            rpc_request = message if isinstance(message, RpcRequest) else None
             context = stateless_context(request, message)
         except RpcError as error:
-            return _failed(error, None if asked is None else asked.identity)
+            return _failed(error, None if rpc_request is None else rpc_request.identity)
         reply = _PendingReply(self._engine, self._waiting)
         if context is not None:
-            if asked is None:
+            if rpc_request is None:
                 return empty_response(202)  # a notification has no session that it could refer to
-            call = PendingRequest(self._engine, self._answers_for(request), asked, context, reply.receive)
+            call = PendingRequest(self._engine, self._answers_for(request), rpc_request, context, reply.receive)
             reply.call = call
             call.start()
         else:
             identity = fields.get(SESSION_ID)
-            if identity is None and asked is not None and asked.method == "initialize":
-                return self._open(request, asked)
+            if identity is None and rpc_request is not None and rpc_request.method == "initialize":
+                return self._open(request, rpc_request)
             session = self.sessions.find(request.credential_id, identity)
-            if asked is None:
+            if rpc_request is None:
                 session.conversation.handle_message(message)
                 return empty_response(202)
-            if session.conversation.has_pending(asked.identity):
-                return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), asked.identity)
+            if session.conversation.has_pending(rpc_request.identity):
+                return _failed(RpcError(INVALID_REQUEST, "a request of this id is under way"), rpc_request.identity)
             reply.session = session
-            session.conversation.handle_request(asked, reply.receive)
+            session.conversation.handle_request(rpc_request, reply.receive)
         if reply.answer is not None:
             return reply.answer
         self._waiting[reply] = until = self._engine.now.mono + STREAM_AFTER
@@ -113,7 +113,7 @@ class McpHttpServer:
         require_session_version(headers)
         require_accept(headers, EVENT_STREAM)
         session = self.sessions.find(request.credential_id, headers.get(SESSION_ID))
-        last = headers.get(b"last-event-id", b"0-%d" % session.notices.told)
+        last = headers.get(b"last-event-id", b"0-%d" % session.notices.last_received)
         named = _EVENT_ID.fullmatch(last or b"")
         log = None if named is None else session.logs.get(int(named[1]))
         if named is None or log is None:
@@ -156,13 +156,13 @@ class McpHttpServer:
 
     def _open(self, request: Request, message: RpcRequest) -> Response:
         session = self.sessions.open(request.credential_id, self._answers_for(request))
-        told: list[OutgoingMessage] = []
-        session.conversation.handle_request(message, told.append)
-        (said,) = told
-        if said.code:
+        outgoing_messages: list[OutgoingMessage] = []
+        session.conversation.handle_request(message, outgoing_messages.append)
+        (outgoing,) = outgoing_messages
+        if outgoing.code:
             self.sessions.end(session)
-            return _json(STATUSES[said.code], said.text)
-        return _json(200, said.text, (SESSION_ID, session.identity.encode("ascii")))
+            return _json(STATUSES[outgoing.code], outgoing.text)
+        return _json(200, outgoing.text, (SESSION_ID, session.identity.encode("ascii")))
 
     def _defer(self) -> None:
         """Turn answers that have taken too long into event streams."""
@@ -188,24 +188,24 @@ class _PendingReply(Deferred):
         self._log: EventStore | None = None
         self._gone = False
 
-    def receive(self, said: OutgoingMessage) -> None:
+    def receive(self, outgoing: OutgoingMessage) -> None:
         """Handle a message about the request."""
         log = self._log
-        if said.final:
+        if outgoing.final:
             self.call = None
         if self._gone:
             return
         if log is not None:
-            log.append(said)
-            if said.final and self.session is not None:
+            log.append(outgoing)
+            if outgoing.final and self.session is not None:
                 self.session.on_stream_ended(log)
-        elif not said.final:
-            self.stream(NotificationStore if said.notes else EventStore).append(said)
-        elif not said.text:
+        elif not outgoing.final:
+            self.stream(NotificationStore if outgoing.notes else EventStore).append(outgoing)
+        elif not outgoing.text:
             self._send(empty_response(202))  # the call was cancelled
         else:  # in a session the error is part of the answer, and the status is 200
-            good = not said.code or self.session is not None
-            self._send(Response(200 if good else STATUSES.get(said.code, 200), JSON_ALONE, said.text))
+            good = not outgoing.code or self.session is not None
+            self._send(Response(200 if good else STATUSES.get(outgoing.code, 200), JSON_ALONE, outgoing.text))
 
     def stream(self, kind: type[EventStore] = EventStore) -> EventStore:
         """Answer with an event stream from now on."""
@@ -219,7 +219,7 @@ class _PendingReply(Deferred):
         self._waiting.pop(self, None)
         self._gone = True
         super().cancel()
-        self._left()
+        self._on_client_left()
 
     def _send(self, answer: Response | StreamedResponse) -> None:
         take, self._take = self._take, None
@@ -233,9 +233,9 @@ class _PendingReply(Deferred):
         try:
             yield from log.stream_to(writer, 0, greet=greet)
         finally:
-            self._left()
+            self._on_client_left()
 
-    def _left(self) -> None:
+    def _on_client_left(self) -> None:
         call, self.call = self.call, None
         if call is not None:
             call.cancel()

@@ -40,14 +40,14 @@ class Resource:
 class Subscriptions:
     """Subscriptions of one client; `tell` is called with the URI of a changed resource. `close` ends all of them."""
 
-    __slots__ = ("_changed", "_engine", "_held", "_stops", "_tell", "_timer")
+    __slots__ = ("_changed", "_engine", "_is_watching", "_notify", "_stops", "_timer")
 
     def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
         self._engine = engine
-        self._tell = tell
+        self._notify = tell
         self._stops: dict[str, Callable[[], None]] = {}  # end functions by URI
         self._changed: dict[str, None] = {}  # changes that are not sent yet
-        self._held = False
+        self._is_watching = False
         self._timer = engine.timers.timer(self._round)
 
     def add(self, resource: Resource) -> None:
@@ -65,7 +65,7 @@ class Subscriptions:
 
     def set_paused(self, holding: bool) -> None:
         """Pause or resume notifications: the client's transport is full, or has room again."""
-        self._held = holding
+        self._is_watching = holding
         if self._timer.when is None:
             self._round()
 
@@ -81,12 +81,12 @@ class Subscriptions:
             self._round()
 
     def _round(self) -> None:
-        if self._held or not self._changed:
+        if self._is_watching or not self._changed:
             return
         changed, self._changed = self._changed, {}
         self._timer.set(self._engine.now.mono + UPDATE_INTERVAL)
         for uri in changed:
-            self._tell(uri)
+            self._notify(uri)
 
 
 class ListenRequest(Deferred):

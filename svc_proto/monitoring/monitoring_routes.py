@@ -76,12 +76,12 @@ class MonitoringRoutes:
         self._door = door
         self._more = more
 
-    def routes(self, metrics: Enum, anybody: Enum) -> list[Route]:
+    def routes(self, metrics: Enum, public_access: Enum) -> list[Route]:
         """Return the routes, with two policies of the service: one that calls `check`, and a public one."""
         return [
             Route(method="GET", pattern="/metrics", access=metrics, handler=self._metrics, body_limit=0),
-            Route(method="GET", pattern="/healthz", access=anybody, handler=self._healthz, body_limit=0),
-            Route(method="GET", pattern="/readyz", access=anybody, handler=self._readyz, body_limit=0),
+            Route(method="GET", pattern="/healthz", access=public_access, handler=self._healthz, body_limit=0),
+            Route(method="GET", pattern="/readyz", access=public_access, handler=self._readyz, body_limit=0),
         ]
 
     def metric_families(self) -> tuple[MetricFamily, ...]:

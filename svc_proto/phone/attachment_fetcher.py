@@ -52,13 +52,13 @@ class AttachmentFetcher:
         *,
         on_cellular: bool,
         source: Callable[[], RelayClient | None],
-        tell: Callable[[str, Mapping[str, object]], None],
+        notify: Callable[[str, Mapping[str, object]], None],
     ) -> None:
         self._engine = engine
         self._preferences = preferences
         self._on_cellular = on_cellular
         self._source = source
-        self._tell = tell
+        self._emit = notify
         self._shown: OrderedDict[int, _FetchedAttachment] = OrderedDict()
         self._cache = MediaCache(preferences)
         self._bodies: dict[int, bytes] = {}
@@ -154,7 +154,7 @@ class AttachmentFetcher:
     def _notify(self, number: int) -> None:
         shown = self._shown[number]
         attachment = shown.attachment
-        self._tell(
+        self._emit(
             "attachment",
             {
                 "number": number,

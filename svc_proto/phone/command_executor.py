@@ -64,7 +64,7 @@ class CommandExecutor:
         answers: ConfirmationPolicy,
         scheme: str,
         send: Callable[[str, str, Mapping[str, object]], None],
-        tell: Callable[[str, Mapping[str, object]], None],
+        notify: Callable[[str, Mapping[str, object]], None],
         on_change: Callable[[], None],
     ) -> None:
         self.answers = answers
@@ -73,12 +73,12 @@ class CommandExecutor:
         self._gate = gate
         self._scheme = scheme
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._on_change = on_change
         self._deadline = engine.timers.timer(self.advance)
-        self._asked: dict[str, _AwaitingConfirmation] = {}  # by request id
-        self._under_way: dict[int, Task] = {}
-        self._taken: OrderedDict[str, None] = OrderedDict()  # request ids
+        self._awaiting: dict[str, _AwaitingConfirmation] = {}  # by request id
+        self._running: dict[int, Task] = {}
+        self._request_ids: OrderedDict[str, None] = OrderedDict()  # request ids
         self._count = 0
 
     def execute(self, payload: JsonObject, relay: RelayClient) -> None:
@@ -89,36 +89,36 @@ class CommandExecutor:
         if not self._remember_id(command.request_id):
             self._engine.log(Level.WARNING, "repeated command", path=command.path[:MAX_PATH_CHARS])
             return
-        if len(self._under_way) >= MAX_COMMANDS:
+        if len(self._running) >= MAX_COMMANDS:
             self._respond(command, CommandReply(503, {"error": "too many commands at once"}))
             return
         try:
-            outcome = self._gate.execute(command, self._engine.now)
+            response = self._gate.execute(command, self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend fails this command only
-            outcome = self._apology(command, error)
-        if isinstance(outcome, AwaitingConfirmation):
-            self._request_confirmation(_AwaitingConfirmation(outcome.confirmation_id, command, relay))
+            response = self._bug_reply(command, error)
+        if isinstance(response, AwaitingConfirmation):
+            self._request_confirmation(_AwaitingConfirmation(response.confirmation_id, command, relay))
         else:
-            self._answer(command, outcome, relay)
+            self._answer(command, response, relay)
         self.advance()
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
         """Apply the user's decision; return False if the confirmation is not open. `remember`: trust it later."""
         self.advance()  # expire first, whatever the user decides
-        asked = next((each for each in self._asked.values() if each.confirmation_id == confirmation_id), None)
-        if asked is None:
+        awaiting = next((each for each in self._awaiting.values() if each.confirmation_id == confirmation_id), None)
+        if awaiting is None:
             return False
-        del self._asked[asked.command.request_id]
-        self._answer(asked.command, self._decided(asked, allow=allow, remember=remember), asked.relay)
+        del self._awaiting[awaiting.command.request_id]
+        self._answer(awaiting.command, self._apply_decision(awaiting, allow=allow, remember=remember), awaiting.relay)
         self.advance()
         return True
 
     def advance(self) -> None:
         """Apply deadlines of the gate, answer the commands that it gave up, and set the timer."""
-        for request_id, performed in self._gate.advance(self._engine.now):
-            asked = self._asked.pop(request_id)
+        for request_id, response in self._gate.advance(self._engine.now):
+            awaiting = self._awaiting.pop(request_id)
             self.lapsed_at = self._engine.now.mono
-            self._answer(asked.command, performed, asked.relay)
+            self._answer(awaiting.command, response, awaiting.relay)
         when = self._gate.next_deadline()
         if when is None:
             self._deadline.cancel()
@@ -128,35 +128,35 @@ class CommandExecutor:
 
     def stop(self) -> None:
         """Abandon all commands that are running or wait for the user."""
-        tasks, self._under_way = self._under_way, {}
+        tasks, self._running = self._running, {}
         for task in tasks.values():
             task.cancel()
-        if self._asked:
+        if self._awaiting:
             self.lapsed_at = self._engine.now.mono
-        self._asked.clear()
+        self._awaiting.clear()
         self._gate.connection_lost()
         self.advance()
 
     def _remember_id(self, request_id: str) -> bool:
-        if request_id in self._taken:
+        if request_id in self._request_ids:
             return False
-        self._taken[request_id] = None
-        if len(self._taken) > MAX_REMEMBERED_IDS:
-            self._taken.popitem(last=False)
+        self._request_ids[request_id] = None
+        if len(self._request_ids) > MAX_REMEMBERED_IDS:
+            self._request_ids.popitem(last=False)
         return True
 
     # --- confirmations --------------------------------------------------------------------------------------------
 
-    def _request_confirmation(self, asked: _AwaitingConfirmation) -> None:
-        self._asked[asked.command.request_id] = asked
+    def _request_confirmation(self, awaiting: _AwaitingConfirmation) -> None:
+        self._awaiting[awaiting.command.request_id] = awaiting
         if self.answers is not ConfirmationPolicy.ASK:
-            self.decide(asked.confirmation_id, allow=self.answers is ConfirmationPolicy.ALLOW)
+            self.decide(awaiting.confirmation_id, allow=self.answers is ConfirmationPolicy.ALLOW)
             return
-        (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == asked.confirmation_id)
-        self._tell(
+        (open_,) = (each for each in self._gate.confirmations() if each.confirmation_id == awaiting.confirmation_id)
+        self._notify(
             "asked",
             {
-                "confirmation": asked.confirmation_id,
+                "confirmation": awaiting.confirmation_id,
                 "action": open_.question.action,
                 "verb": open_.question.verb,
                 "text": open_.question.text,
@@ -164,46 +164,46 @@ class CommandExecutor:
             },
         )
 
-    def _decided(self, asked: _AwaitingConfirmation, *, allow: bool, remember: bool) -> CommandResponse:
+    def _apply_decision(self, awaiting: _AwaitingConfirmation, *, allow: bool, remember: bool) -> CommandResponse:
         try:
-            answer = self._gate.decide(asked.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
+            answer = self._gate.decide(awaiting.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend, as above
-            return self._apology(asked.command, error)
+            return self._bug_reply(awaiting.command, error)
         assert answer is not None  # the confirmation was open: `advance` has removed lapsed ones
         return answer[1]
 
     # --- answers --------------------------------------------------------------------------------------------------
 
-    def _answer(self, command: PhoneCommand, performed: CommandResponse, relay: RelayClient) -> None:
-        if isinstance(performed, CommandReply):
-            self._respond(command, performed)
+    def _answer(self, command: PhoneCommand, response: CommandResponse, relay: RelayClient) -> None:
+        if isinstance(response, CommandReply):
+            self._respond(command, response)
         else:
-            self._begin(command, performed, relay)
+            self._begin(command, response, relay)
 
-    def _begin(self, command: PhoneCommand, performed: DelayedReply | UploadReply, relay: RelayClient) -> None:
+    def _begin(self, command: PhoneCommand, response: DelayedReply | UploadReply, relay: RelayClient) -> None:
         self._count += 1
         key = self._count
 
         def done(reply: CommandReply) -> None:
-            self._under_way.pop(key, None)
+            self._running.pop(key, None)
             self._respond(command, reply)
 
         def failed(error: Exception) -> None:
-            done(self._apology(command, error))
+            done(self._bug_reply(command, error))
 
-        flow = self._finish(command, performed, relay)
+        flow = self._finish(command, response, relay)
         task = self._engine.spawn(flow, on_done=done, on_error=failed)
         if not task.done:
-            self._under_way[key] = task
+            self._running[key] = task
 
     def _finish(
-        self, command: PhoneCommand, performed: DelayedReply | UploadReply, relay: RelayClient
+        self, command: PhoneCommand, response: DelayedReply | UploadReply, relay: RelayClient
     ) -> Flow[CommandReply]:
-        if isinstance(performed, DelayedReply):
-            yield from sleep(self._engine, performed.seconds)
-            return performed.reply
-        kind, name = performed.content_type, performed.file_name
-        part = Part(name="file", filename=name, content_type=kind, data=performed.data)
+        if isinstance(response, DelayedReply):
+            yield from sleep(self._engine, response.seconds)
+            return response.reply
+        kind, name = response.content_type, response.file_name
+        part = Part(name="file", filename=name, content_type=kind, data=response.data)
         try:
             token = yield from relay.upload_file(self._engine, part, within=UPLOAD_TIMEOUT)
         except ServiceCallError as error:
@@ -216,11 +216,11 @@ class CommandExecutor:
         try:
             self._send("bridge", "bridge.response", _response(command, reply))
         except Exception as error:  # noqa: BLE001, RUF100 - a result that is not JSON: a bug in the backend
-            reply = self._apology(command, error)
+            reply = self._bug_reply(command, error)
             self._send("bridge", "bridge.response", _response(command, reply))
-        self._tell("performed", {"method": command.method, "path": command.path, "status": reply.status})
+        self._notify("performed", {"method": command.method, "path": command.path, "status": reply.status})
 
-    def _apology(self, command: PhoneCommand, error: Exception) -> CommandReply:
+    def _bug_reply(self, command: PhoneCommand, error: Exception) -> CommandReply:
         reply = CommandReply(500, {"error": f"internal error, reference {self._engine.log_bug(error)}"})
         self._gate.log.finish(command.request_id, reply)
         return reply

@@ -201,7 +201,7 @@ class KeyboardInputChannel(Channel):
     def closed(self, why: str) -> None:
         """Handle the end of the channel."""
         super().closed(why)
-        self._leave_once()
+        self._close_once()
 
     def stop(self) -> None:
         """Stop reading, because the process ends."""
@@ -210,9 +210,9 @@ class KeyboardInputChannel(Channel):
     def stop_reading(self) -> None:
         """Stop reading and report the end of the input once."""
         self.abort()
-        self._leave_once()
+        self._close_once()
 
-    def _leave_once(self) -> None:
+    def _close_once(self) -> None:
         if not self._left:
             self._left = True
             self._listener.on_keyboard_closed()

@@ -80,7 +80,7 @@ class PhoneScreenServer:
     engine: Engine
 
     def __init__(self, config: PhoneConfig, handset: SystemBackend, safety: SafetySettings, *, url: str) -> None:
-        self.phone = Phone(config, handset, safety, on_news=self._on_notify, watched=True)
+        self.phone = Phone(config, handset, safety, on_notify=self._on_notify, watched=True)
         self._handset = handset
         self._url = url
         self._door: PhoneScreenEndpoint | None = None

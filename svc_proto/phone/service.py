@@ -149,7 +149,7 @@ class PhoneConfig:
 class Phone:
     """Phone as a service of an engine.
 
-    Its events are `Notify` commands. They also go to `on_news`, for a service that contains the phone:
+    Its events are `Notify` commands. They also go to `on_notify`, for a service that contains the phone:
     `paired` and `online` (`token`, `expires_at`, `grants`), `offline` (`retry_in` seconds),
     `performed` (`method`, `path`, `status`), `asked` (`confirmation`, `action`, `verb`, `text`, `seconds`: the input of
     `user_controls.decide`), `pinned` (`url`, `pin`), `note` (`text`, for the user), `route` (`role`, `url` of the
@@ -168,7 +168,7 @@ class Phone:
         handset: SystemBackend,
         safety: SafetySettings = DEFAULT_SAFETY,
         *,
-        on_news: Callable[[Notify], None] | None = None,
+        on_notify: Callable[[Notify], None] | None = None,
         watched: bool = False,
     ) -> None:
         self.config = config
@@ -185,7 +185,7 @@ class Phone:
         self.token = config.token
         self._code = config.code
         self._safety = safety
-        self._on_news = on_news
+        self._on_notify = on_notify
         self._watched = watched
         self._seen: SafetyView | None = None  # the view in the last `safety` event
         self._reported = (False, False)  # the toggles in the last status report
@@ -211,13 +211,13 @@ class Phone:
         self._status_timer = engine.timers.timer(self._report_status)
         self._sign_in_timer = engine.timers.timer(self._sign_in_late)
         self._retry_timer = engine.timers.timer(self._retry)
-        self._performer = CommandExecutor(
+        self._executor = CommandExecutor(
             engine,
             self.gate,
             answers=self._safety.answers,
             scheme=self.config.scheme,
             send=self._send,
-            tell=self._notify,
+            notify=self._notify,
             on_change=self._show,
         )
         self.attachments = AttachmentFetcher(
@@ -225,20 +225,20 @@ class Phone:
             self.config.preferences,
             on_cellular=self.config.on_cellular,
             source=self._source,
-            tell=self._notify,
+            notify=self._notify,
         )
         self._consoles = PhoneMessageChannels(
             engine,
             device_id=self.config.device_id,
             send=self._send,
-            tell=self._notify,
+            notify=self._notify,
             online=lambda: self.state is PhoneState.ONLINE,
         )
-        self._voice = PhoneVoiceClient(engine, source=self._source, tell=self._notify)
+        self._voice = PhoneVoiceClient(engine, source=self._source, notify=self._notify)
         self.controls = UserControls(
             engine,
             self.gate,
-            self._performer,
+            self._executor,
             self.attachments,
             self._consoles,
             self._voice,
@@ -256,7 +256,7 @@ class Phone:
         self.gate.set_status_overlay(self._safety.chip)
         if self._safety.armed:
             self.gate.set_master(True, self.engine.now)
-        self._performer.advance()
+        self._executor.advance()
         for text in self.config.texts:
             self.attachments.show(text)
         pin = self.config.pin
@@ -283,7 +283,7 @@ class Phone:
         for task in (self._opening, self._finding):
             if task is not None:
                 task.cancel()
-        self._performer.stop()
+        self._executor.stop()
         self.attachments.cancel_all()
         self._voice.stop()
         self._consoles.close_all()
@@ -311,7 +311,7 @@ class Phone:
     def notify(self, text: str) -> None:
         """Add a notification, `TITLE: TEXT` or a title alone; it is sent once the relay is connected."""
         self._notices.append(text)
-        self._pass_on()
+        self._send_notifications()
 
     # --- WebSocketHandler ---
 
@@ -351,7 +351,7 @@ class Phone:
             case ("system", "auth.fail") if self.state is PhoneState.SIGNING_IN:
                 self._refused(envelope.payload)
             case ("bridge", "bridge.command") if self.state is PhoneState.ONLINE:
-                self._performer.execute(envelope.payload, self._uplink(self.token or ""))
+                self._executor.execute(envelope.payload, self._uplink(self.token or ""))
             case ("terminal" | "tui", _) if self.state is PhoneState.ONLINE:
                 self._consoles.receive(envelope)
             case ("system", "error") if self.state is PhoneState.ONLINE:
@@ -374,7 +374,7 @@ class Phone:
             self._anew = self._anew or self.state is PhoneState.SIGNING_IN  # it answers, but the sign-in has failed
             self.engine.log(Level.WARNING, "connection lost", code=code)
             self._step(PhoneTrigger.LOST)
-        self._performer.stop()
+        self._executor.stop()
         self._consoles.close_all()
         if lost:
             self._back_off(self._next_pause())
@@ -449,7 +449,7 @@ class Phone:
     def _welcomed(self, payload: JsonObject) -> None:
         token = payload.text("session_token")
         if not token or not (token.isascii() and token.isprintable()):
-            self._give_up("the relay sent no session token")
+            self._stop_retrying("the relay sent no session token")
             return
         self._step(PhoneTrigger.WELCOMED)
         self._sign_in_timer.cancel()
@@ -460,7 +460,7 @@ class Phone:
         news = {"token": token, "expires_at": payload.get("expires_at"), "grants": payload.get("grants")}
         self._notify("paired" if fresh else "online", news)
         self._report_status()
-        self._pass_on()
+        self._send_notifications()
         self.attachments.go_on()
         pinned = self._remote.pinned
         if pinned is not None and pinned not in self._pinned:
@@ -481,9 +481,9 @@ class Phone:
         reason = sanitize_line(payload.text("reason") or "no reason given", MAX_REASON_CHARS)
         if "auth" in reason and "timeout" in reason:
             return  # too slow, not wrong (wire core 1.6): the relay closes, and the phone reconnects
-        self._give_up(f"the relay refused: {reason}")
+        self._stop_retrying(f"the relay refused: {reason}")
 
-    def _give_up(self, refusal: str) -> None:
+    def _stop_retrying(self, refusal: str) -> None:
         self._step(PhoneTrigger.REJECTED)
         self._refusal = refusal
         self._sign_in_timer.cancel()
@@ -509,7 +509,7 @@ class Phone:
             self.engine.log_bug(error)
         self._reported = self._toggles
 
-    def _pass_on(self) -> None:
+    def _send_notifications(self) -> None:
         while self._notices and self.state is PhoneState.ONLINE:
             title, _, text = self._notices.popleft().partition(":")
             posted = int(self.engine.now.wall * 1000)
@@ -544,8 +544,8 @@ class Phone:
     def _notify(self, event: str, fields: Mapping[str, object]) -> None:
         news = Notify(event, fields)
         self.engine.emit(news)
-        if self._on_news is not None:
-            self._on_news(news)
+        if self._on_notify is not None:
+            self._on_notify(news)
 
     def _send(self, channel: str, kind: str, payload: Mapping[str, object]) -> None:
         """Send a message; raise the errors of `strict_json.dumps` when the payload is not JSON."""

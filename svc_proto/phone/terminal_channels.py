@@ -70,10 +70,10 @@ class PhoneMessageChannels:
     notes for the user.
     """
 
-    def __init__(self, engine: Engine, *, device_id: str, send: Send, tell: Tell, online: Callable[[], bool]) -> None:
-        self.terminal = _TerminalClient(engine, send, tell, f"{device_id}-tab1")
-        self.agent = _TuiClient(engine, send, tell)
-        self._tell = tell
+    def __init__(self, engine: Engine, *, device_id: str, send: Send, notify: Tell, online: Callable[[], bool]) -> None:
+        self.terminal = _TerminalClient(engine, send, notify, f"{device_id}-tab1")
+        self.agent = _TuiClient(engine, send, notify)
+        self._notify = notify
         self._online = online
 
     def type(self, text: str) -> None:
@@ -111,7 +111,7 @@ class PhoneMessageChannels:
         if self._online():
             line.send_line(text)
         else:
-            self._tell("note", {"text": "there is no relay at the moment"})
+            self._notify("note", {"text": "there is no relay at the moment"})
 
 
 class _ChannelClient(ABC):
@@ -119,19 +119,19 @@ class _ChannelClient(ABC):
 
     name: str
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
+    def __init__(self, engine: Engine, send: Send, notify: Tell) -> None:
         self.state = ChannelClientState.CLOSED
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._engine = engine
         self._waiting = deque[str]()
-        self._asked: str | None = None  # the call whose answer precedes the next line
+        self._pending_call: str | None = None  # the call whose answer precedes the next line
         self._late = engine.timers.timer(lambda: self.on_closed("no answer in time"))
 
     @property
     def awaits(self) -> bool:
         """Report whether an answer is pending; never for a terminal, which accepts lines at any time."""
-        return self._asked is not None
+        return self._pending_call is not None
 
     def send_line(self, text: str) -> None:
         """Send a line, now or once the channel accepts one."""
@@ -155,7 +155,7 @@ class _ChannelClient(ABC):
             self._step(ChannelClientTrigger.LEAVE)
             lost = f"; not sent: {len(self._waiting)}" if self._waiting else ""
             self._waiting.clear()
-            self._asked = None
+            self._pending_call = None
             self._note(f"{why or 'no reason given'}{lost}")
 
     def detach(self) -> bool:
@@ -182,12 +182,12 @@ class _ChannelClient(ABC):
     def _bye(self) -> None:
         """Release the channel at the relay."""
 
-    def _came(self) -> None:
+    def _on_connected(self) -> None:
         self._late.cancel()
         self._step(ChannelClientTrigger.CAME)
-        self._go_on()
+        self._resume()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         while self._waiting and not self.awaits:
             self._line(self._waiting.popleft())
 
@@ -195,22 +195,23 @@ class _ChannelClient(ABC):
         self.state = step(CHANNEL_CLIENT_TABLE, self.state, trigger)
 
     def _note(self, text: str) -> None:
-        self._tell("note", {"text": f"{self.name}: {text}"})
+        self._notify("note", {"text": f"{self.name}: {text}"})
 
 
 class _TerminalClient(_ChannelClient):
     name = "shell"
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell, session: str) -> None:
-        super().__init__(engine, send, tell)
-        self._wanted = self._session = session
+    def __init__(self, engine: Engine, send: Send, notify: Tell, session: str) -> None:
+        super().__init__(engine, send, notify)
+        self._wanted_session = self._session = session
 
     def receive(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "terminal.attached" if self.state is ChannelClientState.OPENING:
-                self._session = payload.text("session_name") or self._wanted  # the name as the relay normalized it
+                # The name as the relay normalized it.
+                self._session = payload.text("session_name") or self._wanted_session
                 self._show(payload.text("replay"))
-                self._came()
+                self._on_connected()
             case "terminal.output":
                 self._show(payload.text("data"))
             case "terminal.detached":
@@ -221,7 +222,7 @@ class _TerminalClient(_ChannelClient):
                 pass
 
     def _open(self) -> None:
-        self._send("terminal", "terminal.attach", {"session_name": self._wanted, **SIZE})
+        self._send("terminal", "terminal.attach", {"session_name": self._wanted_session, **SIZE})
 
     def _line(self, text: str) -> None:
         self._send("terminal", "terminal.input", {"session_name": self._session, "data": f"{text}\r"})
@@ -231,14 +232,14 @@ class _TerminalClient(_ChannelClient):
 
     def _show(self, text: str) -> None:
         if text:
-            self._tell("terminal", {"text": text})
+            self._notify("terminal", {"text": text})
 
 
 class _TuiClient(_ChannelClient):
     name = "chat"
 
-    def __init__(self, engine: Engine, send: Send, tell: Tell) -> None:
-        super().__init__(engine, send, tell)
+    def __init__(self, engine: Engine, send: Send, notify: Tell) -> None:
+        super().__init__(engine, send, notify)
         self._calls = 0
         self._session = ""
 
@@ -265,18 +266,18 @@ class _TuiClient(_ChannelClient):
                 self.on_closed(why)
             else:
                 self._note(why or "refused")
-                if response.get("id") == self._asked:
+                if response.get("id") == self._pending_call:
                     self._on_detached()
         elif self.state is ChannelClientState.OPENING and session:
             self._session = session
-            self._came()
+            self._on_connected()
 
     def _event(self, kind: str, payload: JsonObject) -> None:
         match kind:
             case "message.delta":
-                self._tell("answer", {"text": payload.text("text")})
+                self._notify("answer", {"text": payload.text("text")})
             case "message.complete":
-                self._tell("answered", {"status": payload.text("status")})
+                self._notify("answered", {"status": payload.text("status")})
                 self._on_detached()
             case "tool.start":
                 self._note(f"→ {payload.text('name')} {payload.text('context')}".rstrip())
@@ -290,11 +291,11 @@ class _TuiClient(_ChannelClient):
         self._send("tui", "tui.attach", SIZE)
 
     def _line(self, text: str) -> None:
-        self._asked = self._call("prompt.submit", {"session_id": self._session, "text": text})
+        self._pending_call = self._call("prompt.submit", {"session_id": self._session, "text": text})
 
     def _on_detached(self) -> None:
-        self._asked = None
-        self._go_on()
+        self._pending_call = None
+        self._resume()
 
     def _bye(self) -> None:
         self._send("tui", "tui.detach", {})

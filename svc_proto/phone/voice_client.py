@@ -51,11 +51,11 @@ class PhoneVoiceClient:
     """
 
     def __init__(
-        self, engine: Engine, *, source: Callable[[], RelayClient | None], tell: Callable[[str, Payload], None]
+        self, engine: Engine, *, source: Callable[[], RelayClient | None], notify: Callable[[str, Payload], None]
     ) -> None:
         self._engine = engine
         self._source = source
-        self._tell = tell
+        self._notify = notify
         self._task: Task | None = None
         self._chat: str | None = None  # the chat session of the last turn
 
@@ -119,11 +119,11 @@ class PhoneVoiceClient:
             opened.close(1000)
         self._chat = hearing.chat or self._chat
         if hearing.heard:
-            self._tell("heard", {"text": hearing.heard})
+            self._notify("heard", {"text": hearing.heard})
         if hearing.text or hearing.sound:
             sound = bytes(hearing.sound)
             wav = wav_head(len(sound), hearing.rate) + sound if sound else b""
-            self._tell("spoken", {"text": hearing.text, "sound": wav})
+            self._notify("spoken", {"text": hearing.text, "sound": wav})
         return hearing.over
 
     def _finish(self, problem: str) -> None:
@@ -135,7 +135,7 @@ class PhoneVoiceClient:
         self._finish(f"internal error, reference {self._engine.log_bug(error)}")
 
     def _note(self, text: str) -> None:
-        self._tell("note", {"text": f"voice: {text}"})
+        self._notify("note", {"text": f"voice: {text}"})
 
 
 class _VoiceTurn:

@@ -56,13 +56,13 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
 
 
 def key_for(
-    engine: Engine, config: RelayConfig, wanted: MintRequest, own: PairingApiKeys | None
+    engine: Engine, config: RelayConfig, mint_request: MintRequest, own: PairingApiKeys | None
 ) -> Flow[tuple[str, PairingMeta]]:
     """Return the key for the payload, and the metadata of the code that goes with it.
 
     The key is that of the request, else a new pairing key, else the host's API key; empty if the grants exclude chat.
     """
-    meta, key = wanted.meta, wanted.key
+    meta, key = mint_request.meta, mint_request.key
     if not meta.grants_chat:
         return "", meta
     if key is None and own is not None:
@@ -76,20 +76,20 @@ def key_for(
 
 
 def mint_invite(
-    engine: Engine, config: RelayConfig, wanted: MintRequest, code: str, key: str
+    engine: Engine, config: RelayConfig, mint_request: MintRequest, code: str, key: str
 ) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; return the response of the route without `expires_at`."""
     lan = yield from lan_address(engine)
-    host, relay_url = advertised_host(wanted.host, lan), relay_address(config, lan)
+    host, relay_url = advertised_host(mint_request.host, lan), relay_address(config, lan)
     payload = build_payload(
         brand=config.brand,
         host=host,
-        port=wanted.port,
+        port=mint_request.port,
         key=key,
-        tls=wanted.tls,
-        relay=relay_block(relay_url, code, wanted.meta),
-        endpoints=wanted.meta.endpoints,
-        dashboard_url=wanted.dashboard_url,
+        tls=mint_request.tls,
+        relay=relay_block(relay_url, code, mint_request.meta),
+        endpoints=mint_request.meta.endpoints,
+        dashboard_url=mint_request.dashboard_url,
     )
     qr_text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
@@ -100,14 +100,14 @@ def mint_invite(
         "qr_payload": qr_text,
         "pairing_url": url,
         "host": host,
-        "port": wanted.port,
-        "tls": wanted.tls,
+        "port": mint_request.port,
+        "tls": mint_request.tls,
         "relay_url": relay_url,
     }
-    if wanted.dashboard_url is not None:
-        answer["dashboard_url"] = wanted.dashboard_url
-    if wanted.meta.endpoints is not None:
-        answer["endpoints"] = wanted.meta.endpoints
+    if mint_request.dashboard_url is not None:
+        answer["dashboard_url"] = mint_request.dashboard_url
+    if mint_request.meta.endpoints is not None:
+        answer["endpoints"] = mint_request.meta.endpoints
     return answer
 
 

@@ -59,28 +59,30 @@ class LocalPhoneControl:
         """Have the phone execute the command of this route and return its answer."""
         engine = self._relay.engine
         ticket = engine.new_op()
-        answer = self.begin(method, path, arguments, partial(engine.resume, ticket))
-        return cast("PhoneResponse", (yield from wait(ticket, inf))) if answer is None else answer
+        response = self.begin(method, path, arguments, partial(engine.resume, ticket))
+        return cast("PhoneResponse", (yield from wait(ticket, inf))) if response is None else response
 
     def begin(
-        self, method: str, path: str, arguments: Mapping[str, object], tell: Callable[[PhoneResponse], bool]
+        self, method: str, path: str, arguments: Mapping[str, object], on_response: Callable[[PhoneResponse], bool]
     ) -> PhoneResponse | None:
-        """Start a command as `call` does; `tell` gets the answer, unless it is returned at once."""
-        relay, query, given = self._relay, NOTHING, arguments
+        """Start a command as `call` does; `on_response` gets the answer, unless it is returned at once."""
+        relay, query, body = self._relay, NOTHING, arguments
         if method == "GET" and arguments:
-            query, given = {name: query_text(value) for name, value in arguments.items()}, NOTHING
+            query, body = {name: query_text(value) for name, value in arguments.items()}, NOTHING
         try:
             require_bridge_grant(self._session, relay.engine.now, looks=(method, path) in READ_ROUTES)
             if path == DEVICES:
                 relay.drop_lapsed_phones()
                 return PhoneResponse(200, relay.phones.devices_report(relay.engine.now))
             if path == NOTIFICATIONS:
-                found = relay.notifications.recent(NotificationBuffer.parse_limit(None))
-                return PhoneResponse(200, {"ok": True, "notifications": found, "count": len(found)})
-            told = send_command(relay, self._session, method, path, query, given, lambda found: tell(_answer(found)))
+                notifications = relay.notifications.recent(NotificationBuffer.parse_limit(None))
+                return PhoneResponse(200, {"ok": True, "notifications": notifications, "count": len(notifications)})
+            outcome = send_command(
+                relay, self._session, method, path, query, body, lambda outcome: on_response(_response(outcome))
+            )
         except Refused as refused:
             return PhoneResponse(refused.status, {"code": refused.code, "error": refused.message})
-        return None if told is None else _answer(told)
+        return None if outcome is None else _response(outcome)
 
     def activity(self) -> Flow[list[JsonObject]]:
         """Return the records of this session's own commands."""
@@ -89,18 +91,18 @@ class LocalPhoneControl:
             require_bridge_grant(self._session, self._relay.engine.now, looks=True)
         except Refused as refused:
             raise ToolError(f"{refused.status} {refused.code}: {refused.message}") from None
-        return [JsonObject(row) for row in self._relay.bridge.records(by=self._session.token_prefix)]
+        return [JsonObject(row) for row in self._relay.bridge.records(session_prefix=self._session.token_prefix)]
 
     def may_act(self) -> bool:
         """Report whether the session may do more than read."""
         return self._session.holds("bridge", self._relay.engine.now.wall)
 
-    def watch(self, path: str, tell: Callable[[], None]) -> Callable[[], None]:
-        """Call `tell` with each change of the resource at `path`, while the session may read it."""
+    def watch(self, path: str, on_change: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_change` with each change of the resource at `path`, while the session may read it."""
 
         def changed() -> None:
             if may_read_phone(self._session, self._relay.engine.now):
-                tell()
+                on_change()
 
         return self._relay.changes.subscribe(path, changed)
 
@@ -124,7 +126,7 @@ class LocalPhoneControl:
         return {**arguments, ASKS_ITS_USER: True} if phone.asks_its_user else None
 
 
-def _answer(outcome: CommandOutcome) -> PhoneResponse:
+def _response(outcome: CommandOutcome) -> PhoneResponse:
     body = outcome.body
     if isinstance(body, dict):
         return PhoneResponse(outcome.status, body, outcome.text)

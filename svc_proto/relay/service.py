@@ -114,7 +114,7 @@ class Relay:
                 *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
             ],
             config.root_path,
-            anybody=RelayAccess.PUBLIC,
+            public_access=RelayAccess.PUBLIC,
             later={
                 "/voice/": self._voice_routes,
                 "/.well-known/": self._described_routes,
@@ -424,9 +424,9 @@ class Relay:
             except Refused as refused:
                 raise self.coordinator.explain_missing_phone(refused) from None
             client = self.clients.get(phone.socket)
-            line = self.coordinator.route_to_phone(phone.socket) if client is None else client.socket
-            if line is not None and (client is None or client.has_grant("bridge")):
-                return phone, line
+            route = self.coordinator.route_to_phone(phone.socket) if client is None else client.socket
+            if route is not None and (client is None or client.has_grant("bridge")):
+                return phone, route
             self.remove_phone(phone.socket)
 
     def drop_lapsed_phones(self, among: Iterable[ClientConnection] | None = None) -> None:

@@ -150,18 +150,18 @@ class SessionRecords:
         text = self._tombstones()
         if text == self._written and not (self._shared and text):  # another relay may have replaced the file
             return
-        theirs = (yield from self._theirs()) if self._shared else ""
+        remote_records = (yield from self._read_remote_records()) if self._shared else ""
         kept: Failure | None
-        if isinstance(theirs, Failure):  # replacing the file would undo revocations of other relays
-            kept = theirs
+        if isinstance(remote_records, Failure):  # replacing the file would undo revocations of other relays
+            kept = remote_records
         else:
-            kept = yield from run_operation(engine, WriteConfig(engine.new_op(), TOMBSTONES, theirs + text))
+            kept = yield from run_operation(engine, WriteConfig(engine.new_op(), TOMBSTONES, remote_records + text))
         if not isinstance(kept, Failure):
             self._written = text  # the host executes these writes in order
         elif failed:
             engine.log(Level.ERROR, "revoked session would be back after a restart", problem=kept.kind.value)
 
-    def _theirs(self) -> Flow[str | Failure]:
+    def _read_remote_records(self) -> Flow[str | Failure]:
         found = yield from read_state(self._engine, TOMBSTONES)
         if isinstance(found, Failure):
             return found

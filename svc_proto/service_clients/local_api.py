@@ -49,23 +49,28 @@ def find_local_api(engine: Engine, config: RelayConfig) -> Flow[LocalApi]:
 
     The address of a server in this process is taken from the configuration.
     """
-    said = yield from _read_files(engine, config.config_path, config.home)
-    key = _key(said, config.api_key, named=config.key_in_environment)
+    settings_files = yield from _read_files(engine, config.config_path, config.home)
+    key = _key(settings_files, config.api_key, named=config.key_in_environment)
     if config.webapi_inside is not None:
         there = config.webapi
         return LocalApi(host=there.host, port=there.port, key=key, tls=there.tls)
-    ports = (_port(each.get("API_SERVER_PORT", "")) for each in said)
+    ports = (_port(each.get("API_SERVER_PORT", "")) for each in settings_files)
     return LocalApi(
-        host=config.api_host or _first(said, "API_SERVER_HOST", "127.0.0.1"),
+        host=config.api_host or _first(settings_files, "API_SERVER_HOST", "127.0.0.1"),
         port=config.api_port or next(filter(None, ports), 8642),
         key=key,
-        tls=config.api_tls or bool(said[0].get("API_SERVER_SSL_CERT")),
+        tls=config.api_tls or bool(settings_files[0].get("API_SERVER_SSL_CERT")),
     )
 
 
-def local_api_key(engine: Engine, config_path: str, home: str, known: str, *, named: bool = False) -> Flow[str]:
-    """Return the key alone: `known` if the environment named it, else that of the files, else `known`; empty: none."""
-    return _key((yield from _read_files(engine, config_path, home)), known, named=named)
+def local_api_key(
+    engine: Engine, config_path: str, home: str, configured_key: str, *, named: bool = False
+) -> Flow[str]:
+    """Return the key alone: that of the files, else `configured_key`; empty: none.
+
+    If the environment named the key (`named`), it is `configured_key`.
+    """
+    return _key((yield from _read_files(engine, config_path, home)), configured_key, named=named)
 
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
@@ -96,12 +101,12 @@ def _read_files(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mappi
     return dotenv, {} if isinstance(settings, Failure) else yaml_variables(settings)
 
 
-def _key(said: tuple[Mapping[str, str], ...], known: str, *, named: bool) -> str:
-    return known if named else _first(said, "API_SERVER_KEY", known)
+def _key(settings_files: tuple[Mapping[str, str], ...], configured_key: str, *, named: bool) -> str:
+    return configured_key if named else _first(settings_files, "API_SERVER_KEY", configured_key)
 
 
-def _first(said: tuple[Mapping[str, str], ...], name: str, otherwise: str) -> str:
-    return next((value for each in said if (value := each.get(name, "").strip())), otherwise)
+def _first(settings_files: tuple[Mapping[str, str], ...], name: str, otherwise: str) -> str:
+    return next((value for each in settings_files if (value := each.get(name, "").strip())), otherwise)
 
 
 def _port(value: str) -> int:

@@ -151,7 +151,7 @@ class McpClient:
         self._carrier = carry(self)
         self._on_over = on_over
         self._on_changed = on_changed
-        self._asked: dict[RequestId, _PendingRequest] = {}
+        self._pending: dict[RequestId, _PendingRequest] = {}
         self._count = 0
         self._why = McpError("it is not connected")
         self.state = McpClientState.NEW
@@ -188,24 +188,26 @@ class McpClient:
         engine = self._engine
         if self.state not in (McpClientState.OPENING, McpClientState.OPEN):
             raise McpError(str(self._why), unheard=True)
-        if len(self._asked) >= MAX_ASKED:
+        if len(self._pending) >= MAX_ASKED:
             raise McpError(f"{MAX_ASKED} requests wait for its answer already", unheard=True)
         self._count += 1
         identity, now = self._count, engine.now.mono
-        asked = self._asked[identity] = _PendingRequest(engine.new_op(), within, now + within, now + within * LONGEST)
+        pending = self._pending[identity] = _PendingRequest(
+            engine.new_op(), within, now + within, now + within * LONGEST
+        )
         patient = method != "initialize"  # `initialize` has no progress, and may not be cancelled
         told = {**params, "_meta": {"progressToken": identity}} if patient else params
         self._carrier.send(write_request(identity, method, told), identity)
         try:
-            while asked.answer is None and engine.now.mono < asked.until:
-                yield from wait(asked.ticket, asked.until)
+            while pending.answer is None and engine.now.mono < pending.until:
+                yield from wait(pending.ticket, pending.until)
         finally:
-            del self._asked[identity]
+            del self._pending[identity]
             self._carrier.abandon_request(identity)
-            if asked.answer is None and patient and self.state is McpClientState.OPEN:
+            if pending.answer is None and patient and self.state is McpClientState.OPEN:
                 note = {"requestId": identity, "reason": "nobody waits for it any more"}
                 self._carrier.send(write_notification("notifications/cancelled", note), None)
-        answer = asked.answer
+        answer = pending.answer
         if answer is None:
             raise McpError(f"there was no answer in {engine.now.mono - now:g} s")
         if isinstance(answer, McpError):
@@ -243,11 +245,11 @@ class McpClient:
             return
         match message:
             case RpcResponse(identity=identity):
-                asked = self._asked.get(identity)
-                if asked is None:
+                pending = self._pending.get(identity)
+                if pending is None:
                     self.ignored += 1
                     return
-                self._answer(asked, message)
+                self._answer(pending, message)
             case RpcRequest(identity=identity, method="ping"):
                 self._carrier.send(write_result(identity, {}), None)
             case RpcRequest(identity=identity):
@@ -262,9 +264,9 @@ class McpClient:
 
     def failed(self, identity: RequestId, why: McpError) -> None:
         """Fail a request that will have no answer."""
-        asked = self._asked.get(identity)
-        if asked is not None:
-            self._answer(asked, why)
+        pending = self._pending.get(identity)
+        if pending is not None:
+            self._answer(pending, why)
 
     def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None:
         """Fail all requests, since the connection has ended by itself; do nothing if it is closed.
@@ -276,22 +278,22 @@ class McpClient:
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _progress(self, token: int | None) -> None:
-        asked = None if token is None else self._asked.get(token)
-        if asked is not None:
-            asked.until = min(self._engine.now.mono + asked.within, asked.latest)
+        pending = None if token is None else self._pending.get(token)
+        if pending is not None:
+            pending.until = min(self._engine.now.mono + pending.within, pending.latest)
 
-    def _answer(self, asked: _PendingRequest, answer: RpcResponse | McpError) -> None:
-        if asked.answer is None:
-            asked.answer = answer
-            self._engine.resume(asked.ticket, None)
+    def _answer(self, pending: _PendingRequest, answer: RpcResponse | McpError) -> None:
+        if pending.answer is None:
+            pending.answer = answer
+            self._engine.resume(pending.ticket, None)
 
     def _end(self, why: McpError, tell: Callable[[McpError], None], refused: RequestId | None = None) -> None:
         if self.state in (McpClientState.OPENING, McpClientState.OPEN):
             self._step(McpClientTrigger.END)
             self._why = why
             tell(why)  # before the requests fail: their callers may send new ones
-            for identity, asked in list(self._asked.items()):
-                self._answer(asked, McpError(str(why), unheard=True) if identity == refused else why)
+            for identity, pending in list(self._pending.items()):
+                self._answer(pending, McpError(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()
 
     def _step(self, trigger: McpClientTrigger) -> None:

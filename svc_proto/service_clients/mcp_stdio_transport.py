@@ -59,9 +59,9 @@ class McpStdioTransport:
         self._lines = LineBuffer(MAX_MESSAGE)
         self._complaint = _StderrTail(self)
         self._child: ChildProcess | None = None
-        self._left = False  # the transport was closed
+        self._closed = False  # the transport was closed
         self._quota = ReadQuota(engine, self._set_paused)
-        self._patience = engine.timers.timer(self._terminate)
+        self._kill_timer = engine.timers.timer(self._terminate)
 
     def open(self) -> Flow[None]:
         """Start the child."""
@@ -86,14 +86,14 @@ class McpStdioTransport:
             return
         child.write(text + b"\n")
         if child.credit.unsent > MAX_UNREAD:
-            self._give_up("it does not read")
+            self._fail("it does not read")
 
     def abandon_request(self, identity: RequestId) -> None:
         """Implement `McpTransport`: a late answer is ignored by the client."""
 
     def close(self) -> None:
         """Implement `McpTransport.close`."""
-        child, left, self._left = self._child, self._left, True
+        child, left, self._closed = self._child, self._closed, True
         if child is None or child.gone:
             self._rest()
         elif self._engine.stopping:
@@ -101,7 +101,7 @@ class McpStdioTransport:
         elif not left:
             self._set_paused(False)
             child.close_input()
-            self._patience.set(self._engine.now.mono + EXIT_TIMEOUT)
+            self._kill_timer.set(self._engine.now.mono + EXIT_TIMEOUT)
 
     # --- ChildHandler ------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class McpStdioTransport:
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:
-            self._give_up(f"it said more than {MAX_MESSAGE} bytes in one line")
+            self._fail(f"it said more than {MAX_MESSAGE} bytes in one line")
             return
         for line in lines:
             if line.strip():
@@ -134,8 +134,8 @@ class McpStdioTransport:
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
-    def _give_up(self, why: str) -> None:
-        self._left = True
+    def _fail(self, why: str) -> None:
+        self._closed = True
         self._terminate()
         self._ends.transport_closed(McpError(why))
 
@@ -151,7 +151,7 @@ class McpStdioTransport:
         cast("Channel", child.errors).set_read_paused(holding)
 
     def _rest(self) -> None:
-        self._patience.retire()
+        self._kill_timer.retire()
         self._quota.close()
 
 
@@ -160,17 +160,17 @@ class _StderrTail:
 
     def __init__(self, carrier: McpStdioTransport) -> None:
         self._carrier = carrier
-        self._kept = b""
+        self._stderr_tail = b""
 
     @property
     def text(self) -> str:
         """Last line of the error output."""
-        lines = self._kept.decode("utf-8", "replace").strip().splitlines()
+        lines = self._stderr_tail.decode("utf-8", "replace").strip().splitlines()
         return safe_excerpt(lines[-1]) if lines else ""
 
     def on_output(self, data: bytes) -> None:
         """Implement `ChildHandler.on_output`."""
-        self._kept = (self._kept + data)[-MAX_COMPLAINT:]
+        self._stderr_tail = (self._stderr_tail + data)[-MAX_COMPLAINT:]
         self._carrier.count(0, len(data))
 
     def on_exit(self, status: int | None) -> None:

@@ -87,9 +87,9 @@ class RelayPhoneControl:
         self._engine = engine
         self._url = url.rstrip("/")
         self._is_here = is_loopback_name(url.encode())
-        self._here = RelayClient("the relay", self._url, local=True)
+        self._local_client = RelayClient("the relay", self._url, local=True)
         self._set = token
-        self._who = who  # name of sessions that were created here, for the operator
+        self._session_name = who  # name of sessions that were created here, for the operator
         self._file = file  # file of the token
         self._token = ""  # empty: not loaded yet
         self._pairing = Lock(engine)
@@ -118,7 +118,7 @@ class RelayPhoneControl:
 
     def _status(self, query: str = "") -> Flow[JsonObject]:
         try:
-            asked = self._here.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
+            asked = self._local_client.request(self._engine, "GET", f"/bridge/status{query}", fields=(), within=QUICK)
             return _members((yield from asked))
         except ServiceCallError:
             return JsonObject()
@@ -137,11 +137,11 @@ class RelayPhoneControl:
         """Return the commands as the relay's operator sees them, so from a local relay only. Raises `ToolError`."""
         if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
-        found = yield from _reached(self._here.request(self._engine, "GET", "/bridge/activity", fields=()))
+        found = yield from _reached(self._local_client.request(self._engine, "GET", "/bridge/activity", fields=()))
         if found.status != 200:
             raise ToolError(f"the relay does not tell what was done ({found.status})")
         rows = _members(found).objects("activity")
-        return [row for row in rows if row.get("asked_by") == self._who]
+        return [row for row in rows if row.get("asked_by") == self._session_name]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Call a route. Raises `ToolError` if the relay is unreachable.
@@ -199,7 +199,7 @@ class RelayPhoneControl:
             raise ToolError(NO_TOKEN)
         engine = self._engine
         try:
-            token = yield from pair_locally(engine, self._here, self._who)
+            token = yield from pair_locally(engine, self._local_client, self._session_name)
         except ServiceCallError as error:
             engine.log(Level.WARNING, "agent not paired", problem=error.fault.value)
             if error.failure is not None and error.failure.kind is FailureKind.UNREACHABLE:

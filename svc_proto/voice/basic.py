@@ -114,8 +114,8 @@ class BasicVoice:
         engine = yield from self._usable("stt", name)
         try:
             transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
-            heard = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
-            return heard, engine.provider
+            transcript = yield from transcriber.transcribe(recording, model=engine.model, language=engine.language)
+            return transcript, engine.provider
         except ProviderError as error:
             missing = error.variable is not None
             text = f"No STT provider available ({engine.provider}): {error}" if missing else str(error)

@@ -30,7 +30,7 @@ class VoiceServices:
         self.config = config
         self.keys = ProviderKeys(config.variables)
         self.providers = ProviderFactory(engine, self.keys)
-        self.stored = SettingsStore(engine, config, self._speaks)
+        self.stored = SettingsStore(engine, config, self._can_speak)
 
     def settings(self, family: SettingsSection[SettingsT], profile: str | None = None) -> Flow[SettingsT]:
         """Return the settings of a section, for a profile or the relay; the keys are read again, too."""
@@ -51,7 +51,7 @@ class VoiceServices:
         )
         return key or None
 
-    def _speaks(self) -> Flow[bool]:
+    def _can_speak(self) -> Flow[bool]:
         """Report whether local programs for synthesis and for transcription are installed."""
         engines = yield from self.providers.host.engines()
         return bool(engines.speak and engines.listen)

@@ -149,8 +149,8 @@ class VoiceSession:
         self._created = engine.now.mono
         self._early: deque[dict[str, object]] = deque()
         self._speakers = Condition(engine)  # flows that wait for room
-        self._timer = engine.timers.timer(self._due)
-        self._wind()
+        self._timer = engine.timers.timer(self._on_timer)
+        self._set_timer()
         self.mode = mode(self)
 
     def take_token(self) -> str:
@@ -273,7 +273,7 @@ class VoiceSession:
         socket, self.socket = self.socket, None
         self._early.clear()
         self.life.release(self.engine.now.mono)
-        self._wind()
+        self._set_timer()
         if socket is not None:
             socket.end(code, reason)
 
@@ -306,7 +306,7 @@ class VoiceSession:
             self.candidates[socket.number] = socket
             return
         self.socket = socket
-        self._wind()
+        self._set_timer()
         self.mode.on_attached()
 
     def on_text(self, socket: VoiceConnection, text: str) -> None:
@@ -386,7 +386,7 @@ class VoiceSession:
             return
         self.candidates.pop(socket.number, None)
         was, self.socket = self.socket, socket
-        self._wind()
+        self._set_timer()
         if was is not None and was is not socket:
             self.log_event(f"{self.family.name}.websocket.superseded_closed")
             was.end(SUPERSEDED, TAKEN_OVER)
@@ -407,7 +407,7 @@ class VoiceSession:
             self.close(why)
             return
         deadline = self.life.detach(self.engine.now.mono)
-        self._wind()
+        self._set_timer()
         reason = "websocket_disconnected"
         self.emit("voice.session.detached", session_id=self.id, reason=reason, resume_ttl_ms=self.resume_ttl_ms)
         wall = round(self.engine.now.at(deadline).wall, 3)
@@ -418,13 +418,13 @@ class VoiceSession:
     def extend(self, seconds: float) -> None:
         """Extend the wait for a reconnect of a detached session, to so many seconds from now."""
         self.life.extend(self.engine.now.mono + seconds)
-        self._wind()
+        self._set_timer()
 
-    def _due(self) -> None:
+    def _on_timer(self) -> None:
         self.life.expire()
         self._finish("expired", 4008)
 
-    def _wind(self) -> None:
+    def _set_timer(self) -> None:
         """Set the timer to the deadline of the life cycle."""
         if self.life.deadline is None:
             self._timer.cancel()

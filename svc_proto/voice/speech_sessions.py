@@ -126,8 +126,8 @@ class OutputMode(SpeechMode):
         if self.responses:
             word = "is already running" if self.speaking else "was already completed"
             raise Refused(400, "response_not_possible", f"a response {word} in this session")
-        said, chosen = parse_text(message) or "", self.chosen
-        text = clean_for_speech(said)
+        message_text, chosen = parse_text(message) or "", self.chosen
+        text = clean_for_speech(message_text)
         if not text:
             raise Refused(400, "text_missing", "text is required")
         request = self.wanted(
@@ -137,7 +137,7 @@ class OutputMode(SpeechMode):
             optimize_streaming_latency=chosen.optimize_streaming_latency,  # from the settings; a caller cannot set it
             text_normalization=chosen.text_normalization,
         )
-        self.start(message, "verbatim", text_chars=len(said))
+        self.start(message, "verbatim", text_chars=len(message_text))
         self.speak(request)
         return True
 
@@ -192,9 +192,9 @@ class LabMode(SpeechMode):
     def _create(self, message: Mapping[str, object]) -> None:
         if self.speaking:
             raise Refused(400, "response_not_possible", "a response is already running in this session")
-        said = parse_text(message) or SENTENCE
-        request = self.wanted(message, said)
-        self.start(message, "conversation", text_chars=len(said), input_audio_bytes=self._heard)
+        message_text = parse_text(message) or SENTENCE
+        request = self.wanted(message, message_text)
+        self.start(message, "conversation", text_chars=len(message_text), input_audio_bytes=self._heard)
         if message.get("tool_scaffold") is True:
             name = f"{self.session.voice.config.brand.name}_run_task"
             self.session.emit("voice.tool.requested", name=name, arguments={"input_audio_bytes": self._heard})

@@ -426,7 +426,7 @@ class Http1Connection:
             self._send_response_head(event)
         elif isinstance(event, ResponseBodyDelegated):
             if event.length and not self._mute:
-                self._leave_out(DelegatedBytes(event.length))
+                self._skip_stretch(DelegatedBytes(event.length))
         elif isinstance(event, ResponseEnd):
             self._write(h11.EndOfMessage(headers=list(event.trailers)) if event.trailers else h11.EndOfMessage())
             self._finished = self._h11.our_state is h11.MUST_CLOSE or self._reading is ReadState.OVER
@@ -503,7 +503,7 @@ class Http1Connection:
             # The text of h11 may quote a header, which may be a secret.
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
-    def _leave_out(self, stretch: DelegatedBytes) -> None:
+    def _skip_stretch(self, stretch: DelegatedBytes) -> None:
         """Make h11 count bytes that it never receives: its passed-through placeholder (as for sendfile) is dropped."""
         written = len(self._out)
         self._write(h11.Data(data=cast("bytes", stretch)))

@@ -80,14 +80,14 @@ class ChunkedBodyReader:
     (RFC 9112 section 7.1.1): 431.
     """
 
-    __slots__ = ("_extra", "_inbox", "_left", "_limits", "_searched", "_state", "begun", "last_chunk")
+    __slots__ = ("_chunk_bytes_left", "_extra", "_inbox", "_limits", "_searched", "_state", "begun", "last_chunk")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._inbox = bytearray()
         self._searched = 0  # length of the searched part of the inbox, for the end of a line or of the trailers
         self._state = ChunkState.SIZE
-        self._left = 0  # bytes of this chunk that are still to come
+        self._chunk_bytes_left = 0  # bytes of this chunk that are still to come
         self._extra = 0  # bytes of extensions so far
         self.begun = False  # the first line has come
         self.last_chunk = b""  # once `finished`: the last chunk without extensions, and the trailers
@@ -134,15 +134,15 @@ class ChunkedBodyReader:
         """Parse the next step; return False when more bytes are needed."""
         state = self._state
         if state is ChunkState.DATA:
-            self._take_data(pieces)
+            self._parse_data(pieces)
             return True
         if state is ChunkState.SIZE:
-            return self._take_plain(pieces) or self._take_size()
+            return self._parse_fast(pieces) or self._parse_size()
         if state is ChunkState.CRLF:
-            return self._take_crlf()
-        return self._take_trailers()
+            return self._parse_crlf()
+        return self._parse_trailers()
 
-    def _take_plain(self, pieces: list[bytes]) -> bool:
+    def _parse_fast(self, pieces: list[bytes]) -> bool:
         """Parse whole chunks in a row; return False, with nothing consumed, if the next one is incomplete."""
         if self._inbox.find(CRLF, 0, LINE) <= 0:
             return False  # a line that arrives byte by byte is not copied each time
@@ -164,7 +164,7 @@ class ChunkedBodyReader:
             self.begun = True
         return at > 0
 
-    def _take_size(self) -> bool:
+    def _parse_size(self) -> bool:
         inbox = self._inbox
         if inbox[0] not in HEX:
             raise RemoteProtocolError(BAD_LINE)
@@ -180,13 +180,13 @@ class ChunkedBodyReader:
         self._extra += end - len(digits)
         if self._extra > self._limits.max_head:
             raise self._too_much()
-        self._left = int(digits, 16)
+        self._chunk_bytes_left = int(digits, 16)
         del inbox[: end + len(CRLF)]
-        self._step(ChunkTrigger.CHUNK if self._left else ChunkTrigger.LAST)
+        self._step(ChunkTrigger.CHUNK if self._chunk_bytes_left else ChunkTrigger.LAST)
         return True
 
-    def _take_data(self, pieces: list[bytes]) -> None:
-        inbox, left = self._inbox, self._left
+    def _parse_data(self, pieces: list[bytes]) -> None:
+        inbox, left = self._inbox, self._chunk_bytes_left
         if len(inbox) <= left:
             pieces.append(bytes(inbox))
             inbox.clear()
@@ -194,11 +194,11 @@ class ChunkedBodyReader:
             with memoryview(inbox) as view:
                 pieces.append(bytes(view[:left]))
             del inbox[:left]
-        self._left -= len(pieces[-1])
-        if not self._left:
+        self._chunk_bytes_left -= len(pieces[-1])
+        if not self._chunk_bytes_left:
             self._step(ChunkTrigger.FULL)
 
-    def _take_crlf(self) -> bool:
+    def _parse_crlf(self) -> bool:
         inbox = self._inbox
         if not inbox.startswith(CRLF):
             if inbox == b"\r":
@@ -208,7 +208,7 @@ class ChunkedBodyReader:
         self._step(ChunkTrigger.CLOSE)
         return True
 
-    def _take_trailers(self) -> bool:
+    def _parse_trailers(self) -> bool:
         inbox = self._inbox
         if inbox.startswith(CRLF):
             end = len(CRLF)

@@ -50,19 +50,19 @@ class FastPathClientConnection(Connection):
     """A client's connection for one request; `wire.connection.Connection` describes its use."""
 
     __slots__ = (
-        "_asked",
+        "_body_left",
+        "_body_sent",
         "_chunks",
         "_entropy",
+        "_events_returned",
         "_found",
         "_law",
-        "_left",
         "_limits",
         "_out",
         "_over",
         "_raw",
         "_request",
-        "_said",
-        "_told",
+        "_request_complete",
     )
 
     _request: RequestHead  # once it was sent
@@ -72,11 +72,11 @@ class FastPathClientConnection(Connection):
         self._limits = limits
         self._entropy = entropy
         self._law: Http1Connection | None = None  # the reference implementation, in charge once it exists
-        self._said = -1  # bytes of the request's body; negative before a request
-        self._left = -1  # bytes of it that are to follow
-        self._asked = False  # the request is complete
+        self._body_sent = -1  # bytes of the request's body; negative before a request
+        self._body_left = -1  # bytes of it that are to follow
+        self._request_complete = False  # the request is complete
         self._raw = b""  # the piece with the head; once that was returned and chunks follow, the head alone
-        self._told = 0  # number of its events returned
+        self._events_returned = 0  # number of its events returned
         self._chunks: ChunkedBodyReader | None = None  # the body in progress, if it is chunked
         self._over = False
         self._out: list[bytes] = []
@@ -96,7 +96,7 @@ class FastPathClientConnection(Connection):
     @property
     def idle(self) -> bool:
         """Implement `Connection.idle`."""
-        return self._said < 0 if self._law is None else self._law.idle
+        return self._body_sent < 0 if self._law is None else self._law.idle
 
     @property
     def buffered_bytes(self) -> int:
@@ -105,14 +105,14 @@ class FastPathClientConnection(Connection):
             return self._law.buffered_bytes
         if self._chunks is not None:
             return len(self._chunks.trailing_data)
-        if not self._told:
+        if not self._events_returned:
             return len(self._raw)
-        return len(self._raw) - self._found[1] if self._told == 1 and self._raw else 0
+        return len(self._raw) - self._found[1] if self._events_returned == 1 and self._raw else 0
 
     @property
     def has_partial_head(self) -> bool:
         """Implement `Connection.has_partial_head`."""
-        return bool(self._raw) and not self._told if self._law is None else self._law.has_partial_head
+        return bool(self._raw) and not self._events_returned if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
@@ -124,7 +124,7 @@ class FastPathClientConnection(Connection):
             if self._chunks is not None:
                 self._chunks.receive_data(data)
                 return
-            if self._asked and not self._raw:
+            if self._request_complete and not self._raw:
                 found = self._read(data)
                 if found is not None:
                     self._raw, self._found = data, found
@@ -174,14 +174,14 @@ class FastPathClientConnection(Connection):
         if not raw:
             return None
         head, end, chunked = self._found
-        self._told += 1
-        if self._told == 1:
+        self._events_returned += 1
+        if self._events_returned == 1:
             if chunked:
                 self._chunks = ChunkedBodyReader(self._limits)
                 self._chunks.receive_data(raw[end:])
                 self._raw = raw[:end]
             return head
-        if self._told == 2 and len(raw) > end:
+        if self._events_returned == 2 and len(raw) > end:
             return ResponseData(ONLY, raw[end:])
         self._end()
         return ResponseEnd(ONLY)
@@ -198,20 +198,20 @@ class FastPathClientConnection(Connection):
     def _send_fast(self, event: Event) -> bool:
         """Send a part of the request; return False, with nothing sent, if it needs the reference implementation."""
         if type(event) is RequestData:
-            if len(event.data) > self._left:
+            if len(event.data) > self._body_left:
                 return False
-            self._left -= len(event.data)
+            self._body_left -= len(event.data)
             self._out.append(event.data)
         elif type(event) is RequestEnd:
-            if self._left or self._asked or event.trailers:
+            if self._body_left or self._request_complete or event.trailers:
                 return False
-            self._asked = True
-        elif type(event) is RequestHead and self._said < 0:
+            self._request_complete = True
+        elif type(event) is RequestHead and self._body_sent < 0:
             found = _request_head(event)
             if found is None:
                 return False
-            block, self._said = found
-            self._left = self._said
+            block, self._body_sent = found
+            self._body_left = self._body_sent
             self._request = event
             self._out.append(block)
         else:
@@ -263,15 +263,15 @@ class FastPathClientConnection(Connection):
         law = self._law
         if law is None:
             law = self._law = Http1Connection(Role.CLIENT, limits=self._limits, entropy=self._entropy)
-            if self._said >= 0:
+            if self._body_sent >= 0:
                 law.send(self._request)
-                if self._said > self._left:
-                    law.send(RequestData(ONLY, bytes(self._said - self._left)))
-                if self._asked:
+                if self._body_sent > self._body_left:
+                    law.send(RequestData(ONLY, bytes(self._body_sent - self._body_left)))
+                if self._request_complete:
                     law.send(RequestEnd(ONLY))
                 law.data_to_send()  # it was sent already
             law.receive_data(self._raw)
-            for _ in range(self._told):
+            for _ in range(self._events_returned):
                 law.next_event()
             if self._chunks is not None:
                 law.resume_body(self._chunks)

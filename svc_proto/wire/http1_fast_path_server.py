@@ -71,7 +71,7 @@ MAX_BLOCK = 2048  # bytes of fields in a cached head
 MAX_BLOCKS = 256  # cached heads of a process
 MAX_CACHED_BLOCK = 16_384  # bytes of a request that are kept while its response is sent in chunks
 MAX_AGAIN, MAX_FIELDS_AGAIN = 1024, 16  # bytes and fields of a request's head that are kept for the next one
-PENDING, HEAD_TOLD, BODY_TOLD, TOLD = range(4)  # how many events of a message were returned
+PENDING, HEAD_RETURNED, BODY_RETURNED, RETURNED = range(4)  # how many events of a message were returned
 
 
 class FastPathServerConnection(ServerConnection):
@@ -81,15 +81,15 @@ class FastPathServerConnection(ServerConnection):
         "_body",
         "_deflate",
         "_entropy",
+        "_events_returned",
         "_head",
         "_known",
         "_law",
         "_limits",
         "_out",
         "_raw",
-        "_said",
+        "_sent_head",
         "_stream",
-        "_told",
     )
 
     _head: RequestHead  # both are set while there is a message in `_raw`
@@ -104,8 +104,8 @@ class FastPathServerConnection(ServerConnection):
         self._raw = b""  # the message in progress, if the fast path handles it
         # the fields of the last request, which clients mostly repeat
         self._known: tuple[bytes, Headers, int] | None = None
-        self._told = PENDING
-        self._said: ResponseHead | None = None  # the response in progress, if the fast path sends it in chunks
+        self._events_returned = PENDING
+        self._sent_head: ResponseHead | None = None  # the response in progress, if the fast path sends it in chunks
         self._out: list[bytes] = []
 
     # --- a whole turn ---
@@ -131,18 +131,18 @@ class FastPathServerConnection(ServerConnection):
         self._head = head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), headers)
         self._body = body = data[end:]
         self._raw = data
-        self._told = TOLD
+        self._events_returned = RETURNED
         return head, body
 
     def replay_as_events(self) -> None:
         """Make `next_event` return the events after the head of the request from `receive_simple_request`."""
-        self._told = HEAD_TOLD
+        self._events_returned = HEAD_RETURNED
 
     def send_simple_response(
         self, stream: StreamId, status: int, date: bytes, fields: tuple[tuple[bytes, bytes], ...], body: bytes
     ) -> bool:
         """Implement `ServerConnection.send_simple_response`; False if it needs the reference implementation."""
-        if not self._raw or self._told != TOLD or stream != self._stream or self._said is not None:
+        if not self._raw or self._events_returned != RETURNED or stream != self._stream or self._sent_head is not None:
             return False
         head = _response_head(status, fields)
         if head is None:
@@ -179,14 +179,14 @@ class FastPathServerConnection(ServerConnection):
         """Implement `Connection.buffered_bytes`."""
         if self._law is not None:
             return self._law.buffered_bytes
-        if self._raw and self._told < BODY_TOLD:
-            return len(self._raw if self._told == PENDING else self._body)
+        if self._raw and self._events_returned < BODY_RETURNED:
+            return len(self._raw if self._events_returned == PENDING else self._body)
         return 0
 
     @property
     def has_partial_head(self) -> bool:
         """Implement `Connection.has_partial_head`."""
-        return bool(self._raw) and self._told == PENDING if self._law is None else self._law.has_partial_head
+        return bool(self._raw) and self._events_returned == PENDING if self._law is None else self._law.has_partial_head
 
     # --- bytes ---
 
@@ -195,7 +195,7 @@ class FastPathServerConnection(ServerConnection):
         if self._law is not None:
             self._law.receive_data(data)
         elif self.receive_simple_request(data) is not None:
-            self._told = PENDING
+            self._events_returned = PENDING
         elif data:
             self._obey().receive_data(data)
 
@@ -239,20 +239,20 @@ class FastPathServerConnection(ServerConnection):
             elif type(event) is RequestEnd:
                 self._dismiss(law)
             return event
-        told = self._told
-        if not self._raw or told == TOLD:
+        returned = self._events_returned
+        if not self._raw or returned == RETURNED:
             return None
-        self._told = told + 1
-        if told == PENDING:
+        self._events_returned = returned + 1
+        if returned == PENDING:
             return self._head
-        if told == HEAD_TOLD and self._body:
+        if returned == HEAD_RETURNED and self._body:
             return RequestData(self._stream, self._body)
-        self._told = TOLD
+        self._events_returned = RETURNED
         return RequestEnd(self._stream)
 
     def send(self, event: Event) -> None:
         """Implement `Connection.send`."""
-        if self._raw and self._told == TOLD and event.stream == self._stream and self._send_fast(event):
+        if self._raw and self._events_returned == RETURNED and event.stream == self._stream and self._send_fast(event):
             return
         law = self._obey()
         law.send(event)
@@ -261,14 +261,14 @@ class FastPathServerConnection(ServerConnection):
 
     def _send_fast(self, event: Event) -> bool:
         """Send a part of a chunked response; return False, with nothing sent, if the reference has to."""
-        if self._said is None:
+        if self._sent_head is None:
             if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK or self._head.method == "HEAD":
                 return False
             block = _chunked_head(event)
             if block is None:
                 return False
             self._out.append(block)
-            self._said = event
+            self._sent_head = event
         elif type(event) is ResponseData:
             if event.data:
                 self._out += (b"%x\r\n" % len(event.data), event.data, b"\r\n")
@@ -311,10 +311,10 @@ class FastPathServerConnection(ServerConnection):
             )
             if self._raw:
                 law.receive_data(self._raw)
-                for _ in range(self._told):
+                for _ in range(self._events_returned):
                     law.next_event()
-                if self._said is not None:
-                    law.send(self._said)
+                if self._sent_head is not None:
+                    law.send(self._sent_head)
                     law.data_to_send()  # it was sent already
                 self._forget()
         return law
@@ -327,7 +327,7 @@ class FastPathServerConnection(ServerConnection):
 
     def _forget(self) -> None:
         self._raw = self._body = b""
-        self._said = None
+        self._sent_head = None
         del self._head
 
 
@@ -348,7 +348,7 @@ def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tupl
 
     None if it is not plain: h11 would add fields, or refuse it.
     """
-    if not 200 <= status <= 999 or not all(_may_be_said(name, value) for name, value in fields):
+    if not 200 <= status <= 999 or not all(_may_be_sent(name, value) for name, value in fields):
         return None
     lines = [b"%b: %b" % field for field in fields]
     if sum(map(len, lines)) > MAX_BLOCK:
@@ -366,5 +366,5 @@ def _chunked_head(head: ResponseHead) -> bytes | None:
     return block and b"%b%b%bTransfer-Encoding: chunked\r\n\r\n" % (block[0], fields[0][1], block[1])
 
 
-def _may_be_said(name: bytes, value: bytes) -> bool:
+def _may_be_sent(name: bytes, value: bytes) -> bool:
     return name.lower() not in FRAMING and _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None

@@ -113,7 +113,7 @@ class Http2Connection(Http2Sender):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`."""
-        return self._over or (not self._streams and (self._eof or self._left or self._parted))
+        return self._over or (not self._streams and (self._eof or self._goaway_received or self._parted))
 
     @property
     def paused(self) -> bool:
@@ -153,10 +153,10 @@ class Http2Connection(Http2Sender):
 
     def acknowledge_data(self, stream: StreamId, n: int) -> None:
         """Acknowledge `n` bytes of a received body: the peer may send as many more."""
-        known = self._streams.get(stream)
-        if known is not None and not self._over:
-            n = min(n, known.window_debt)
-            known.window_debt -= n
+        entry = self._streams.get(stream)
+        if entry is not None and not self._over:
+            n = min(n, entry.window_debt)
+            entry.window_debt -= n
             self._h2.acknowledge_received_data(n, stream)
 
     def data_to_send(self, most: int = UNBOUNDED) -> bytes:
@@ -164,13 +164,13 @@ class Http2Connection(Http2Sender):
         if not self._over:
             written, ended = self._outgoing.write(most)
             self._chores.refund(written / KILOBYTE)
-            for known in ended:
-                if known.malformed:
-                    self._reset(known, PROTOCOL_ERROR)
-                elif known.reset_after and not known.received_end:
-                    self._reset(known, NO_ERROR)
+            for entry in ended:
+                if entry.malformed:
+                    self._reset(entry, PROTOCOL_ERROR)
+                elif entry.reset_after and not entry.received_end:
+                    self._reset(entry, NO_ERROR)
                 else:
-                    self._forget_if_done(known)
+                    self._forget_if_done(entry)
         data, self._out = self._h2.data_to_send() + self._out, b""
         return data
 
@@ -182,7 +182,7 @@ class Http2Connection(Http2Sender):
             if self._events:
                 return self._events.popleft()
             if self._readable:
-                event = self._next_of_socket(self._readable[0])
+                event = self._next_websocket_event(self._readable[0])
                 if event is not None:
                     return event
                 continue
@@ -230,26 +230,26 @@ class Http2Connection(Http2Sender):
         if isinstance(event, RemoteSettingsChanged):
             self._settings()
             return
-        known = self._streams.get(StreamId(getattr(event, "stream_id", None) or 0))
+        entry = self._streams.get(StreamId(getattr(event, "stream_id", None) or 0))
         if isinstance(event, RequestReceived):
             self._request(event)
-        elif known is None:
+        elif entry is None:
             return  # about the connection, or an ended stream
         elif isinstance(event, DataReceived):
-            self._data(known, event)
+            self._data(entry, event)
         elif isinstance(event, StreamEnded):
-            self._ended(known)
+            self._ended(entry)
         elif isinstance(event, ResponseReceived | InformationalResponseReceived):
-            self._response(known, event)
+            self._response(entry, event)
         elif isinstance(event, TrailersReceived):
             try:
-                known.received_trailers = parse_trailers(event.headers or (), self._limits)
+                entry.received_trailers = parse_trailers(event.headers or (), self._limits)
             except RemoteProtocolError as error:
-                self._break(known, str(error))
+                self._break(entry, str(error))
         elif isinstance(event, H2StreamReset):
-            if not (known.sent_head or self._client) or not event.remote_reset:
+            if not (entry.sent_head or self._client) or not event.remote_reset:
                 self._spend(self._resets, "too many requests that were reset")
-            self._lose(known, "the peer reset the stream")
+            self._lose(entry, "the peer reset the stream")
 
     def _request(self, event: RequestReceived) -> None:
         stream, ended = StreamId(event.stream_id or 0), event.stream_ended is not None
@@ -265,7 +265,7 @@ class Http2Connection(Http2Sender):
             self._refuse(stream, error, method="HEAD" if (b":method", b"HEAD") in fields else "GET", ended=ended)
             return
         heads[ended] = read
-        head = read if read.stream == stream else _asked_again(read, stream)
+        head = read if read.stream == stream else _restored_head(read, stream)
         due = None if ended or head.websocket else parse_length(head.headers)
         self._streams[stream] = Http2Stream(stream, head, received_head=True, due=due)
         self._events.append(head)
@@ -273,115 +273,115 @@ class Http2Connection(Http2Sender):
             self._events.append(RequestEnd(stream))
 
     def _refuse(self, stream: StreamId, error: RemoteProtocolError, *, method: str, ended: bool) -> None:
-        known = Http2Stream(stream, RequestHead(stream, method, "/"), received_head=True, received_end=ended)
-        known.malformed = error.status == MALFORMED
-        self._streams[stream] = known
+        entry = Http2Stream(stream, RequestHead(stream, method, "/"), received_head=True, received_end=ended)
+        entry.malformed = error.status == MALFORMED
+        self._streams[stream] = entry
         self._events.append(BadRequest(stream, error.status, error.code, str(error), method))
 
-    def _response(self, known: Http2Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
+    def _response(self, entry: Http2Stream, event: ResponseReceived | InformationalResponseReceived) -> None:
         try:
             status, headers = parse_response(event.headers or (), self._limits)
             if isinstance(event, InformationalResponseReceived):
                 self._spend(self._chores, "too many interim responses")
-                self._events.append(Informational(known.id, status, headers))
+                self._events.append(Informational(entry.id, status, headers))
                 return
-            known.received_head = True
-            if known.head.websocket and status == 200:
-                choice, deflate = parse_acceptance(known.head.headers, headers, deflate=self._deflate)
-                self._open_socket(known, deflate)
-                self._events.append(WebSocketAccepted(known.id, headers, choice, deflate is not None))
+            entry.received_head = True
+            if entry.head.websocket and status == 200:
+                choice, deflate = parse_acceptance(entry.head.headers, headers, deflate=self._deflate)
+                self._open_socket(entry, deflate)
+                self._events.append(WebSocketAccepted(entry.id, headers, choice, deflate is not None))
                 return
-            bodiless = known.head.method == "HEAD" or status in BODILESS
-            known.due = 0 if bodiless else parse_length(headers)
-            if event.stream_ended is not None and known.due:
+            bodiless = entry.head.method == "HEAD" or status in BODILESS
+            entry.due = 0 if bodiless else parse_length(headers)
+            if event.stream_ended is not None and entry.due:
                 raise RemoteProtocolError("the body is shorter than Content-Length")
         except RemoteProtocolError as error:
-            self._break(known, str(error))
+            self._break(entry, str(error))
             return
-        self._events.append(ResponseHead(known.id, status, headers, "2"))
-        if known.head.websocket:  # declined: the client sends no body
-            known.sent_end = True
-            self._outgoing.add(known)
+        self._events.append(ResponseHead(entry.id, status, headers, "2"))
+        if entry.head.websocket:  # declined: the client sends no body
+            entry.sent_end = True
+            self._outgoing.add(entry)
 
-    def _data(self, known: Http2Stream, event: DataReceived) -> None:
+    def _data(self, entry: Http2Stream, event: DataReceived) -> None:
         data, size = event.data or b"", event.flow_controlled_length or 0
-        if known.socket is not None:
-            self._h2.acknowledge_received_data(size, known.id)
-            known.socket.receive_data(data)
-            self._readable.append(known)
+        if entry.socket is not None:
+            self._h2.acknowledge_received_data(size, entry.id)
+            entry.socket.receive_data(data)
+            self._readable.append(entry)
             return
-        self._h2.acknowledge_received_data(size - len(data), known.id)  # padding is acknowledged at once
-        known.window_debt += len(data)
-        if known.due is not None:
-            known.due -= len(data)
-            if known.due < 0:
-                self._break(known, "the body is longer than Content-Length")
+        self._h2.acknowledge_received_data(size - len(data), entry.id)  # padding is acknowledged at once
+        entry.window_debt += len(data)
+        if entry.due is not None:
+            entry.due -= len(data)
+            if entry.due < 0:
+                self._break(entry, "the body is longer than Content-Length")
                 return
         if not data:
             if event.stream_ended is None:
                 self._spend(self._chores, "too much empty data")
-        elif known.head.websocket and not (self._client and known.received_head):
-            self._break(known, "data before the WebSocket is open")
+        elif entry.head.websocket and not (self._client and entry.received_head):
+            self._break(entry, "data before the WebSocket is open")
         else:
-            self._events.append(ResponseData(known.id, data) if self._client else RequestData(known.id, data))
+            self._events.append(ResponseData(entry.id, data) if self._client else RequestData(entry.id, data))
 
-    def _ended(self, known: Http2Stream) -> None:
-        if known.due:
-            self._break(known, "the body is shorter than Content-Length")
+    def _ended(self, entry: Http2Stream) -> None:
+        if entry.due:
+            self._break(entry, "the body is shorter than Content-Length")
             return
-        known.received_end = True
-        if known.socket is not None:
-            known.socket.receive_eof()
-            self._readable.append(known)
+        entry.received_end = True
+        if entry.socket is not None:
+            entry.socket.receive_eof()
+            self._readable.append(entry)
         elif self._client:
-            self._events.append(ResponseEnd(known.id, known.received_trailers))
-        elif not known.head.websocket:
-            self._events.append(RequestEnd(known.id, known.received_trailers))
-        self._forget_if_done(known)
+            self._events.append(ResponseEnd(entry.id, entry.received_trailers))
+        elif not entry.head.websocket:
+            self._events.append(RequestEnd(entry.id, entry.received_trailers))
+        self._forget_if_done(entry)
 
-    def _next_of_socket(self, known: Http2Stream) -> Event | None:
-        assert known.socket is not None  # as of all readable streams
-        event = known.socket.next_event()
+    def _next_websocket_event(self, entry: Http2Stream) -> Event | None:
+        assert entry.socket is not None  # as of all readable streams
+        event = entry.socket.next_event()
         if event is None:
             self._readable.popleft()
         elif isinstance(event, WebSocketClosed):
-            known.sent_end = True
-        if known.id in self._streams:
-            if known.unauthenticated:
-                self._queue_socket_data(known, known.socket.buffered_bytes)
-            self._outgoing.add(known)  # perhaps a pong or a close frame
+            entry.sent_end = True
+        if entry.id in self._streams:
+            if entry.unauthenticated:
+                self._queue_socket_data(entry, entry.socket.buffered_bytes)
+            self._outgoing.add(entry)  # perhaps a pong or a close frame
         return event
 
     def _settings(self) -> None:
         apply_table_size(self._h2.encoder)
-        if not self._settled:
-            self._settled = True
+        if not self._settings_received:
+            self._settings_received = True
             waiting, self._waiting = self._waiting, []
             for event in waiting:
                 if isinstance(event, RequestHead):
                     self._try_request(event)
                 elif event.stream in self._streams:
-                    self._say_as_client(event)
+                    self._send_as_client(event)
 
     def _try_request(self, head: RequestHead) -> None:
         try:
-            self._say_request(head)
+            self._send_request(head)
         except LocalProtocolError as error:  # the `send` call has returned long ago
             self._events.append(StreamReset(head.stream, str(error)))
 
     def _farewell(self, frame: Http2Frame) -> None:
         last, _ = parse_goaway(frame)
-        self._left = True
+        self._goaway_received = True
         if self._client:
-            for known in [known for known in self._streams.values() if known.id > last]:
-                self._h2.reset_stream(known.id, ErrorCodes.CANCEL)
-                self._lose(known, "the server did not look at the request before it went away")
+            for entry in [entry for entry in self._streams.values() if entry.id > last]:
+                self._h2.reset_stream(entry.id, ErrorCodes.CANCEL)
+                self._lose(entry, "the server did not look at the request before it went away")
 
     def _input_ended(self) -> bool:
         """End all messages that can never be complete; return False if there are none."""
-        lost = [known for known in self._streams.values() if not known.received_end]
-        for known in lost:
-            self._lose(known, "the connection ended within a message")
+        lost = [entry for entry in self._streams.values() if not entry.received_end]
+        for entry in lost:
+            self._lose(entry, "the connection ended within a message")
         return bool(lost)
 
     # --- the end ---
@@ -392,20 +392,20 @@ class Http2Connection(Http2Sender):
             self._parted = True
             self._out += encode_goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
-    def _break(self, known: Http2Stream, why: str) -> None:
+    def _break(self, entry: Http2Stream, why: str) -> None:
         """Reset a stream on which the peer broke a rule."""
         self._spend(self._resets, "too many malformed messages")
-        self._reset(known, PROTOCOL_ERROR)
-        self._events.append(StreamReset(known.id, why))
+        self._reset(entry, PROTOCOL_ERROR)
+        self._events.append(StreamReset(entry.id, why))
 
-    def _lose(self, known: Http2Stream, why: str) -> None:
+    def _lose(self, entry: Http2Stream, why: str) -> None:
         """End a stream without further input or output."""
-        self._forget(known)
-        if known.socket is not None:
-            known.socket.receive_eof()
-            self._readable.append(known)
-        elif not (self._client and known.received_end):
-            self._events.append(StreamReset(known.id, why))
+        self._forget(entry)
+        if entry.socket is not None:
+            entry.socket.receive_eof()
+            self._readable.append(entry)
+        elif not (self._client and entry.received_end):
+            self._events.append(StreamReset(entry.id, why))
 
     def _stop(self) -> None:
         self._over = True
@@ -416,7 +416,7 @@ class Http2Connection(Http2Sender):
         self._cutter.clear()
 
 
-def _asked_again(head: RequestHead, stream: StreamId) -> RequestHead:
+def _restored_head(head: RequestHead, stream: StreamId) -> RequestHead:
     """Return the same head for another stream, at a tenth of the cost of `evolve`."""
     return RequestHead(
         stream, head.method, head.target, head.headers, head.websocket, head.expects_continue, head.http_version

@@ -22,13 +22,13 @@ class SendScheduler:
     def __bool__(self) -> bool:
         return bool(self._streams)
 
-    def add(self, known: Http2Stream) -> None:
+    def add(self, entry: Http2Stream) -> None:
         """Add a stream that may have output."""
-        self._streams[known.id] = known
+        self._streams[entry.id] = entry
 
-    def remove(self, known: Http2Stream) -> None:
+    def remove(self, entry: Http2Stream) -> None:
         """Remove a stream without output."""
-        self._streams.pop(known.id, None)
+        self._streams.pop(entry.id, None)
 
     def clear(self) -> None:
         """Remove all streams."""
@@ -40,36 +40,36 @@ class SendScheduler:
         ended: list[Http2Stream] = []
         while self._streams:
             written = 0
-            for known in list(self._streams.values()):
-                known.fill()
-                written += self._frame(known, most - total - written)
-                if known.wrote_end:
-                    ended.append(known)
+            for entry in list(self._streams.values()):
+                entry.fill()
+                written += self._frame(entry, most - total - written)
+                if entry.wrote_end:
+                    ended.append(entry)
             if not written:
                 break
             total += written
         return total, ended
 
-    def _frame(self, known: Http2Stream, most: int) -> int:
+    def _frame(self, entry: Http2Stream, most: int) -> int:
         h2 = self._h2
-        n = min(known.queued, most, h2.max_outbound_frame_size)
+        n = min(entry.queued, most, h2.max_outbound_frame_size)
         if n > 0:
-            n = min(n, h2.local_flow_control_window(known.id))
-        if known.queued and n <= 0:
+            n = min(n, h2.local_flow_control_window(entry.id))
+        if entry.queued and n <= 0:
             return 0
-        last = n == known.queued and known.sent_end
+        last = n == entry.queued and entry.sent_end
         if n:
-            known.wrote_end = last and not known.trailers
-            h2.send_data_fast(known.id, known.cut(n), end=known.wrote_end and not known.malformed)
-        if not known.queued:
-            self.remove(known)
-            if last and not known.wrote_end:
-                self._end(known)
+            entry.wrote_end = last and not entry.trailers
+            h2.send_data_fast(entry.id, entry.cut(n), end=entry.wrote_end and not entry.malformed)
+        if not entry.queued:
+            self.remove(entry)
+            if last and not entry.wrote_end:
+                self._end(entry)
         return n
 
-    def _end(self, known: Http2Stream) -> None:
-        known.wrote_end = True
-        if known.trailers:
-            self._h2.send_headers(known.id, trailer_fields(known.trailers), end_stream=True)
-        elif not known.malformed:
-            self._h2.end_stream(known.id)
+    def _end(self, entry: Http2Stream) -> None:
+        entry.wrote_end = True
+        if entry.trailers:
+            self._h2.send_headers(entry.id, trailer_fields(entry.trailers), end_stream=True)
+        elif not entry.malformed:
+            self._h2.end_stream(entry.id)

@@ -59,16 +59,16 @@ class Http2Sender:
         "_deflate",
         "_entropy",
         "_eof",
+        "_goaway_received",
         "_h2",
         "_held",
-        "_left",
         "_limits",
         "_outgoing",
         "_over",
         "_readable",
         "_role",
         "_secure",
-        "_settled",
+        "_settings_received",
         "_streams",
         "_waiting",
     )
@@ -84,9 +84,9 @@ class Http2Sender:
         self._streams: dict[StreamId, Http2Stream] = {}
         self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have events
         self._waiting: list[Event] = []  # of a client, until the server's settings decide about WebSockets
-        self._settled = False  # the peer's settings have come
+        self._settings_received = False  # the peer's settings have come
         self._eof = False
-        self._left = False  # the peer has sent GOAWAY
+        self._goaway_received = False  # the peer has sent GOAWAY
         self._over = False
         self._h2 = new_h2(client=self._client, limits=limits)
         self._outgoing = SendScheduler(self._h2)
@@ -103,20 +103,20 @@ class Http2Sender:
     def ready(self) -> bool:
         """Client: report whether one more request may be sent now."""
         allowed = self._h2.remote_settings.max_concurrent_streams
-        return not (self._over or self._left or self._eof) and len(self._streams) < allowed
+        return not (self._over or self._goaway_received or self._eof) and len(self._streams) < allowed
 
     @property
     def opens_sockets(self) -> bool | None:
         """Client: report whether the server supports WebSockets (RFC 8441); None until its settings have come."""
-        return bool(self._h2.remote_settings.enable_connect_protocol) if self._settled else None
+        return bool(self._h2.remote_settings.enable_connect_protocol) if self._settings_received else None
 
     def unsent(self, stream: StreamId) -> int:
         """Return the number of body or message bytes that wait for the peer's windows."""
-        known = self._streams.get(stream)
-        if known is None:
+        entry = self._streams.get(stream)
+        if entry is None:
             return 0
-        known.fill()
-        return known.queued
+        entry.fill()
+        return entry.queued
 
     def knows(self, stream: StreamId) -> bool:
         """Report whether more may be sent on a stream."""
@@ -127,12 +127,12 @@ class Http2Sender:
 
         By RFC 9113 section 8.1 a client keeps a response before a reset with NO_ERROR. Existing clients discard it.
         """
-        known = self._streams.get(stream)
+        entry = self._streams.get(stream)
         return (
-            known is not None
-            and known.sent_end
-            and known.socket is None
-            and not (known.received_end or known.malformed)
+            entry is not None
+            and entry.sent_end
+            and entry.socket is None
+            and not (entry.received_end or entry.malformed)
         )
 
     @property
@@ -142,17 +142,17 @@ class Http2Sender:
 
     def lift_limits(self, stream: StreamId) -> None:
         """Implement `Connection.lift_limits`."""
-        known = self._streams.get(stream)
-        if known is not None and known.socket is not None:
-            known.socket.lift_limits(stream)
-            known.unauthenticated = False
-            self._queue_socket_data(known, 0)
+        entry = self._streams.get(stream)
+        if entry is not None and entry.socket is not None:
+            entry.socket.lift_limits(stream)
+            entry.unauthenticated = False
+            self._queue_socket_data(entry, 0)
 
     def release(self) -> None:
         """Implement `Connection.release`."""
-        for known in self._streams.values():
-            if known.socket is not None:
-                known.socket.release()
+        for entry in self._streams.values():
+            if entry.socket is not None:
+                entry.socket.release()
         self._h2.release()
 
     # --- sending ---
@@ -165,139 +165,139 @@ class Http2Sender:
         if self._over:
             raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
         if not self._client:
-            self._say_as_server(event, self._find(event))
-        elif not self._settled and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
+            self._send_as_server(event, self._find(event))
+        elif not self._settings_received and (self._waiting or (isinstance(event, RequestHead) and event.websocket)):
             self._waiting.append(event)
         else:
-            self._say_as_client(event)
+            self._send_as_client(event)
 
     def reset_stream(self, stream: StreamId) -> None:
         """Reset a stream now and drop its queue; harmless when it has ended."""
-        known = self._streams.get(stream)
-        if known is not None and not self._over:
-            self._reset(known, NO_ERROR if known.wrote_end else ErrorCodes.CANCEL)
+        entry = self._streams.get(stream)
+        if entry is not None and not self._over:
+            self._reset(entry, NO_ERROR if entry.wrote_end else ErrorCodes.CANCEL)
 
     def _find(self, event: Event) -> Http2Stream:
-        known = self._streams.get(event.stream)
-        if known is None:
+        entry = self._streams.get(event.stream)
+        if entry is None:
             raise LocalProtocolError(f"{type(event).__name__}: stream {event.stream} is not in progress")
-        return known
+        return entry
 
-    def _say_as_server(self, event: Event, known: Http2Stream) -> None:
+    def _send_as_server(self, event: Event, entry: Http2Stream) -> None:
         if isinstance(event, StreamReset):
-            self._give_up(known)
-        elif known.socket is not None:
-            known.socket.send(event)
-            self._outgoing.add(known)
-        elif isinstance(event, ResponseData) and known.sent_head and not known.sent_end:
-            self._queue_data(known, event.data)
-        elif isinstance(event, ResponseHead) and not known.sent_head:
-            self._say_response(known, event)
-        elif isinstance(event, ResponseEnd) and known.sent_head and not known.sent_end:
-            self._end(known, event.trailers)
-        elif isinstance(event, Informational) and event.status in INTERIM and not known.sent_head:
-            self._headers(known, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
-        elif isinstance(event, AcceptWebSocket) and known.head.websocket and not known.sent_head:
-            fields, deflate = accept_fields(known.head, event, deflate=self._deflate)
-            self._headers(known, fields)
-            known.sent_head = True
-            self._open_socket(known, deflate, event.max_message)
+            self._reset_stream(entry)
+        elif entry.socket is not None:
+            entry.socket.send(event)
+            self._outgoing.add(entry)
+        elif isinstance(event, ResponseData) and entry.sent_head and not entry.sent_end:
+            self._queue_data(entry, event.data)
+        elif isinstance(event, ResponseHead) and not entry.sent_head:
+            self._send_response(entry, event)
+        elif isinstance(event, ResponseEnd) and entry.sent_head and not entry.sent_end:
+            self._end(entry, event.trailers)
+        elif isinstance(event, Informational) and event.status in INTERIM and not entry.sent_head:
+            self._headers(entry, [(b":status", b"%d" % event.status), *trailer_fields(event.headers)])
+        elif isinstance(event, AcceptWebSocket) and entry.head.websocket and not entry.sent_head:
+            fields, deflate = accept_fields(entry.head, event, deflate=self._deflate)
+            self._headers(entry, fields)
+            entry.sent_head = True
+            self._open_socket(entry, deflate, event.max_message)
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a server here")
 
-    def _say_response(self, known: Http2Stream, event: ResponseHead) -> None:
+    def _send_response(self, entry: Http2Stream, event: ResponseHead) -> None:
         fields = response_fields(event)
-        mute = event.status in BODILESS or known.head.method == "HEAD"
-        known.length = declared_length(fields)
-        known.wrote_end = mute and not known.malformed
-        self._headers(known, fields, end=known.wrote_end)
-        known.sent_head = True
-        known.no_body = mute
+        mute = event.status in BODILESS or entry.head.method == "HEAD"
+        entry.length = declared_length(fields)
+        entry.wrote_end = mute and not entry.malformed
+        self._headers(entry, fields, end=entry.wrote_end)
+        entry.sent_head = True
+        entry.no_body = mute
 
-    def _say_as_client(self, event: Event) -> None:
+    def _send_as_client(self, event: Event) -> None:
         if isinstance(event, RequestHead):
-            self._say_request(event)
+            self._send_request(event)
             return
-        known = self._find(event)
+        entry = self._find(event)
         if isinstance(event, StreamReset):
-            self._give_up(known)
-        elif known.socket is not None:
-            known.socket.send(event)
-            self._outgoing.add(known)
-        elif isinstance(event, RequestData) and not (known.sent_end or known.head.websocket):
-            self._queue_data(known, event.data)
-        elif isinstance(event, RequestEnd) and not known.sent_end:
-            if not known.head.websocket:
-                self._end(known, event.trailers)
+            self._reset_stream(entry)
+        elif entry.socket is not None:
+            entry.socket.send(event)
+            self._outgoing.add(entry)
+        elif isinstance(event, RequestData) and not (entry.sent_end or entry.head.websocket):
+            self._queue_data(entry, event.data)
+        elif isinstance(event, RequestEnd) and not entry.sent_end:
+            if not entry.head.websocket:
+                self._end(entry, event.trailers)
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
 
-    def _say_request(self, event: RequestHead) -> None:
+    def _send_request(self, event: RequestHead) -> None:
         if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
             raise LocalProtocolError("RequestHead: not now, or not on this stream")
         if event.websocket and not self.opens_sockets:
             raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
         fields = request_fields(event, secure=self._secure, deflate=self._deflate)
-        known = Http2Stream(event.stream, event, sent_head=True, length=declared_length(fields))
-        self._headers(known, fields)
-        self._streams[event.stream] = known
+        entry = Http2Stream(event.stream, event, sent_head=True, length=declared_length(fields))
+        self._headers(entry, fields)
+        self._streams[event.stream] = entry
 
-    def _headers(self, known: Http2Stream, fields: Fields, *, end: bool = False) -> None:
-        self._h2.send_headers_fast(known.id, fields, end=end)
+    def _headers(self, entry: Http2Stream, fields: Fields, *, end: bool = False) -> None:
+        self._h2.send_headers_fast(entry.id, fields, end=end)
 
-    def _queue_data(self, known: Http2Stream, data: bytes) -> None:
-        if data and not known.no_body:
-            known.count(data)
-            known.queue_data(data)
-            self._outgoing.add(known)
+    def _queue_data(self, entry: Http2Stream, data: bytes) -> None:
+        if data and not entry.no_body:
+            entry.count(data)
+            entry.queue_data(data)
+            self._outgoing.add(entry)
 
-    def _end(self, known: Http2Stream, trailers: Headers) -> None:
-        known.ended()
-        known.trailers = trailers
-        if not known.wrote_end:
-            self._outgoing.add(known)
-        self._forget_if_done(known)
+    def _end(self, entry: Http2Stream, trailers: Headers) -> None:
+        entry.ended()
+        entry.trailers = trailers
+        if not entry.wrote_end:
+            self._outgoing.add(entry)
+        self._forget_if_done(entry)
 
     # --- sockets, and the end of a stream ---
 
     def _open_socket(
-        self, known: Http2Stream, deflate: DeflateParameters | None, max_message: int | None = None
+        self, entry: Http2Stream, deflate: DeflateParameters | None, max_message: int | None = None
     ) -> None:
         limits, entropy = self._limits, self._entropy
-        known.socket = WebSocket(
-            self._role, known.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
+        entry.socket = WebSocket(
+            self._role, entry.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
-        known.unauthenticated = max_message is not None
-        known.head = evolve(known.head, headers=NO_HEADERS)  # a WebSocket may live for long
-        if known.received_end:
-            known.socket.receive_eof()
-            self._readable.append(known)
+        entry.unauthenticated = max_message is not None
+        entry.head = evolve(entry.head, headers=NO_HEADERS)  # a WebSocket may live for long
+        if entry.received_end:
+            entry.socket.receive_eof()
+            self._readable.append(entry)
 
-    def _give_up(self, known: Http2Stream) -> None:
-        if known.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not needed
-            self._reset(known, NO_ERROR)
-        elif known.sent_end or (known.socket is not None and known.socket.state is WebSocketState.CLOSED):
-            known.reset_after = known.sent_end = True
-            self._outgoing.add(known)
+    def _reset_stream(self, entry: Http2Stream) -> None:
+        if entry.wrote_end:  # RFC 9113 section 8.1: the rest of the request is not needed
+            self._reset(entry, NO_ERROR)
+        elif entry.sent_end or (entry.socket is not None and entry.socket.state is WebSocketState.CLOSED):
+            entry.reset_after = entry.sent_end = True
+            self._outgoing.add(entry)
         else:
-            self._reset(known, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
+            self._reset(entry, ErrorCodes.INTERNAL_ERROR if not self._client else ErrorCodes.CANCEL)
 
-    def _reset(self, known: Http2Stream, code: ErrorCodes) -> None:
+    def _reset(self, entry: Http2Stream, code: ErrorCodes) -> None:
         with suppress(StreamClosedError):  # both ends have ended it, the peer perhaps with this very frame
-            self._h2.reset_stream(known.id, code)
-        self._forget(known)
+            self._h2.reset_stream(entry.id, code)
+        self._forget(entry)
 
-    def _forget_if_done(self, known: Http2Stream) -> None:
-        if known.received_end and known.wrote_end and known.sent_end and not known.queued:
-            self._forget(known)
+    def _forget_if_done(self, entry: Http2Stream) -> None:
+        if entry.received_end and entry.wrote_end and entry.sent_end and not entry.queued:
+            self._forget(entry)
 
-    def _queue_socket_data(self, known: Http2Stream, size: int) -> None:
-        self._held += size - known.buffered_bytes
-        known.buffered_bytes = size
+    def _queue_socket_data(self, entry: Http2Stream, size: int) -> None:
+        self._held += size - entry.buffered_bytes
+        entry.buffered_bytes = size
 
-    def _forget(self, known: Http2Stream) -> None:
-        known.drop_queue()
-        self._queue_socket_data(known, 0)
-        self._outgoing.remove(known)
-        if self._streams.pop(known.id, None) is not None and known.window_debt:
-            self._h2.acknowledge_received_data(known.window_debt, known.id)  # all streams share the connection's window
+    def _forget(self, entry: Http2Stream) -> None:
+        entry.drop_queue()
+        self._queue_socket_data(entry, 0)
+        self._outgoing.remove(entry)
+        if self._streams.pop(entry.id, None) is not None and entry.window_debt:
+            self._h2.acknowledge_received_data(entry.window_debt, entry.id)  # all streams share the connection's window

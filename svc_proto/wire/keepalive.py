@@ -57,11 +57,11 @@ _LIVE = KeepaliveState.LIVE  # alias, as in `wire.websocket`
 class Keepalive:
     """Ping policy of a connection. All times are seconds of the monotonic clock."""
 
-    __slots__ = ("_interval", "_patience", "_since", "_state", "held")
+    __slots__ = ("_interval", "_since", "_state", "_timeout", "held")
 
     def __init__(self, interval: float, patience: float, now: float) -> None:
         self._interval = interval
-        self._patience = patience
+        self._timeout = patience
         self._since = now  # of the last sign of life, or of the ping
         self._state = KeepaliveState.LIVE
         self.held = False  # reading is paused
@@ -75,8 +75,8 @@ class Keepalive:
     def due(self) -> float:
         """Time of the next action of `advance`."""
         if self.held:
-            return self._since + self._patience / 2
-        return self._since + (self._interval if self._state is _LIVE else self._patience)
+            return self._since + self._timeout / 2
+        return self._since + (self._interval if self._state is _LIVE else self._timeout)
 
     def mark_received(self, now: float) -> bool:
         """Record bytes from the peer; return True if `due` may be earlier now, since no pong is awaited any more."""

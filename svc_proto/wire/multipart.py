@@ -167,18 +167,18 @@ class MultipartDecoder:
 
     def _advance(self) -> MultipartEvent | None:
         if self._state is MultipartState.PREAMBLE:
-            while self._take_content():
+            while self._read_content():
                 pass
         if self._state is MultipartState.HEAD:
-            return self._take_head()
+            return self._read_head()
         if self._state is not MultipartState.DATA:
             return None
-        data = self._take_content()
+        data = self._read_content()
         if data is None:
             return PartEnd()
         return PartData(data) if data else None
 
-    def _take_content(self) -> bytes | None:
+    def _read_content(self) -> bytes | None:
         """Return bytes that certainly precede the next delimiter; empty when more bytes are needed to decide.
 
         None at a delimiter, which was consumed and has changed the state.
@@ -206,7 +206,7 @@ class MultipartDecoder:
         del self._buffer[:size]
         return data
 
-    def _take_head(self) -> MultipartEvent | None:
+    def _read_head(self) -> MultipartEvent | None:
         at = self._buffer.find(b"\r\n\r\n", max(0, self._searched - 3))
         if max(at, len(self._buffer) if at == -1 else 0) > self._max_head:
             raise RemoteProtocolError(f"multipart: the head of a part has more than {self._max_head} bytes")

@@ -87,8 +87,8 @@ class RespReader:
     def __init__(self, *, max_value: int = MAX_VALUE) -> None:
         self._max_value = max_value
         self._buffer = bytearray()
-        self._at = 0  # index of the first unread byte of the buffer
-        self._looked = 0  # index up to which there is no end of a line
+        self._position = 0  # index of the first unread byte of the buffer
+        self._scanned_to = 0  # index up to which there is no end of a line
         self._size = 0  # of the value that is being read, without the bytes in the buffer
         self._counted: tuple[int, int] | None = None  # kind and length of the string in progress
         self._open: list[_OpenCollection] = []
@@ -105,10 +105,10 @@ class RespReader:
         while (step := self._step()) is not None:
             if step and self._close(step[0], found):
                 self._size = 0
-        if self._at:
-            del self._buffer[: self._at]
-            self._looked -= self._at
-            self._at = 0
+        if self._position:
+            del self._buffer[: self._position]
+            self._scanned_to -= self._position
+            self._position = 0
         if self._size + len(self._buffer) > self._max_value:
             raise RemoteProtocolError("a value is too long")
         return found
@@ -119,26 +119,26 @@ class RespReader:
             line = self._line()
             return None if line is None else self._begin(line)
         kind, length = self._counted
-        end = self._at + length
+        end = self._position + length
         if len(self._buffer) < end + 2:
             return None
         if self._buffer[end : end + 2] != b"\r\n":
             raise RemoteProtocolError("a string is longer than it was said to be")
-        text = bytes(self._buffer[self._at : end])
-        self._at = self._looked = end + 2
+        text = bytes(self._buffer[self._position : end])
+        self._position = self._scanned_to = end + 2
         self._weigh(length)
         self._counted = None
         return (_string(kind, text),)
 
     def _line(self) -> bytes | None:
-        end = self._buffer.find(b"\r\n", max(self._looked, self._at))
-        if (len(self._buffer) if end < 0 else end) - self._at > MAX_LINE:
+        end = self._buffer.find(b"\r\n", max(self._scanned_to, self._position))
+        if (len(self._buffer) if end < 0 else end) - self._position > MAX_LINE:
             raise RemoteProtocolError("a line is too long")
         if end < 0:
-            self._looked = max(len(self._buffer) - 1, self._at)
+            self._scanned_to = max(len(self._buffer) - 1, self._position)
             return None
-        line = bytes(self._buffer[self._at : end])
-        self._at = self._looked = end + 2
+        line = bytes(self._buffer[self._position : end])
+        self._position = self._scanned_to = end + 2
         self._weigh(len(line))
         return line
 

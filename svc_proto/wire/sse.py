@@ -106,20 +106,20 @@ class EventStreamDecoder:
             events.append(self._dispatch())
             text = text[1:]
         if text.startswith(PLAIN) and "\r" not in text:
-            text = self._take_plain(text, events)
+            text = self._parse_fast(text, events)
         if not text:
             return events
         self._after_cr = text.endswith("\r")
         *complete, rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
         for line in complete:
-            self._take_line(line, events)
+            self._parse_line(line, events)
         if rest:
             self._line_size += len(rest)
             self._check(self._line_size)
             self._line.append(rest)
         return events
 
-    def _take_plain(self, text: str, events: list[ServerSentEvent]) -> str:
+    def _parse_fast(self, text: str, events: list[ServerSentEvent]) -> str:
         """Parse whole events of one data line, the usual form; the returned rest begins with another form."""
         if self._line or self._data or self._event or self._id != self._last_id:
             return text
@@ -136,16 +136,16 @@ class EventStreamDecoder:
         if size > self._max_line:
             raise RemoteProtocolError(f"server-sent events: a line of more than {self._max_line} characters")
 
-    def _take_line(self, line: str, events: list[ServerSentEvent]) -> None:
+    def _parse_line(self, line: str, events: list[ServerSentEvent]) -> None:
         self._check(len(line))
         if line:
-            self._take_field(line)
+            self._parse_field(line)
         elif self._data:
             events.append(self._dispatch())
         else:
             self._forget()
 
-    def _take_field(self, line: str) -> None:
+    def _parse_field(self, line: str) -> None:
         field, _, value = line.partition(":")  # a comment is a line whose field is empty
         value = value.removeprefix(" ")
         if field == "data":

@@ -12,12 +12,12 @@ __all__ = ["TokenBucket"]
 class TokenBucket:
     """Bucket with `burst` units at first and `rate` more in each second, never more than `burst`."""
 
-    __slots__ = ("_burst", "_left", "_rate", "_since")
+    __slots__ = ("_burst", "_rate", "_since", "_tokens")
 
     def __init__(self, burst: float, rate: float) -> None:
         self._burst = burst
         self._rate = rate
-        self._left = burst
+        self._tokens = burst
         self._since: float | None = None
 
     def refill(self, mono: float) -> None:
@@ -28,9 +28,9 @@ class TokenBucket:
 
     def refund(self, units: float) -> None:
         """Return units to the bucket."""
-        self._left = min(self._burst, self._left + units)
+        self._tokens = min(self._burst, self._tokens + units)
 
     def consume(self) -> bool:
         """Take one unit; return False when none was left."""
-        self._left -= 1
-        return self._left >= 0
+        self._tokens -= 1
+        return self._tokens >= 0

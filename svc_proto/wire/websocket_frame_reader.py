@@ -48,28 +48,28 @@ _LANE = FrameParser.FAST_PATH  # alias, as in `wire.websocket`
 class FrameReader:
     """Reader of a WebSocket's frames, in wsproto's form. `guard` checks and inflates the input of wsproto."""
 
-    __slots__ = ("_at", "_buffer", "_client", "_guard", "_law", "_left", "_who")
+    __slots__ = ("_buffer", "_client", "_frame_bytes_left", "_guard", "_law", "_parser", "_position")
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._client = client
         self._guard = guard
         self._law: FrameProtocol | None = None  # wsproto, from the first frame on that is not plain
-        self._who = _LANE
-        self._buffer = b""  # input that is unread from `_at` on
-        self._at = 0
-        self._left = 0  # bytes to come of the frame that wsproto reads
+        self._parser = _LANE
+        self._buffer = b""  # input that is unread from `_position` on
+        self._position = 0
+        self._frame_bytes_left = 0  # bytes to come of the frame that wsproto reads
 
     def receive_bytes(self, data: bytes) -> None:
         """Receive bytes from the peer."""
-        if self._law is not None and self._who is not _LANE:
-            mine = data if self._who is FrameParser.WSPROTO else data[: self._left]
-            self._law.receive_bytes(mine)
-            if self._who is FrameParser.WSPROTO:
+        if self._law is not None and self._parser is not _LANE:
+            consumed = data if self._parser is FrameParser.WSPROTO else data[: self._frame_bytes_left]
+            self._law.receive_bytes(consumed)
+            if self._parser is FrameParser.WSPROTO:
                 return
-            self._left -= len(mine)
-            data = data[len(mine) :]
-        self._buffer = self._buffer[self._at :] + data if self._buffer else data
-        self._at = 0
+            self._frame_bytes_left -= len(consumed)
+            data = data[len(consumed) :]
+        self._buffer = self._buffer[self._position :] + data if self._buffer else data
+        self._position = 0
 
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Receive bytes, as `receive_bytes` does, and return the plain texts that they begin with.
@@ -77,7 +77,7 @@ class FrameReader:
         The second value is whether input is left that `next_frame` may return.
         """
         texts: list[str] = []
-        if self._buffer or self._who is not _LANE:
+        if self._buffer or self._parser is not _LANE:
             self.receive_bytes(data)
             return texts, True
         at, here, most = 0, len(data), self._guard.max_message
@@ -99,19 +99,19 @@ class FrameReader:
             except UnicodeDecodeError:
                 break
             at = end
-        self._buffer, self._at = data[at:], 0
+        self._buffer, self._position = data[at:], 0
         return texts, at < here
 
     def next_frame(self) -> Frame | None:
         """Return the next frame, or a part of it; None when more bytes are needed. Raises `ParseFailed`."""
-        if self._who is _LANE:
+        if self._parser is _LANE:
             frame = self._cut()
-            if frame is not None or self._who is _LANE:
+            if frame is not None or self._parser is _LANE:
                 return frame
         assert self._law is not None
         frame = next(self._law.received_frames(), None)
-        if self._who is FrameParser.WSPROTO_ONCE and frame is not None and frame.message_finished:
-            self._who = _LANE
+        if self._parser is FrameParser.WSPROTO_ONCE and frame is not None and frame.message_finished:
+            self._parser = _LANE
         return frame
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class FrameReader:
 
     def _cut(self) -> Frame | None:
         """Return a plain frame; None when more bytes are needed, or when wsproto has to read."""
-        buffer, at = self._buffer, self._at
+        buffer, at = self._buffer, self._position
         here, begin = len(buffer), at + 2
         if here < begin:
             return None
@@ -162,29 +162,29 @@ class FrameReader:
                 content = payload.decode("utf-8")
             except UnicodeDecodeError:
                 return self._obey()
-        self._go_to(end)
+        self._advance_to(end)
         return Frame(PLAIN[first], content, True, True)
 
-    def _go_to(self, end: int) -> None:
+    def _advance_to(self, end: int) -> None:
         """Mark input as read. The rest is not moved for each frame: a buffer may hold thousands."""
-        self._at = end
+        self._position = end
         if end >= len(self._buffer):
-            self._buffer, self._at = b"", 0
+            self._buffer, self._position = b"", 0
 
     def _lend(self, end: int) -> Frame | None:
         """Pass the frame up to `end` to wsproto, and return None."""
-        self._who = FrameParser.WSPROTO_ONCE
-        buffer, at = self._buffer, self._at
-        self._left = max(0, end - len(buffer))
-        self._go_to(end)
+        self._parser = FrameParser.WSPROTO_ONCE
+        buffer, at = self._buffer, self._position
+        self._frame_bytes_left = max(0, end - len(buffer))
+        self._advance_to(end)
         self._made().receive_bytes(buffer[at:end])
         return None
 
     def _obey(self) -> Frame | None:
         """Pass all further input to wsproto, and return None."""
-        self._who = FrameParser.WSPROTO
-        self._made().receive_bytes(self._buffer[self._at :])
-        self._buffer, self._at = b"", 0
+        self._parser = FrameParser.WSPROTO
+        self._made().receive_bytes(self._buffer[self._position :])
+        self._buffer, self._position = b"", 0
         return None
 
     def _made(self) -> FrameProtocol:

@@ -35,7 +35,7 @@ def routed(alias: object, **main: object) -> dict[str, object]:
 
 def test_nothing_is_configured() -> None:
     found = settings()
-    assert found.route is None
+    assert found.endpoint is None
     assert found.name == "svc-agent"
     assert found.personalities == {}
     assert (found.personality, found.max_tokens, found.system) == (None, None, "")
@@ -75,7 +75,7 @@ def test_names() -> None:
 )
 def test_routes(model: object, config: dict[str, str], route: tuple[str, str, str] | None) -> None:
     expected = None if route is None else ModelEndpoint(base_url=route[0], model=route[1], api_key=route[2])
-    assert settings({"model": model}, **config).route == expected
+    assert settings({"model": model}, **config).endpoint == expected
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_aliases(alias: dict[str, str], route: tuple[str, str, str]) -> None:
 
 def test_the_context_of_a_model() -> None:
     found = settings(routed({"model": "a", "context_length": 2_048}, base_url=OLLAMA, context_length=8_192))
-    assert found.route is not None
-    assert (found.route.context, found.aliases["fast"].context) == (8_192, 2_048)
+    assert found.endpoint is not None
+    assert (found.endpoint.context, found.aliases["fast"].context) == (8_192, 2_048)
     found = settings(routed({"model": "a", "context_length": "big"}, base_url=OLLAMA), model_context=4_096)
-    assert found.route is not None
-    assert (found.route.context, found.aliases["fast"].context) == (4_096, None)
+    assert found.endpoint is not None
+    assert (found.endpoint.context, found.aliases["fast"].context) == (4_096, None)
 
 
 @pytest.mark.parametrize("alias", [{}, {"model": 1}, {"model": "a", "base_url": "nonsense"}, "a", None])

@@ -209,7 +209,7 @@ def a_place_is_taken_unasked(patch: pytest.MonkeyPatch) -> None:
     def taken(self: DistributedSemaphore) -> Flow[object]:
         yield from take(self)
         if self._most == CAP:
-            self._mine.append("mine")
+            self._places.append("mine")
         return True
 
     patch.setattr(DistributedSemaphore, "acquire", taken)
@@ -221,7 +221,7 @@ def places_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 def places_are_not_given_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        DistributedSemaphore, "release_down_to", lambda self, count: self._mine.__delitem__(slice(count, None))
+        DistributedSemaphore, "release_down_to", lambda self, count: self._places.__delitem__(slice(count, None))
     )
 
 

@@ -185,7 +185,7 @@ def test_every_tab(site: Site, visit: PageOpener) -> None:
     album.open("Media", "tbody tr")
     album.shoot("media")
     album.open("Phone", ".glass")
-    phone.service.phone._performer.answers = ConfirmationPolicy.ASK
+    phone.service.phone._executor.answers = ConfirmationPolicy.ASK
     with ThreadPoolExecutor() as agent:
         sms = json.dumps({"to": "+15550100", "body": "I am ten minutes late."}).encode()
         asked = agent.submit(site.world.http, "POST", "/send_sms", headers=bearer(phone.token), body=sms)

@@ -109,7 +109,7 @@ def test_options_of_the_whole_server() -> None:
     """RFC 9110 section 9.3.7."""
     with pytest.raises(Refused, match="nothing at this path"):
         TABLE.match("OPTIONS", "*")
-    found, params = Router([route("GET", "/a"), route("PUT", "/b")], anybody=ToyAccess.OPEN).match("OPTIONS", "*")
+    found, params = Router([route("GET", "/a"), route("PUT", "/b")], public_access=ToyAccess.OPEN).match("OPTIONS", "*")
     assert (found.access, params) == (ToyAccess.OPEN, {})
     said = found.handler(Request("OPTIONS", "*", "", Headers(), PEER, secure=False, params={}))
     assert said == Response(204, Headers([(b"allow", b"GET,HEAD,OPTIONS,PUT")]))
@@ -124,7 +124,7 @@ def test_late_routes_are_built_on_demand() -> None:
 
     def table() -> Router:
         made.clear()
-        return Router([route("GET", "/a"), route("GET", "/{x}/c")], anybody=ToyAccess.OPEN, later={"/v/": make})
+        return Router([route("GET", "/a"), route("GET", "/{x}/c")], public_access=ToyAccess.OPEN, later={"/v/": make})
 
     router = table()
     assert router.match("GET", "/a").route.pattern == "/a"

@@ -42,9 +42,11 @@ def begin(
     *,
     socket: int = PHONE,
     when: float = 0.0,
-    tell: Callable[[CommandOutcome], object] = repr,
+    on_outcome: Callable[[CommandOutcome], object] = repr,
 ) -> None:
-    commands.begin(name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when), tell=tell)
+    commands.begin(
+        name, socket=socket, method="POST", path="/tap", params={}, body={"x": 3}, now=at(when), on_outcome=on_outcome
+    )
 
 
 def made_by_relay(outcome: CommandOutcome | None) -> tuple[int, object]:
@@ -66,7 +68,7 @@ def test_decisions_match_the_specification() -> None:
 
 def test_a_command_and_its_answer() -> None:
     commands = BridgeCommands()
-    told: list[CommandOutcome] = []
+    outcomes: list[CommandOutcome] = []
     command = commands.begin(
         "r1",
         socket=PHONE,
@@ -79,14 +81,14 @@ def test_a_command_and_its_answer() -> None:
         device_name="Pixel 7a",
         alias_used="pixel",
         asked_by="Agent on this host",
-        tell=told.append,
+        on_outcome=outcomes.append,
     )
     assert (command.request_id, command.socket, command.deadline) == ("r1", PHONE, 40.0)
     assert (commands.pending_count, commands.next_deadline()) == (1, 40.0)
     payload = {"request_id": "r1", "status": 200, "result": {"ok": True, "token": "x", "name": "Ä\n"}}
     outcome = commands.answer("r1", PHONE, payload, at(11))
     assert outcome == CommandOutcome(200, {"ok": True, "token": "x", "name": "Ä\n"})
-    assert told == [outcome]
+    assert outcomes == [outcome]
     assert (commands.pending_count, commands.next_deadline()) == (0, None)
     record = {
         "request_id": "r1",
@@ -110,10 +112,12 @@ def test_a_command_and_its_answer() -> None:
 def test_the_records_of_one_session() -> None:
     commands = BridgeCommands()
     for name, session in (("r1", "a"), ("r2", "b"), ("r3", "a")):
-        commands.begin(name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session=session)
-    assert [record["request_id"] for record in commands.records(by="a")] == ["r3", "r1"]
-    assert [record["request_id"] for record in commands.records(1, by="b")] == ["r2"]
-    assert commands.records(by="c") == []
+        commands.begin(
+            name, socket=PHONE, method="GET", path="/ping", params={}, body={}, now=at(0), session_prefix=session
+        )
+    assert [record["request_id"] for record in commands.records(session_prefix="a")] == ["r3", "r1"]
+    assert [record["request_id"] for record in commands.records(1, session_prefix="b")] == ["r2"]
+    assert commands.records(session_prefix="c") == []
 
 
 def test_thirty_seconds_without_an_answer() -> None:
@@ -134,16 +138,16 @@ def test_thirty_seconds_without_an_answer() -> None:
 
 def test_expired_commands_are_reported_after_all_have_ended() -> None:
     commands = BridgeCommands(cap=2)
-    told: list[object] = []
+    outcomes: list[object] = []
 
     def again(outcome: CommandOutcome) -> None:
-        told.append(made_by_relay(outcome))
-        begin(commands, f"again-{len(told)}", when=40)
+        outcomes.append(made_by_relay(outcome))
+        begin(commands, f"again-{len(outcomes)}", when=40)
 
-    begin(commands, "r1", tell=again)
-    begin(commands, "r2", tell=again)
+    begin(commands, "r1", on_outcome=again)
+    begin(commands, "r2", on_outcome=again)
     assert [name for name, _ in commands.expire_due(at(40))] == ["r1", "r2"]
-    assert told == [(504, "phone_timeout")] * 2
+    assert outcomes == [(504, "phone_timeout")] * 2
     assert commands.pending_count == 2
 
 
@@ -164,12 +168,12 @@ def test_only_the_commands_of_a_lost_socket_fail() -> None:
 
 def test_failed_send() -> None:
     commands = BridgeCommands()
-    told: list[CommandOutcome] = []
-    begin(commands, tell=told.append)
+    outcomes: list[CommandOutcome] = []
+    begin(commands, on_outcome=outcomes.append)
     assert made_by_relay(commands.send_failed("r1")) == (502, "send_failed")
     assert commands.records()[0]["decision"] == "error"
     assert commands.pending_count == 0
-    assert told == []  # the caller that could not write the command is not informed
+    assert outcomes == []  # the caller that could not write the command is not informed
 
 
 @pytest.mark.parametrize(("name", "socket"), [("r2", PHONE), ("r1", 4), (None, PHONE), (5, PHONE), (["r1"], PHONE)])
@@ -298,8 +302,8 @@ def test_hidden_texts_are_not_recorded(hide: bool) -> None:
     assert body["text"] == "my words"
     commands.answer("r1", PHONE, {"status": 404, "result": {"needle": "my words", "error": "no my words"}}, at(1))
     record = commands.records()[0]
-    told = ('{"needle":"my words","error":"no my words"}', "no my words")
-    assert (record["result_summary"], record["error"]) == (("[hidden]", "[hidden]") if hide else told)
+    outcomes = ('{"needle":"my words","error":"no my words"}', "no my words")
+    assert (record["result_summary"], record["error"]) == (("[hidden]", "[hidden]") if hide else outcomes)
 
 
 @pytest.mark.parametrize("hide", [True, False])

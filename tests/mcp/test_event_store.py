@@ -43,7 +43,7 @@ def test_repeated_notification_is_sent_once() -> None:
     told: list[bytes] = []
     writer: Any = SimpleNamespace(write=told.append, drained=lambda: iter(()))
     for _ in range(2):  # without a reader the replay starts at the beginning
-        next(notices.stream_to(writer, notices.told))
+        next(notices.stream_to(writer, notices.last_received))
     next(notices.stream_to(writer, 2))
     assert told == [encode_event("B", id="0-2"), encode_event("A", id="0-3"), encode_event("A", id="0-3")]
 

@@ -97,7 +97,7 @@ class PhoneHarness:
         self.handset = handset or ScriptedBackend()
         self.news: list[Notify] = []
         self.phone = Phone(
-            PhoneConfig(remote=remote, **config), self.handset, safety, on_news=self.news.append, watched=watched
+            PhoneConfig(remote=remote, **config), self.handset, safety, on_notify=self.news.append, watched=watched
         )
         self.engine = Engine(self.phone, entropy=counting_entropy())
         self.book = Playbook(self.engine)

@@ -305,7 +305,7 @@ def test_program_may_decide_on_notification() -> None:
             if news.event == "asked":
                 rig.phone.controls.decide(str(news.fields["confirmation"]), allow=True)
 
-    rig.phone._on_news = Eager().append
+    rig.phone._on_notify = Eager().append
     rig.command("/tap_text", body=SEND)
     assert rig.responses() == [("r1", 200, ALLOWED)]
     assert performed(rig) == ["r1"]

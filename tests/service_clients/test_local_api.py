@@ -97,7 +97,7 @@ def test_the_key_is_not_shown() -> None:
 def test_all_lookups_find_the_same_key(yaml: Any, dotenv: str | None, key: str) -> None:
     assert found(yaml, dotenv).key == key
     assert found(yaml, dotenv, plan=lambda engine: local_api_key(engine, "/h/config.yaml", "/h", "env-key")) == key
-    named = partial(local_api_key, config_path="/h/config.yaml", home="/h", known="env-key", named=True)
+    named = partial(local_api_key, config_path="/h/config.yaml", home="/h", configured_key="env-key", named=True)
     assert found(yaml, dotenv, plan=named) == "env-key"
 
 

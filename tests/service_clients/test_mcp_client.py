@@ -293,7 +293,7 @@ def test_first_result_of_a_request_counts() -> None:
     talk.do(talk.client.request("tools/call", {}, within=60.0))
 
     def both() -> None:
-        asked = talk.client._asked[2]
+        asked = talk.client._pending[2]
         talk.client._answer(asked, McpError("first"))
         talk.client._answer(asked, McpError("second"))
 

@@ -115,17 +115,17 @@ def call_members(call: ToolCall) -> dict[str, Any]:
     return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
 
 
-def approval_request_event(asked: ApprovalRequested) -> ApprovalRequest:
+def approval_request_event(event: ApprovalRequested) -> ApprovalRequest:
     """Return the event for a pending approval with its choices (wire api 6.3 `approval.request`)."""
     return ApprovalRequest(
-        tool=asked.call.name,
-        **call_members(asked.call),
-        command=asked.command,
-        description=asked.description,
-        pattern_key=asked.pattern,
-        pattern_keys=[asked.pattern],
-        allow_permanent="always" in asked.choices,
-        choices=list(asked.choices),
+        tool=event.call.name,
+        **call_members(event.call),
+        command=event.command,
+        description=event.description,
+        pattern_key=event.pattern,
+        pattern_keys=[event.pattern],
+        allow_permanent="always" in event.choices,
+        choices=list(event.choices),
     )
 
 

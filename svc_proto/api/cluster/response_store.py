@@ -33,7 +33,7 @@ class ClusterResponseStore(ResponseStore):
     def __init__(self, api: Api) -> None:
         super().__init__(api.engine)
         self._api = api
-        self._here: dict[tuple[str, str], tuple[str, str]] = {}  # not stored (yet): session and text by name
+        self._unstored: dict[tuple[str, str], tuple[str, str]] = {}  # not stored (yet): session and text by name
 
     def load(self, *, required: bool = True) -> Flow[None]:
         """Do nothing: responses are read from the shared store."""
@@ -57,20 +57,20 @@ class ClusterResponseStore(ResponseStore):
         named = [("response", str(response["id"]), text)]
         if conversation is not None:
             named.append(("conversation", conversation, ""))
-        for kind, name, said in named:
-            self._here[kind, name] = session_id, said
-        while len(self._here) > MAX_STORED:
-            del self._here[next(iter(self._here))]
-        for kind, name, said in named:
-            yield from self._store(kind, name, session_id, said)
+        for kind, name, encoded in named:
+            self._unstored[kind, name] = session_id, encoded
+        while len(self._unstored) > MAX_STORED:
+            del self._unstored[next(iter(self._unstored))]
+        for kind, name, encoded in named:
+            yield from self._store(kind, name, session_id, encoded)
 
     def delete(self, response_id: str) -> Flow[bool]:
         """Delete a response for all nodes; False if there is none."""
         if (yield from self._find("response", response_id)) is None:
             return False
-        here = self._here.pop(("response", response_id), None)
+        unstored = self._unstored.pop(("response", response_id), None)
         there = yield from self._api.run_store_request(DeleteResponse(name=response_id))
-        return there or here is not None
+        return there or unstored is not None
 
     # --- helpers ---
 
@@ -83,9 +83,9 @@ class ClusterResponseStore(ResponseStore):
         return found
 
     def _load(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
-        here = self._here.get((kind, name))
-        if here is not None:
-            return here
+        unstored = self._unstored.get((kind, name))
+        if unstored is not None:
+            return unstored
         found = yield from self._api.run_store_request(FindResponse(kind=kind, name=name, now=self._engine.now.wall))
         return None if found is None else (found.session_id, found.text)
 
@@ -97,5 +97,5 @@ class ClusterResponseStore(ResponseStore):
         done = yield from run_operation(engine, Query(engine.new_op(), wanted))
         if isinstance(done, Failure):
             engine.log(Level.WARNING, "responses not stored", problem=done.kind.value)
-        elif self._here.get((kind, name)) == (session_id, text):
-            del self._here[kind, name]
+        elif self._unstored.get((kind, name)) == (session_id, text):
+            del self._unstored[kind, name]

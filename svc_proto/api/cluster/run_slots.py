@@ -39,7 +39,7 @@ class ClusterRunSlots:
         self._turns = api.runs.registry
         self._node = node
         self._cap = api.config.max_concurrent_runs  # 0: no limit
-        self._places = DistributedSemaphore(node, "turns", self._cap)
+        self._semaphore = DistributedSemaphore(node, "turns", self._cap)
         self._line = DistributedSemaphore(node, "line", MAX_QUEUED)
         self._timer = api.engine.timers.timer(self.renew)
         self._freed = Condition(api.engine)
@@ -55,7 +55,7 @@ class ClusterRunSlots:
     def renew(self) -> None:
         """Renew the slots in use; called periodically and as soon as Redis is reachable again."""
         self.on_slot_freed()
-        self._places.renew()
+        self._semaphore.renew()
         self._line.renew()
         self._count()
 
@@ -63,16 +63,16 @@ class ClusterRunSlots:
 
     def check_capacity(self) -> Flow[None]:
         """Check that a turn that may not wait gets a slot. Raises `Refused` 429 or 503."""
-        if self._cap and not _parse_reply((yield from self._places.has_free())):
+        if self._cap and not _parse_reply((yield from self._semaphore.has_free())):
             raise self._full()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
         """Reserve a slot for the turn that enters right after this call. Raises `Refused` 429 or 503."""
         turns = self._turns
         while self._cap and not (may_wait and turns.busy(session_id)):
-            if len(self._places) > turns.slots:
+            if len(self._semaphore) > turns.slots:
                 return
-            if _parse_reply((yield from self._places.acquire())):
+            if _parse_reply((yield from self._semaphore.acquire())):
                 self._count()
             elif may_wait:
                 break
@@ -87,7 +87,7 @@ class ClusterRunSlots:
     def on_slot_freed(self) -> None:
         """Release the slots and queue places that no turn of this node uses."""
         if self._node.is_up:
-            self._places.release_down_to(self._turns.slots)
+            self._semaphore.release_down_to(self._turns.slots)
             self._line.release_down_to(self._turns.waiting)
             self._count()
 
@@ -102,8 +102,8 @@ class ClusterRunSlots:
 
     def _count(self) -> None:
         """Set the cap to the number of slots held, and start or stop the renewal timer."""
-        self._turns.cap = len(self._places) if self._cap else inf
-        if not len(self._places) + len(self._line):
+        self._turns.cap = len(self._semaphore) if self._cap else inf
+        if not len(self._semaphore) + len(self._line):
             self._timer.cancel()
         elif self._timer.when is None:
             self._timer.set(self._engine.now.mono + RENEW_INTERVAL)
@@ -114,14 +114,14 @@ class ClusterRunSlots:
             alone = (yield from self._line.holds_all()) is True
             if not alone:
                 yield from sleep(engine, MAX_POLL_INTERVAL * (1 + engine.entropy(1)[0]) / 256)
-            while self._may_take() and (yield from self._places.acquire()) is True:
+            while self._can_acquire() and (yield from self._semaphore.acquire()) is True:
                 self._count()
                 self._runs.start_ready()
             if alone and self._turns.waits_only_for_slot:
                 yield from self._freed.wait(engine.now.mono + MAX_POLL_INTERVAL)
         self._seeking = None
 
-    def _may_take(self) -> bool:
+    def _can_acquire(self) -> bool:
         return self._turns.waits_only_for_slot and self._engine.now.mono >= self._node.up_since + TAKEOVER_DELAY
 
     def _full(self) -> Refused:

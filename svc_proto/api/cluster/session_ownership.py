@@ -79,7 +79,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
 
     def __init__(self, api: Api, where: RedisAddress) -> None:
         super().__init__(api)
-        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._tell_all)
+        self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._broadcast)
         self._where = where
         self._waiting = 0
         self._passing: dict[OperationId, str] = {}  # requests that wait for an answer, with the node that answers
@@ -111,12 +111,12 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         """Acquire the lease of a session, or forward the request; see `LocalSessionOwnership.acquire`."""
         self._enter()
         try:
-            passed = None
+            response = None
             if request is not None and key:
-                passed = yield from self._asked_before(request, key)
-            if passed is None:
-                passed = yield from self._leased(session_id, request)
-            return passed
+                response = yield from self._find_by_key(request, key)
+            if response is None:
+                response = yield from self._leased(session_id, request)
+            return response
         finally:
             self._waiting -= 1
 
@@ -126,7 +126,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
 
     def check_capacity(self) -> Flow[None]:
         """Check that a turn that may not wait gets a slot of the cluster. Raises `Refused` 429 or 503."""
-        yield from self._settled()
+        yield from self._wait_settled()
         yield from self.places.check_capacity()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
@@ -150,7 +150,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         until = engine.now.mono + (WAIT_TIMEOUT if request is None else ACQUIRE_TIMEOUT)
         while True:
             if not self.leases.has(session_id):
-                yield from self._settled()
+                yield from self._wait_settled()
             owner = yield from self.leases.acquire(session_id)
             if isinstance(owner, Failure):
                 raise cluster_unavailable_error("which node has the session", RETRY)
@@ -158,15 +158,15 @@ class ClusterSessionOwnership(LocalSessionOwnership):
                 return None
             where, _, url = owner.partition(" ")
             if request is not None and where in node.members and not is_forwarded(request):
-                return (yield from self._passed_on(request, where, url))
+                return (yield from self._forward(request, where, url))
             if engine.now.mono >= until:
                 raise cluster_unavailable_error("which node has the session", RETRY)
             yield from sleep(engine, POLL_INTERVAL)
 
-    def _asked_before(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
+    def _find_by_key(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
         """Forward a repeated request to the node of the first one; else record this node under the key."""
         redis, name = self.node.redis, self.node.key("again", key)
-        yield from self._settled()
+        yield from self._wait_settled()
         mine = ("SET", name, self._me, "EX", int(KEY_TTL))
         if not is_forwarded(request):
             if (yield from self._parse_reply(redis.execute(*mine, "NX"))) is not None:
@@ -176,7 +176,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
                 owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
             )
             if where in self.node.members:
-                return (yield from self._passed_on(request, where, url))
+                return (yield from self._forward(request, where, url))
         yield from self._parse_reply(redis.execute(*mine))
         return None
 
@@ -186,7 +186,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             raise cluster_unavailable_error("whether this was asked before", RETRY)
         return answer
 
-    def _settled(self) -> Flow[None]:
+    def _wait_settled(self) -> Flow[None]:
         if not self.node.is_up:
             raise cluster_unavailable_error("which node has what", RETRY)
         left = self.node.up_since + TAKEOVER_DELAY - self.api.engine.now.mono
@@ -209,7 +209,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         if isinstance(answer, Failure) and answer.kind is FailureKind.DENIED:
             self._overtaken(session_id)
 
-    def _tell_all(self, word: str, body: Mapping[str, object]) -> None:
+    def _broadcast(self, word: str, body: Mapping[str, object]) -> None:
         self.node.broadcast(word, body)
 
     # --- runs, responses, metrics ---
@@ -218,19 +218,19 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         """Query all nodes for the run, unless another node has forwarded the request."""
         if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
-        return self._sought(request, run_id)
+        return self._find_run_elsewhere(request, run_id)
 
-    def _sought(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
+    def _find_run_elsewhere(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
         """Raise `Refused` 503 if no node has the run and a node did not answer."""
         self._enter()
         try:
-            yield from self._settled()
+            yield from self._wait_settled()
             nodes = list(self.node.members)
             asked = [self.node.request(node, "has", {"run": run_id}) for node in nodes]
             answers = yield from gather(self.api.engine, asked)
             for node, answer in zip(nodes, answers, strict=True):
                 if not isinstance(answer, Failure) and (url := answer.text("url")):
-                    return (yield from self._passed_on(request, node, url))
+                    return (yield from self._forward(request, node, url))
         finally:
             self._waiting -= 1
         if any(isinstance(answer, Failure) and answer.kind is FailureKind.TIMED_OUT for answer in answers):
@@ -248,7 +248,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             raise Refused(503, "busy", "too many requests wait for other nodes", headers=RETRY)
         self._waiting += 1
 
-    def _passed_on(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
+    def _forward(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
         """Return a node's answer. Raises `Refused` 503 if the node is lost before the answer begins."""
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()

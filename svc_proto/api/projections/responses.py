@@ -51,9 +51,9 @@ class ResponseBuilder:
             case ToolCallFinished():
                 return [*self._close(), *self._called(event.call), *self._returned(event)]
             case TurnEnded():
-                told = list(self._close())
+                events = list(self._close())
                 self.ended = event
-                return [*told, (f"response.{self._status}", {"response": self.response})]
+                return [*events, (f"response.{self._status}", {"response": self.response})]
             case _:
                 return []
 
@@ -82,17 +82,17 @@ class ResponseBuilder:
         }
 
     def _add_text(self, text: str) -> list[Told]:
-        told: list[Told] = []
+        events: list[Told] = []
         if not self._text:
             if self._output and not text.strip():
                 return []  # the gap between two messages
             self._messages += 1
-            told.append(self._item("added", len(self._output), self._message("in_progress", None)))
+            events.append(self._item("added", len(self._output), self._message("in_progress", None)))
             # Beside wire api 7: OpenAI's client libraries need a part to which they add the deltas.
-            told.append(("response.content_part.added", {**self._place, "part": _part("")}))
+            events.append(("response.content_part.added", {**self._place, "part": _part("")}))
         self._text.append(text)
-        told.append(("response.output_text.delta", {**self._place, "delta": text}))
-        return told
+        events.append(("response.output_text.delta", {**self._place, "delta": text}))
+        return events
 
     @property
     def _place(self) -> Item:
@@ -104,13 +104,13 @@ class ResponseBuilder:
         text = "".join(self._text)
         self._text = []
         message = self._message("completed", text)
-        told = [
+        events = [
             ("response.output_text.done", {**self._place, "text": text}),
             ("response.content_part.done", {**self._place, "part": _part(text)}),
             self._item("done", len(self._output), message),
         ]
         self._output.append(message)
-        return told
+        return events
 
     def _called(self, call: ToolCall) -> list[Told]:
         if call.id in self._calls:

@@ -37,7 +37,7 @@ CLOSED = ": stream closed\n\n"  # wire api 6.3: at the end, a comment
 class RunProjection:
     """Projection for the one reader of a run's events."""
 
-    __slots__ = ("_by_type", "_delta", "_run_id", "_session_id", "_stamp")
+    __slots__ = ("_delta", "_encoders", "_run_id", "_session_id", "_stamp")
 
     def __init__(self, *, session_id: str, run_id: str) -> None:
         self._run_id = run_id
@@ -47,14 +47,14 @@ class RunProjection:
             'event: message.delta\ndata: {"event":"message.delta",'
             f'"run_id":{strict_json.dumps(run_id)},"session_id":{strict_json.dumps(session_id)},"timestamp":'
         )
-        self._by_type: Mapping[type, Callable[[Any, str], str]] = {
+        self._encoders: Mapping[type, Callable[[Any, str], str]] = {
             TurnStarted: self._begun,
             ReasoningDelta: self._reasoned,
             ToolCallStarted: self._started,
             ToolCallFinished: self._finished,
             MemoryChanged: self._noted,
-            ApprovalRequested: self._asked,
-            ApprovalResolved: self._given,
+            ApprovalRequested: self._on_approval_requested,
+            ApprovalResolved: self._on_approval_resolved,
             TurnEnded: self._ended,
         }
 
@@ -62,7 +62,7 @@ class RunProjection:
         """Implement `Projection.encode`."""
         if isinstance(event, TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
-        tell = self._by_type.get(type(event))
+        tell = self._encoders.get(type(event))
         return "" if tell is None else tell(event, self._stamp.at(now))
 
     def _frame(self, event: str, ts: str, members: dict[str, object]) -> str:
@@ -92,10 +92,10 @@ class RunProjection:
     def _noted(self, event: MemoryChanged, ts: str) -> str:
         return self._frame("memory.updated", ts, {"tool": event.call.name, **memory_event(event).members()})
 
-    def _asked(self, event: ApprovalRequested, ts: str) -> str:
+    def _on_approval_requested(self, event: ApprovalRequested, ts: str) -> str:
         return self._frame("approval.request", ts, approval_request_event(event).members())
 
-    def _given(self, event: ApprovalResolved, ts: str) -> str:
+    def _on_approval_resolved(self, event: ApprovalResolved, ts: str) -> str:
         return self._frame("approval.responded", ts, approval_response_event(event).members())
 
     def _ended(self, event: TurnEnded, ts: str) -> str:

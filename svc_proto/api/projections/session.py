@@ -40,7 +40,7 @@ MAX_ECHO = 128 * 1024  # characters of the user's message in its echo: readers l
 class SessionProjection:
     """Projection for a client that posted to `/api/sessions/{id}/chat/stream`."""
 
-    __slots__ = ("_by_type", "_delta", "_head", "_message_id", "_pending", "_seq", "_stamp", "_thought")
+    __slots__ = ("_builders", "_delta", "_head", "_message_id", "_pending", "_seq", "_stamp", "_thought")
 
     def __init__(self, *, session_id: str, run_id: str, message_id: str) -> None:
         self._message_id = message_id
@@ -50,17 +50,17 @@ class SessionProjection:
         self._head = f'{{"session_id":{_quoted(session_id)},"run_id":{_quoted(run_id)},"seq":'
         self._delta = AssistantDelta(message_id=message_id).around(self._head)
         self._thought = ToolProgress(message_id=message_id, tool_name=THINKING).around(self._head)
-        self._by_type: Mapping[type, Callable[[Any], Iterable[ChatEvent]]] = {
-            TurnStarted: self._begun,
-            ToolCallPending: self._waits,
-            ApprovalRequested: lambda asked: (*self._waits(asked), approval_request_event(asked)),
-            ApprovalResolved: lambda given: (approval_response_event(given),),
-            ToolCallStarted: lambda begun: (
-                events.ToolStarted(**call_members(begun.call), preview=begun.call.preview),
+        self._builders: Mapping[type, Callable[[Any], Iterable[ChatEvent]]] = {
+            TurnStarted: self._on_started,
+            ToolCallPending: self._on_pending,
+            ApprovalRequested: lambda event: (*self._on_pending(event), approval_request_event(event)),
+            ApprovalResolved: lambda event: (approval_response_event(event),),
+            ToolCallStarted: lambda event: (
+                events.ToolStarted(**call_members(event.call), preview=event.call.preview),
             ),
-            ToolCallFinished: _finished,
-            MemoryChanged: lambda changed: (memory_event(changed),),
-            TurnEnded: self._ended,
+            ToolCallFinished: _on_finished,
+            MemoryChanged: lambda event: (memory_event(event),),
+            TurnEnded: self._on_ended,
         }
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
@@ -69,8 +69,8 @@ class SessionProjection:
             return self._piece(self._delta, event.text, now)
         if isinstance(event, ReasoningDelta):
             return self._piece(self._thought, event.text, now)
-        tell = self._by_type.get(type(event))
-        return "" if tell is None else "".join([self._frame(told, now) for told in tell(event)])
+        build = self._builders.get(type(event))
+        return "" if build is None else "".join([self._frame(chat_event, now) for chat_event in build(event)])
 
     def _piece(self, around: tuple[str, str], text: str, now: Moment) -> str:
         self._seq += 1
@@ -80,7 +80,7 @@ class SessionProjection:
         self._seq += 1
         return event.write(self._head, self._seq, self._stamp.at(now))
 
-    def _begun(self, event: TurnStarted) -> Iterable[ChatEvent]:
+    def _on_started(self, event: TurnStarted) -> Iterable[ChatEvent]:
         user = JsonObject(id=event.user_id, role="user", content=_echo(event.user_text))
         return (
             events.SessionCreated(title=event.title, model=event.model),
@@ -88,13 +88,13 @@ class SessionProjection:
             events.MessageStarted(message=JsonObject(id=self._message_id, role="assistant")),
         )
 
-    def _waits(self, event: ToolCallPending | ApprovalRequested) -> Iterable[ChatEvent]:
+    def _on_pending(self, event: ToolCallPending | ApprovalRequested) -> Iterable[ChatEvent]:
         if event.call.id in self._pending:
             return ()  # a phone draws a card for each event
         self._pending.add(event.call.id)
         return (events.ToolPending(**call_members(event.call), preview=event.call.preview),)
 
-    def _ended(self, event: TurnEnded) -> Iterable[ChatEvent]:
+    def _on_ended(self, event: TurnEnded) -> Iterable[ChatEvent]:
         if event.error is not None:
             return (events.Error(message=event.error, error=event.code), events.Done())
         flags: dict[str, Any] = {
@@ -111,7 +111,7 @@ class SessionProjection:
         )
 
 
-def _finished(event: ToolCallFinished) -> Iterable[ChatEvent]:
+def _on_finished(event: ToolCallFinished) -> Iterable[ChatEvent]:
     call: dict[str, Any] = {**call_members(event.call), "duration": round(event.seconds, 3)}
     if event.error is not None:
         return (events.ToolFailed(**call, error=event.error),)

@@ -53,21 +53,22 @@ class _ChatRoutes:
 
     def stream(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
-        order = yield from self._order(request, streams=True)
-        run = yield from api.runs.start(order, request, holder=request.credential_id)
+        turn_request = yield from self._build_turn_request(request, streams=True)
+        run = yield from api.runs.start(turn_request, request, credential_id=request.credential_id)
         if not isinstance(run, Run):
             return run
-        reader = run.subscribe(
-            SessionProjection(session_id=order.session_id, run_id=order.run_id, message_id=run.message_id)
+        subscriber = run.subscribe(
+            SessionProjection(session_id=turn_request.session_id, run_id=turn_request.run_id, message_id=run.message_id)
         )
         return event_stream_response(
-            reader, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+            subscriber,
+            session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id),
         )
 
     def blocking(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
-        order = yield from self._order(request, streams=False)
-        run = yield from api.runs.start(order, request, holder=request.credential_id)
+        turn_request = yield from self._build_turn_request(request, streams=False)
+        run = yield from api.runs.start(turn_request, request, credential_id=request.credential_id)
         if not isinstance(run, Run):
             return run
         ended = yield from run.wait_ended()
@@ -76,8 +77,8 @@ class _ChatRoutes:
             raise refused
         body: dict[str, object] = {
             "object": f"{api.config.brand.name}.session.chat.completion",
-            "session_id": order.session_id,
-            "run_id": order.run_id,
+            "session_id": turn_request.session_id,
+            "run_id": turn_request.run_id,
             "message": {"id": run.message_id, "role": "assistant", "content": ended.content},
             "completed": ended.completed,
             "partial": ended.partial,
@@ -87,10 +88,10 @@ class _ChatRoutes:
         if ended.error is not None:
             body["error"] = ended.error
         return json_response(
-            200, body, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+            200, body, session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id)
         )
 
-    def _order(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:
+    def _build_turn_request(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:
         """Check a request in the order of wire api 2.1; nothing is stored before all checks have passed.
 
         With `"approvals": true` the client declares that it shows approval requests of the stream. Phones in use have
@@ -112,7 +113,7 @@ class _ChatRoutes:
             session_id=session_id,
             prompt=prompt,
             system=join_system_prompt(chat.system_prompt or settings.system, personality, message),
-            route=settings.route,
+            endpoint=settings.endpoint,
             model=settings.name,
             max_tokens=settings.max_tokens,
             title=chat.title,
@@ -127,7 +128,9 @@ def _operator(request: Request) -> tuple[tuple[bytes, bytes], ...] | None:
     Programs that act for a device, as the TUI gateway and voice do, omit the declaration. A device's key never
     qualifies.
     """
-    says = request.headers.get(OPERATOR[0]) == OPERATOR[1]
+    is_declared = request.headers.get(OPERATOR[0]) == OPERATOR[1]
     return (
-        forwarded_secret_headers(request.headers) if says and request.principal is None and is_local(request) else None
+        forwarded_secret_headers(request.headers)
+        if is_declared and request.principal is None and is_local(request)
+        else None
     )

@@ -83,32 +83,32 @@ class _CompletionRoutes:
         scope = self._scope(request)
         body = yield from read_object(request)
         options = parse_completion_options(body)
-        talk = parse_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
+        conversation = parse_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
         stream = parse_flag(body, "stream")
         usage = _wants_usage(body)
-        order = yield from self._order(body, talk, options, scope)
+        turn_request = yield from self._build_turn_request(body, conversation, options, scope)
         if stream:
-            run = yield from api.runs.start(order, request)
+            run = yield from api.runs.start(turn_request, request)
             if not isinstance(run, Run):
                 return run
-            reader = run.subscribe(
+            subscriber = run.subscribe(
                 CompletionProjection(
                     id=_completion_id(run),
                     created=_created(run),
-                    model=order.model,
+                    model=turn_request.model,
                     brand=api.config.brand,
                     usage=usage,
                     progress=find_branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
                 )
             )
-            return event_stream_response(reader, self._fields(order, scope))
+            return event_stream_response(subscriber, self._fields(turn_request, scope))
         keyed = self._keys.for_request(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
-        run = yield from api.runs.start(order, request, key=keyed.name, known=keyed.find)
+        run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run
         keyed.remember(run)
         ended = yield from run.wait_ended()
-        return self._answer(run, ended, self._fields(order, scope))
+        return self._answer(run, ended, self._fields(turn_request, scope))
 
     def _scope(self, request: Request) -> _SessionScope:
         session_id = find_branded_header(request.headers, SESSION_ID)
@@ -125,42 +125,42 @@ class _CompletionRoutes:
             fields=branded_header(self._api.config.brand, SESSION_KEY, memory or ""),
         )
 
-    def _order(
-        self, body: JsonObject, talk: MessageList, options: CompletionOptions, scope: _SessionScope
+    def _build_turn_request(
+        self, body: JsonObject, conversation: MessageList, options: CompletionOptions, scope: _SessionScope
     ) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
         name = body.text("model")
-        route = settings.aliases.get(name, settings.route)
-        tools = options.tools or (() if talk.results else None)
-        if tools is not None and route is None:  # the built-in agent calls no tools of a client
-            if talk.results or options.must_call:
+        endpoint = settings.aliases.get(name, settings.endpoint)
+        tools = options.tools or (() if conversation.results else None)
+        if tools is not None and endpoint is None:  # the built-in agent calls no tools of a client
+            if conversation.results or options.must_call:
                 text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
                 raise invalid_request(text, param="messages" if options.tools is None else "tools")
             tools = None
-        session_id = scope.session_id or _derived(talk)
+        session_id = scope.session_id or _derived(conversation)
         stored = None if scope.session_id is None else (yield from api.run_store_request(GetChat(id=session_id)))
         now = api.engine.now.wall
         base = settings.system if stored is None else stored.system_prompt or settings.system
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=session_id,
-            prompt=talk.prompt,
-            system=join_system_prompt(base, settings.prompt_for(None), talk.system),
-            history=talk.history if scope.session_id is None else None,  # a stored session replaces the history
-            route=route,
+            prompt=conversation.prompt,
+            system=join_system_prompt(base, settings.prompt_for(None), conversation.system),
+            history=conversation.history if scope.session_id is None else None,  # a stored session replaces the history
+            endpoint=endpoint,
             model=name or settings.name,
             max_tokens=min(filter(None, (settings.max_tokens, options.max_tokens)), default=None),
             options=options.members,
             tools=tools,
-            results=talk.results,
+            results=conversation.results,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
             stops_alone=True,
         )
 
-    def _fields(self, order: TurnRequest, scope: _SessionScope) -> Fields:
-        return (*branded_header(self._api.config.brand, SESSION_ID, order.session_id), *scope.fields)
+    def _fields(self, turn_request: TurnRequest, scope: _SessionScope) -> Fields:
+        return (*branded_header(self._api.config.brand, SESSION_ID, turn_request.session_id), *scope.fields)
 
     def _answer(self, run: Run, ended: TurnEnded, fields: Fields) -> Response:
         refused = incomplete_error(ended)
@@ -212,11 +212,11 @@ def _wants_usage(body: JsonObject) -> bool:
     return parse_flag(optional(body, "stream_options", object_) or {}, "include_usage")
 
 
-def _derived(talk: MessageList) -> str:
+def _derived(conversation: MessageList) -> str:
     """Return a stable id of a conversation: a hash over system prompt and first user text (wire api 5.3)."""
-    asked = (content_text(message["content"]) for message in talk.history if message["role"] == "user")
-    first = next(asked, content_text(talk.prompt))
-    return f"api-{sha256_hex(talk.system + chr(0) + first)[:DERIVED]}"
+    asked = (content_text(message["content"]) for message in conversation.history if message["role"] == "user")
+    first = next(asked, content_text(conversation.prompt))
+    return f"api-{sha256_hex(conversation.system + chr(0) + first)[:DERIVED]}"
 
 
 def _completion_id(run: Run) -> str:

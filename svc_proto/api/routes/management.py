@@ -85,23 +85,25 @@ class _ManagementRoutes:
     def models(self, request: Request) -> Flow[Response]:
         api = self._api
         settings = yield from api.settings()
-        route = settings.route
-        configured = (settings.provider or CUSTOM) if route is not None else BUILT_IN
+        endpoint = settings.endpoint
+        configured = (settings.provider or CUSTOM) if endpoint is not None else BUILT_IN
         provider = request.query.get("provider", "").strip() or configured
         listed: tuple[str, ...] | None = None
-        if route is not None and provider == configured:
-            listed = yield from api.model_list.list_models(route)
-        known = (route.model if route is not None else settings.name,) if provider == configured else ()
+        if endpoint is not None and provider == configured:
+            listed = yield from api.model_list.list_models(endpoint)
+        configured_models = (
+            (endpoint.model if endpoint is not None else settings.name,) if provider == configured else ()
+        )
         label = configured.replace("-", " ").replace("_", " ").title()
         body = {
             "provider": provider,
-            "models": [{"id": name, "description": ""} for name in listed or known],
+            "models": [{"id": name, "description": ""} for name in listed or configured_models],
             "providers": [
                 {
                     "id": configured,
                     "label": label,
                     "aliases": [],
-                    "authenticated": route is None or bool(route.api_key) or listed is not None,
+                    "authenticated": endpoint is None or bool(endpoint.api_key) or listed is not None,
                 }
             ],
         }
@@ -110,11 +112,11 @@ class _ManagementRoutes:
     # --- memory ---
 
     def memory(self, request: Request) -> Flow[Response]:
-        wanted = request.query.get("target", "all")
-        if wanted != "all":
-            _check_target(wanted)
+        requested_target = request.query.get("target", "all")
+        if requested_target != "all":
+            _check_target(requested_target)
         targets: list[dict[str, object]] = []
-        for target in TARGETS if wanted == "all" else (wanted,):
+        for target in TARGETS if requested_target == "all" else (requested_target,):
             entries = yield from self._api.parts.memory.entries(target)
             if isinstance(entries, Failure):
                 raise Refused(503, "memory_unavailable", "the memory store is not available")
@@ -126,7 +128,7 @@ class _ManagementRoutes:
                     "usage": usage_of(target, entries),
                 }
             )
-        flat = targets[0] if wanted != "all" else {}
+        flat = targets[0] if requested_target != "all" else {}
         return json_response(200, {**flat, "targets": targets})
 
     def add_memory(self, request: Request) -> Flow[Response]:

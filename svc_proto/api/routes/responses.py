@@ -70,14 +70,14 @@ class _ResponseRoutes:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
-        talk = _talk(body)
+        messages = _talk(body)
         stream = parse_flag(body, "stream")
         keeps = parse_flag({"store": True, **body}, "store")
         chain = yield from self._chain(body)
-        order = yield from self._order(body, talk, chain)
+        turn_request = yield from self._build_turn_request(body, messages, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
         keyed = self._keys.for_request("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
-        run = yield from api.runs.start(order, request, key=keyed.name, known=keyed.find)
+        run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run
         if run.attachment is not None:
@@ -88,14 +88,15 @@ class _ResponseRoutes:
         def watch(event: TurnStreamEvent) -> None:
             builder.add_event(event)
             if keeps and isinstance(event, TurnEnded):
-                flow = api.responses.put(builder.response, order.session_id, chain.conversation)
+                flow = api.responses.put(builder.response, turn_request.session_id, chain.conversation)
                 api.engine.spawn(flow)
 
         run.observe(watch)
         if stream:
-            reader = run.subscribe(ResponseProjection(self._builder(run)))
+            subscriber = run.subscribe(ResponseProjection(self._builder(run)))
             return event_stream_response(
-                reader, session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+                subscriber,
+                session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id),
             )
         keyed.remember(run)
         return (yield from self._answer(run))
@@ -148,10 +149,10 @@ class _ResponseRoutes:
             conversation=name,
         )
 
-    def _order(self, body: JsonObject, talk: MessageList, chain: _ResponseChain) -> Flow[TurnRequest]:
+    def _build_turn_request(self, body: JsonObject, messages: MessageList, chain: _ResponseChain) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        history = talk.history
+        history = messages.history
         if body.get("conversation_history") is not None:
             history = (*parse_history(body["conversation_history"], "conversation_history"), *history)
         elif chain.goes_on:
@@ -162,10 +163,10 @@ class _ResponseRoutes:
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=chain.session_id,
-            prompt=talk.prompt,
-            system=join_system_prompt(settings.system, settings.prompt_for(None), talk.system),
+            prompt=messages.prompt,
+            system=join_system_prompt(settings.system, settings.prompt_for(None), messages.system),
             history=history,
-            route=settings.aliases.get(name, settings.route),
+            endpoint=settings.aliases.get(name, settings.endpoint),
             model=name or settings.name,
             max_tokens=settings.max_tokens,
             create=ChatSession(
@@ -180,9 +181,9 @@ def _talk(body: JsonObject) -> MessageList:
     """Parse `input`: a string, or an array of strings, `{role, content}` objects and items of an earlier response."""
     text = body.string("input")
     entries = body.array("input") if text is None else [text]
-    talk = parse_conversation([_message_of(entry) for entry in entries], "input")
-    system = join_system_prompt(talk.system, parse_text(body, ("instructions",)))
-    return MessageList(system=system, history=talk.history, prompt=talk.prompt)
+    messages = parse_conversation([_message_of(entry) for entry in entries], "input")
+    system = join_system_prompt(messages.system, parse_text(body, ("instructions",)))
+    return MessageList(system=system, history=messages.history, prompt=messages.prompt)
 
 
 def _message_of(entry: object) -> object:

@@ -66,17 +66,17 @@ class _RunRoutes:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
-        talk = _talk(body)
+        conversation = _talk(body)
         stream = parse_flag(body, "stream") or _wants_events(request)
-        order = yield from self._order(body, talk)
-        run = yield from api.runs.start(order, request, holder=request.credential_id)
+        turn_request = yield from self._build_turn_request(body, conversation)
+        run = yield from api.runs.start(turn_request, request, credential_id=request.credential_id)
         if not isinstance(run, Run):
             return run
-        reader = run.subscribe(RunProjection(session_id=order.session_id, run_id=order.run_id))
-        fields = session_headers(api.config.brand, session_id=order.session_id, run_id=order.run_id)
+        subscriber = run.subscribe(RunProjection(session_id=turn_request.session_id, run_id=turn_request.run_id))
+        fields = session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id)
         if stream:
-            return event_stream_response(reader, fields)
-        return json_response(202, {"run_id": order.run_id, "status": "started"}, fields)
+            return event_stream_response(subscriber, fields)
+        return json_response(202, {"run_id": turn_request.run_id, "status": "started"}, fields)
 
     def status(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._status)
@@ -87,9 +87,9 @@ class _RunRoutes:
         """Answer by `here`, or by the node that has the run."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
-        return here(request) if seeking is None else self._sought(request, here, seeking)
+        return here(request) if seeking is None else self._find_elsewhere(request, here, seeking)
 
-    def _sought(
+    def _find_elsewhere(
         self,
         request: Request,
         here: Callable[[Request], Response],
@@ -112,11 +112,11 @@ class _RunRoutes:
                 return answer
             yield from sleep(api.engine, EVENT_WAIT)
         run = api.runs.find(run_id)
-        reader = run.reader
-        if reader is None or reader.state is not SubscriberState.AWAITED:
+        subscriber = run.subscriber
+        if subscriber is None or subscriber.state is not SubscriberState.AWAITED:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
         return event_stream_response(
-            reader, session_headers(api.config.brand, session_id=run.record.session_id, run_id=run_id)
+            subscriber, session_headers(api.config.brand, session_id=run.record.session_id, run_id=run_id)
         )
 
     def stop(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
@@ -138,7 +138,7 @@ class _RunRoutes:
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
-    def _order(self, body: JsonObject, talk: MessageList) -> Flow[TurnRequest]:
+    def _build_turn_request(self, body: JsonObject, conversation: MessageList) -> Flow[TurnRequest]:
         api = self._api
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
@@ -150,10 +150,12 @@ class _RunRoutes:
         return TurnRequest(
             run_id=run_id,
             session_id=session_id,
-            prompt=talk.prompt,
-            system=join_system_prompt(settings.system, settings.prompt_for(body.get("personality")), talk.system),
-            history=(*earlier, *talk.history),
-            route=settings.aliases.get(name, settings.route),
+            prompt=conversation.prompt,
+            system=join_system_prompt(
+                settings.system, settings.prompt_for(body.get("personality")), conversation.system
+            ),
+            history=(*earlier, *conversation.history),
+            endpoint=settings.aliases.get(name, settings.endpoint),
             model=name or settings.name,
             max_tokens=settings.max_tokens,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
@@ -176,14 +178,16 @@ def _talk(body: JsonObject) -> MessageList:
     if value is None and body.get("message") is None:
         raise invalid_request("input is missing", param="input")
     if any("role" in entry for entry in body.objects("input")):
-        talk = parse_conversation(value, "input")
+        conversation = parse_conversation(value, "input")
     else:
-        talk = MessageList(system="", history=(), prompt=parse_prompt(body, names=("input", "message")))
-    history = talk.history
+        conversation = MessageList(system="", history=(), prompt=parse_prompt(body, names=("input", "message")))
+    history = conversation.history
     if body.get("conversation_history") is not None:
         history = parse_history(body["conversation_history"], "conversation_history")
     instructions = parse_text(body, ("instructions", "system_message"))
-    return MessageList(system=join_system_prompt(talk.system, instructions), history=history, prompt=talk.prompt)
+    return MessageList(
+        system=join_system_prompt(conversation.system, instructions), history=history, prompt=conversation.prompt
+    )
 
 
 def _wants_events(request: Request) -> bool:

@@ -103,10 +103,10 @@ class _ChatSessionRoutes:
         order = "latest" if query.get("order") == "latest" else "oldest"
         paged = limit > 0 or offset > 0
         limit = min(limit or MAX_ROWS, MAX_ROWS)
-        wanted = ListMessages(
+        page_request = ListMessages(
             session_id=identity, limit=limit if paged else None, offset=offset, latest=paged and order == "latest"
         )
-        rows = yield from self._api.run_store_request(wanted)
+        rows = yield from self._api.run_store_request(page_request)
         if rows is None:
             raise session_not_found(identity)
         body: dict[str, object] = {"session_id": identity, "messages": [message_view(row) for row in rows]}
@@ -143,7 +143,7 @@ class _ChatSessionRoutes:
             settings = yield from api.settings()
             chat = evolve(chat, model=settings.name)
         if not (yield from api.run_store_request(CreateChat(session=chat))):
-            raise _taken(identity)
+            raise _session_exists_error(identity)
         return json_response(201, session_answer(chat, api.config.brand))
 
     def read(self, request: Request) -> Flow[Response]:
@@ -203,7 +203,7 @@ class _ChatSessionRoutes:
         if made is True:
             raise session_not_found(source.id)
         if not isinstance(made, ChatSession):
-            raise _taken(identity)
+            raise _session_exists_error(identity)
         return json_response(201, session_answer(made, api.config.brand))
 
     def _title_of_copy(self, title: str) -> Flow[str]:
@@ -282,7 +282,7 @@ def _number(text: str | None) -> int | None:
 # --- responses ----------------------------------------------------------------------------------------------------
 
 
-def _taken(identity: str) -> Exception:
+def _session_exists_error(identity: str) -> Exception:
     return invalid_request(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
 
 

@@ -103,7 +103,7 @@ class _ApiStatusRoutes:
             state_db["sessions"] = page.total
         except Refused:
             state_db["status"] = "degraded"
-        model = "built-in" if settings.route is None else "configured"
+        model = "built-in" if settings.endpoint is None else "configured"
         active = len(api.runs)
         now = api.engine.now
         body = {
@@ -156,7 +156,7 @@ class _ApiStatusRoutes:
             }
 
         rows = [row(settings.name, settings.name, None)]
-        rows += [row(alias, route.model, settings.name) for alias, route in settings.aliases.items()]
+        rows += [row(alias, endpoint.model, settings.name) for alias, endpoint in settings.aliases.items()]
         return rows
 
     def capabilities(self, request: Request) -> Flow[Response]:

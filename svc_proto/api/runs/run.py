@@ -67,36 +67,36 @@ class Run:
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # the model name for clients
         self.credential_id = ""  # of the client, see `Engine.revocables`; empty: none
-        self.reader: Subscriber | None = None
+        self.subscriber: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # set by the route that started the run
-        self._watch: Callable[[TurnStreamEvent], None] | None = None
+        self._on_event: Callable[[TurnStreamEvent], None] | None = None
         self._api = api
         self._engine = api.engine
         self._stops_alone = stops_alone  # stop when no client reads it any more (wire api 5.3)
         self._on_changed = on_changed
         self._waiter_count = 0  # flows that wait for the end
-        self._others = Condition(api.engine)  # notifies flows that wait for the end, or for the readers
-        self._turn = Condition(api.engine)  # notifies the flow that executes the turn
+        self._state_changed = Condition(api.engine)  # notifies flows that wait for the end, or for the readers
+        self._turn_wakeup = Condition(api.engine)  # notifies the flow that executes the turn
         self._agent: Task | None = None
         self._outcome: TurnOutcome | None = None
-        self._last: TurnStreamEvent | None = None
+        self._last_published: TurnStreamEvent | None = None
         self._text: list[str] = []  # the whole text of the turn
         self._round: list[str] = []  # text since the last stored row
         self._thoughts: list[str] = []  # reasoning since the last stored row
         self._unsaved: dict[str, Message] = {}  # by id: rows that could not be stored, or are being stored
-        self._gap = False  # the next text begins another answer
+        self._needs_break = False  # the next text begins another answer
         self._usage = Usage()
         self._calls = 0
         self._approvals = PendingApprovals()
-        self._asked: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # pending ones, oldest first
+        self._approval_waits: dict[Approval, tuple[ApprovalRequested, Condition]] = {}  # pending ones, oldest first
 
     # --- AgentHost ---
 
     @property
     def reader_behind(self) -> bool:
         """Implement `AgentHost.reader_behind`."""
-        return self.reader is not None and self.reader.is_behind
+        return self.subscriber is not None and self.subscriber.is_behind
 
     @property
     def can_request_approval(self) -> bool:
@@ -107,14 +107,14 @@ class Run:
         """Implement `AgentHost.emit`."""
         if type(event) is TextDelta:
             text = event.text
-            if not self._gap:
+            if not self._needs_break:
                 self._round.append(text)
             elif text != PARAGRAPH_BREAK:
                 self._text.append(PARAGRAPH_BREAK)
                 self._publish(TextDelta(PARAGRAPH_BREAK))
                 self._round.append(text)
             # else: the agent emits the paragraph break itself, which belongs to no row
-            self._gap = False
+            self._needs_break = False
             self._api.runs.deltas += 1
             self._text.append(text)
             self._publish(event)
@@ -135,12 +135,12 @@ class Run:
     def wait_drained(self) -> Flow[None]:
         """Implement `AgentHost.wait_drained`."""
         while self.reader_behind:
-            yield from self._wait(self._others)
+            yield from self._wait(self._state_changed)
 
     def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
         """Implement `AgentHost.store_calls`."""
         self._round, self._thoughts = [], []
-        self._gap = bool(self._text)
+        self._needs_break = bool(self._text)
         row = self._row(
             "assistant",
             text,
@@ -154,26 +154,26 @@ class Run:
         """Implement `AgentHost.store_result`."""
         yield from self._store_row(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
 
-    def request_approval(self, asked: ApprovalRequested) -> Flow[ApprovalChoice]:
+    def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
         """Implement `AgentHost.request_approval`."""
         engine, record = self._engine, self.record
         approval = self._approvals.request(
-            asked.call.id, asked.choices, now=engine.now.mono, within=self._api.config.approval_timeout
+            event.call.id, event.choices, now=engine.now.mono, within=self._api.config.approval_timeout
         )
-        bell = Condition(engine)
-        self._asked[approval] = asked, bell
+        condition = Condition(engine)
+        self._approval_waits[approval] = event, condition
         record.step(RunTrigger.ASK, engine.now)
-        self._publish(asked)
+        self._publish(event)
         try:
-            yield from bell.wait(approval.deadline)
+            yield from condition.wait(approval.deadline)
             if approval.state is ApprovalState.PENDING:
                 self._approvals.expire(approval)
         finally:
             self._approvals.withdraw(approval)
-            del self._asked[approval]
+            del self._approval_waits[approval]
             if not len(self._approvals) and record.state is RunState.WAITING:
                 record.step(RunTrigger.RESUME, engine.now)
-        self._publish(ApprovalResolved(call=asked.call, choice=approval.choice))
+        self._publish(ApprovalResolved(call=event.call, choice=approval.choice))
         return approval.choice
 
     def revoke(self, refused: Refused) -> None:
@@ -185,31 +185,31 @@ class Run:
     @property
     def last_event(self) -> str | None:
         """Name of the last event, in the words of wire api 6.3; None before the first."""
-        last = self._last
-        if last is None or not isinstance(last, TurnEnded):
-            return NAMES.get(type(last))
-        if last.interrupted:
+        event = self._last_published
+        if event is None or not isinstance(event, TurnEnded):
+            return NAMES.get(type(event))
+        if event.interrupted:
             return "run.cancelled"
-        return "run.completed" if last.error is None else "run.failed"
+        return "run.completed" if event.error is None else "run.failed"
 
     def subscribe(self, projection: Projection) -> Subscriber:
         """Return the run's one reader, which gets every event from now on; after the end, only the end."""
-        reader = self.reader = Subscriber(self._engine, projection, self._caught_up)
+        subscriber = self.subscriber = Subscriber(self._engine, projection, self._on_caught_up)
         if self.ended is not None:
-            reader.add_event(self.ended)
-            reader.end()
-        return reader
+            subscriber.add_event(self.ended)
+            subscriber.end()
+        return subscriber
 
-    def observe(self, watch: Callable[[TurnStreamEvent], None]) -> None:
-        """Call `watch` with every event, whether there is a reader or not."""
-        self._watch = watch
+    def observe(self, on_event: Callable[[TurnStreamEvent], None]) -> None:
+        """Call `on_event` with every event, whether there is a reader or not."""
+        self._on_event = on_event
 
     def wait_ended(self) -> Flow[TurnEnded]:
         """Wait for the end of the run."""
         self._waiter_count += 1
         try:
             while self.ended is None:
-                yield from self._wait(self._others)
+                yield from self._wait(self._state_changed)
             return self.ended
         finally:
             self._waiter_count -= 1
@@ -218,15 +218,15 @@ class Run:
     @property
     def pending_approvals(self) -> list[ApprovalRequested]:
         """Pending approval requests, oldest first."""
-        return [asked for asked, _ in self._asked.values()]
+        return [event for event, _ in self._approval_waits.values()]
 
     def answer(self, answer: ApprovalAnswer) -> int:
         """Apply an answer to one approval request, or to all; return how many. Raises `Refused` 400 or 409."""
         if self.ended is not None:
             raise Refused(409, "approval_not_active", "the run is over")
         answered = self._approvals.answer(answer, self._engine.now.mono)
-        for _, bell in [self._asked[approval] for approval in answered]:
-            bell.notify_all()
+        for _, condition in [self._approval_waits[approval] for approval in answered]:
+            condition.notify_all()
         return len(answered)
 
     # --- for the turn ---
@@ -234,7 +234,7 @@ class Run:
     def wait_started(self) -> Flow[bool]:
         """Wait until the run may start; False if it was stopped before."""
         while self.record.state is RunState.QUEUED:
-            yield from self._wait(self._turn)
+            yield from self._wait(self._turn_wakeup)
         return not self.stopping
 
     @property
@@ -242,25 +242,25 @@ class Run:
         """Report whether the run was stopped."""
         return self.record.state is RunState.STOPPING
 
-    def publish_started(self, begun: TurnStarted) -> None:
+    def publish_started(self, event: TurnStarted) -> None:
         """Publish the start of the turn, after the user's row is stored."""
-        self._publish(begun)
+        self._publish(event)
 
     def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
         """Run the agent as a task of its own; None if the run was stopped before the agent's end."""
         if self.stopping:
             return None
-        self._agent = self._engine.spawn(agent, on_done=self._agent_done, on_error=self._agent_failed)
+        self._agent = self._engine.spawn(agent, on_done=self._on_agent_done, on_error=self._on_agent_failed)
         try:
             while self._outcome is None and not self.stopping:
-                yield from self._wait(self._turn)
+                yield from self._wait(self._turn_wakeup)
         finally:
             self._agent.cancel()
         return self._outcome
 
     def notify(self) -> None:
         """Wake the turn's flow: it got its slot, its agent has ended, or the run was stopped."""
-        self._turn.notify_all()
+        self._turn_wakeup.notify_all()
 
     def unsaved_rows(self, *, finish: str) -> tuple[Message, ...]:
         """Return the rows still to be stored, and the row of the whole turn (wire api 4.4: one `message_id`).
@@ -270,7 +270,7 @@ class Run:
         text = "".join(self._round)
         if not text and finish not in ("stop", "length"):
             return tuple(self._unsaved.values())
-        last = self._row(
+        final = self._row(
             "assistant",
             text,
             message_id=self.message_id,
@@ -278,7 +278,7 @@ class Run:
             reasoning="".join(self._thoughts) or None,
             usage=self._usage,
         )
-        return (*self._unsaved.values(), last)
+        return (*self._unsaved.values(), final)
 
     def build_ended(
         self,
@@ -306,21 +306,21 @@ class Run:
         self.ended = ended
         self._text, self._round, self._thoughts, self._unsaved = [], [], [], {}
         self._publish(ended)
-        if self.reader is not None:
-            self.reader.end()
+        if self.subscriber is not None:
+            self.subscriber.end()
         self._on_changed(self)
-        self._others.notify_all()
+        self._state_changed.notify_all()
 
     # --- helpers ---
 
     def _publish(self, event: TurnStreamEvent) -> None:
         if type(event) is not ToolCallPending:  # wire api 6.3 has no name for this event
-            self._last = event
-        if self._watch is not None:
-            self._watch(event)
-        reader = self.reader
-        if reader is not None:
-            reader.add_event(event)
+            self._last_published = event
+        if self._on_event is not None:
+            self._on_event(event)
+        subscriber = self.subscriber
+        if subscriber is not None:
+            subscriber.add_event(event)
 
     def _row(self, role: str, content: str, *, message_id: str | None = None, **members: object) -> Message:
         return Message(
@@ -349,24 +349,24 @@ class Run:
 
         yield from shield(self._engine, write(), within=WAIT_TIMEOUT)
 
-    def _agent_done(self, outcome: TurnOutcome) -> None:
+    def _on_agent_done(self, outcome: TurnOutcome) -> None:
         self._outcome = outcome
         self.notify()
 
-    def _agent_failed(self, error: Exception) -> None:
+    def _on_agent_failed(self, error: Exception) -> None:
         reference = self._engine.log_bug(error)
         text = f"the agent failed, reference {reference}"
-        self._agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
+        self._on_agent_done(TurnOutcome(finish="error", error=text, code="agent_error"))
 
-    def _caught_up(self, reader: Subscriber) -> None:
-        self._others.notify_all()
-        if reader.state is SubscriberState.GONE:
+    def _on_caught_up(self, subscriber: Subscriber) -> None:
+        self._state_changed.notify_all()
+        if subscriber.state is SubscriberState.GONE:
             self._stop_if_unread()
 
     def _stop_if_unread(self) -> None:
-        unread = self.reader is None or self.reader.state is SubscriberState.GONE
+        unread = self.subscriber is None or self.subscriber.state is SubscriberState.GONE
         if self._stops_alone and unread and not self._waiter_count and self.ended is None:
             self._api.runs.stop(self.record.id)
 
-    def _wait(self, bell: Condition) -> Flow[None]:
-        yield from bell.wait(self._engine.now.mono + WAIT_TIMEOUT)
+    def _wait(self, condition: Condition) -> Flow[None]:
+        yield from condition.wait(self._engine.now.mono + WAIT_TIMEOUT)

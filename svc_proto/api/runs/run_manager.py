@@ -55,45 +55,54 @@ class RunManager:
 
     def start(
         self,
-        order: TurnRequest,
+        turn_request: TurnRequest,
         request: Request | None = None,
         *,
-        holder: str = "",
+        credential_id: str = "",
         key: str = "",
-        known: Callable[[], Run | None] = lambda: None,
+        find_known: Callable[[], Run | None] = lambda: None,
     ) -> Flow[Run | Response | StreamedResponse]:
         """Start a run; or return the answer of the node that owns the session. Raises `Refused` 429 or 503.
 
         A reader that subscribes right away gets every event. A run that outlives its request ends when the credential
-        `holder` is revoked. With a `key`, a `known` run may exist here or elsewhere, which answers instead.
+        `credential_id` is revoked. With a `key`, a run may exist here, which `find_known` returns, or
+        elsewhere; it answers instead.
         """
-        ownership, run = self._api.ownership, known()
+        ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run
-        passed = yield from ownership.acquire(order.session_id, request, key)
-        if passed is not None:
-            return passed
+        forwarded = yield from ownership.acquire(turn_request.session_id, request, key)
+        if forwarded is not None:
+            return forwarded
         try:
-            if known() is None:
-                yield from ownership.reserve_slot(order.session_id, may_wait=order.may_wait)
-            return known() or self._start(order, holder)
+            if find_known() is None:
+                yield from ownership.reserve_slot(turn_request.session_id, may_wait=turn_request.may_wait)
+            return find_known() or self._start(turn_request, credential_id)
         finally:
-            if self.get(order.run_id) is None:
-                ownership.release(order.session_id)
+            if self.get(turn_request.run_id) is None:
+                ownership.release(turn_request.session_id)
                 ownership.on_ready_started()  # a slot may have been reserved
 
-    def _start(self, order: TurnRequest, holder: str) -> Run:
+    def _start(self, turn_request: TurnRequest, credential_id: str) -> Run:
         api, engine = self._api, self._api.engine
         api.check_not_stopping()
-        record = self.registry.add(order.run_id, order.session_id, may_wait=order.may_wait, now=engine.now)
-        run = Run(api, record, stops_alone=order.stops_alone, may_ask=order.may_ask, on_changed=self._ended)
-        run.model = order.model
-        self._runs[order.run_id] = run
-        if holder:
-            run.credential_id = holder
-            engine.revocables[run] = holder
+        record = self.registry.add(
+            turn_request.run_id, turn_request.session_id, may_wait=turn_request.may_wait, now=engine.now
+        )
+        run = Run(
+            api,
+            record,
+            stops_alone=turn_request.stops_alone,
+            may_ask=turn_request.may_ask,
+            on_changed=self._on_run_ended,
+        )
+        run.model = turn_request.model
+        self._runs[turn_request.run_id] = run
+        if credential_id:
+            run.credential_id = credential_id
+            engine.revocables[run] = credential_id
         self.start_ready()
-        engine.spawn(execute_turn(api, run, order), on_error=lambda error: self._failed(run, error))
+        engine.spawn(execute_turn(api, run, turn_request), on_error=lambda error: self._on_run_failed(run, error))
         return run
 
     def get(self, run_id: str) -> Run | None:
@@ -142,7 +151,7 @@ class RunManager:
 
     # --- helpers ---
 
-    def _ended(self, run: Run) -> None:
+    def _on_run_ended(self, run: Run) -> None:
         ended, engine = run.ended, self._api.engine
         assert ended is not None  # `finish` sets it before the callback
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
@@ -168,7 +177,7 @@ class RunManager:
         )
         self.start_ready()
 
-    def _failed(self, run: Run, error: Exception) -> None:
+    def _on_run_failed(self, run: Run, error: Exception) -> None:
         reference = self._api.engine.log_bug(error)
         if run.ended is None:
             text = f"internal error, reference {reference}"

@@ -52,9 +52,9 @@ def parse_flag(body: Mapping[str, object], name: str) -> bool:
     return boolean_word(False if value in (None, "") else value, name)
 
 
-def event_stream_response(reader: Subscriber, fields: Fields) -> StreamedResponse:
+def event_stream_response(subscriber: Subscriber, fields: Fields) -> StreamedResponse:
     """Build the event stream of a run."""
-    return StreamedResponse(200, Headers((*STREAM_HEADERS, *fields)), reader.produce)
+    return StreamedResponse(200, Headers((*STREAM_HEADERS, *fields)), subscriber.produce)
 
 
 def branded_header(brand: Brand, name: str, value: str) -> Fields:

@@ -71,9 +71,9 @@ class Subscriber:
     __slots__ = (
         "_engine",
         "_on_caught_up",
-        "_over",
         "_pieces",
         "_projection",
+        "_run_ended",
         "_size",
         "_ticket",
         "_unread",
@@ -87,7 +87,7 @@ class Subscriber:
         self._on_caught_up = on_caught_up
         self._pieces: list[str] = []
         self._size = 0  # characters in `_pieces`
-        self._over = False  # no event follows
+        self._run_ended = False  # no event follows
         self._ticket = NO_TICKET
         self._unread = engine.timers.timer(self.detach)
         self._unread.set(engine.now.mono + UNREAD_TIMEOUT)
@@ -117,7 +117,7 @@ class Subscriber:
 
     def end(self) -> None:
         """End the stream after the backlog: the run has ended."""
-        self._over = True
+        self._run_ended = True
         if self.state is SubscriberState.READING:
             self._engine.dirty[self] = None
 
@@ -144,16 +144,16 @@ class Subscriber:
         try:
             while True:
                 if self._pieces:
-                    writer.write("".join(self._taken()).encode("utf-8"))
+                    writer.write("".join(self._drain_pieces()).encode("utf-8"))
                     yield from writer.drained()
                     self._on_caught_up(self)
                     continue  # the backlog may have grown while the reader was slow
-                if self._over:
+                if self._run_ended:
                     return
                 ticket = self._ticket = engine.new_op()
-                until = engine.now.mono + KEEPALIVE_INTERVAL
-                yield from wait(ticket, until)
-                if not (self._pieces or self._over):
+                deadline = engine.now.mono + KEEPALIVE_INTERVAL
+                yield from wait(ticket, deadline)
+                if not (self._pieces or self._run_ended):
                     writer.write(KEEPALIVE)
                     yield from writer.drained()
         finally:
@@ -167,7 +167,7 @@ class Subscriber:
 
     # --- helpers ---
 
-    def _taken(self) -> list[str]:
+    def _drain_pieces(self) -> list[str]:
         pieces, self._pieces = self._pieces, []
         self._size = 0
         return pieces

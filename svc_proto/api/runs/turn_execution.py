@@ -40,7 +40,7 @@ class TurnRequest:
     prompt: Content
     system: str = ""
     history: tuple[Mapping[str, object], ...] | None = None  # None: the rows of the session
-    route: ModelEndpoint | None = None
+    endpoint: ModelEndpoint | None = None
     model: str = ""  # the model name for the client
     max_tokens: int | None = None
     options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
@@ -54,35 +54,37 @@ class TurnRequest:
     may_ask: bool = False  # the client shows approval requests and answers them
 
 
-def execute_turn(api: Api, run: Run, order: TurnRequest) -> Flow[None]:
+def execute_turn(api: Api, run: Run, turn_request: TurnRequest) -> Flow[None]:
     """Execute a turn. The run always ends, whether or not the turn fails."""
     try:
-        ended = yield from _perform(api, run, order)
+        ended = yield from _perform(api, run, turn_request)
     except Refused as refused:
         ended = run.build_ended(finish="error", error=refused.message, code=refused.code)
     run.finish(ended)
 
 
-def _perform(api: Api, run: Run, order: TurnRequest) -> Flow[TurnEnded]:
+def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
     if not (yield from run.wait_started()):
         text = "the turn was stopped before it began"
         return run.build_ended(finish="interrupted", error=text, code="interrupted", interrupted=True)
-    rows = _incoming(api, order)
-    history = yield from _open(api, order, rows)
-    text = content_text(order.prompt)
-    run.publish_started(TurnStarted(title=order.title, user_id=rows[-1].id, user_text=text, model=order.model))
+    rows = _build_rows(api, turn_request)
+    history = yield from _begin_turn(api, turn_request, rows)
+    text = content_text(turn_request.prompt)
+    run.publish_started(
+        TurnStarted(title=turn_request.title, user_id=rows[-1].id, user_text=text, model=turn_request.model)
+    )
     turn = Turn(
-        session_id=order.session_id,
-        run_id=order.run_id,
-        prompt=order.prompt,
+        session_id=turn_request.session_id,
+        run_id=turn_request.run_id,
+        prompt=turn_request.prompt,
         history=history,
-        system=order.system,
-        model=order.route,
+        system=turn_request.system,
+        model=turn_request.endpoint,
         max_calls=api.config.max_model_calls,
-        max_tokens=order.max_tokens,
-        options=order.options,
-        tools=order.tools,
-        operator=order.operator,
+        max_tokens=turn_request.max_tokens,
+        options=turn_request.options,
+        tools=turn_request.tools,
+        operator=turn_request.operator,
     )
     outcome = yield from run.run_agent(api.agent.run(turn, run))
     if outcome is None:
@@ -94,48 +96,50 @@ def _perform(api: Api, run: Run, order: TurnRequest) -> Flow[TurnEnded]:
         ended = run.build_ended(finish=outcome.finish, calls=outcome.calls)
     rows = run.unsaved_rows(finish=ended.finish)
     if rows:
-        yield from _store(api, *rows)
+        yield from _store_rows(api, *rows)
     return ended
 
 
-def _open(api: Api, order: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
+def _begin_turn(api: Api, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
     """Store the client's messages; return the history, in which tool results stand right behind their calls."""
-    known = order.history
-    wanted = MAX_ROWS if known is None else 0
-    before = yield from api.run_store_request(
+    history = turn_request.history
+    history_limit = MAX_ROWS if history is None else 0
+    earlier = yield from api.run_store_request(
         BeginTurn(
-            session_id=order.session_id,
+            session_id=turn_request.session_id,
             messages=rows,
-            history=wanted,
-            create=order.create,
-            fence=api.ownership.fence(order.session_id),
+            history=history_limit,
+            create=turn_request.create,
+            fence=api.ownership.fence(turn_request.session_id),
         )
     )
-    if before is None:
+    if earlier is None:
         raise _no_session()
-    if known is not None:
-        return known
-    return build_history((*before, *rows) if order.results else before)
+    if history is not None:
+        return history
+    return build_history((*earlier, *rows) if turn_request.results else earlier)
 
 
-def _incoming(api: Api, order: TurnRequest) -> tuple[Message, ...]:
+def _build_rows(api: Api, turn_request: TurnRequest) -> tuple[Message, ...]:
     """Build the rows of the client's messages."""
-    said: tuple[Mapping[str, object], ...] = order.results or ({"role": "user", "content": order.prompt},)
+    messages: tuple[Mapping[str, object], ...] = turn_request.results or (
+        {"role": "user", "content": turn_request.prompt},
+    )
     return tuple(
         Message(
             id=new_uuid(api.engine.entropy),
-            session_id=order.session_id,
+            session_id=turn_request.session_id,
             role=str(each["role"]),
             content=cast("Content", each["content"]),
             timestamp=api.engine.now.wall,
-            run_id=order.run_id,
+            run_id=turn_request.run_id,
             tool_call_id=cast("str | None", each.get("tool_call_id")),
         )
-        for each in said
+        for each in messages
     )
 
 
-def _store(api: Api, *rows: Message) -> Flow[None]:
+def _store_rows(api: Api, *rows: Message) -> Flow[None]:
     session_id = rows[0].session_id
     added = AddMessages(session_id=session_id, messages=rows, fence=api.ownership.fence(session_id))
     stored = yield from api.run_store_request(added)

@@ -420,23 +420,23 @@ class SafetyGate:
             self._ready_at = now.mono
         self._ready.append((confirmation.command.request_id, self._logged(log_id, reply)))
 
-    def _logged(self, log_id: str, performed: CommandResponse) -> CommandResponse:
-        if isinstance(performed, UploadReply):
+    def _logged(self, log_id: str, response: CommandResponse) -> CommandResponse:
+        if isinstance(response, UploadReply):
             self._uploads[log_id] = None
             if len(self._uploads) > MAX_UPLOADS:
                 self._uploads.popitem(last=False)
         else:
-            self.log.finish(log_id, performed.reply if isinstance(performed, DelayedReply) else performed)
-        return performed
+            self.log.finish(log_id, response.reply if isinstance(response, DelayedReply) else response)
+        return response
 
 
-def _confirmed(performed: CommandResponse) -> CommandResponse:
+def _confirmed(response: CommandResponse) -> CommandResponse:
     """Add `confirmed` to results that passed an overlay (wire bridge 4.3); the reply for a file is made later."""
-    if isinstance(performed, UploadReply):
-        return performed
-    if isinstance(performed, DelayedReply):
-        return evolve(performed, reply=_confirmed_reply(performed.reply))
-    return _confirmed_reply(performed)
+    if isinstance(response, UploadReply):
+        return response
+    if isinstance(response, DelayedReply):
+        return evolve(response, reply=_confirmed_reply(response.reply))
+    return _confirmed_reply(response)
 
 
 def _confirmed_reply(reply: CommandReply) -> CommandReply:

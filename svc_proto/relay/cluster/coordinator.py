@@ -139,9 +139,9 @@ class ClusterCoordinator(LocalCoordinator):
         self.sessions.stop()
         self.node.stop()
 
-    def broadcast(self, word: str, body: Mapping[str, object]) -> None:
+    def broadcast(self, topic: str, body: Mapping[str, object]) -> None:
         """Send a message to every node."""
-        self.node.broadcast(word, body)
+        self.node.broadcast(topic, body)
 
     # --- codes ---
 
@@ -242,14 +242,14 @@ class ClusterCoordinator(LocalCoordinator):
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
         """Return commands of this node and of those that answer before the timeout, newest first."""
         records = self.relay.bridge.records(limit)
-        for answer in (yield from self._asked("activity", {"limit": limit})):
+        for answer in (yield from self._request_all("activity", {"limit": limit})):
             records += answer.objects("records")
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
     def online_sessions(self) -> Flow[frozenset[str]]:
         """Return the sessions of this node and of those that answer before the timeout."""
         found = self.relay.online()
-        for answer in (yield from self._asked("online", {})):
+        for answer in (yield from self._request_all("online", {})):
             found |= frozenset(answer.texts("hashes"))
         return found
 
@@ -264,7 +264,7 @@ class ClusterCoordinator(LocalCoordinator):
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
         """Query all nodes; use the answers that arrive before the timeout."""
-        answers = yield from self._asked("has", {"what": "terminal", "name": terminal})
+        answers = yield from self._request_all("has", {"what": "terminal", "name": terminal})
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
@@ -275,17 +275,17 @@ class ClusterCoordinator(LocalCoordinator):
         """Query the other nodes, twice, since the request may be in transit between two nodes."""
         self._seeking += 1
         try:
-            yield from self._asked("consent", {"by": by, "value": value})
+            yield from self._request_all("consent", {"by": by, "value": value})
             if self.relay.oauth.consents.find(by, value, self.relay.engine.now) is None:
                 yield from sleep(self.relay.engine, PROPAGATION_DELAY)
-                yield from self._asked("consent", {"by": by, "value": value})
+                yield from self._request_all("consent", {"by": by, "value": value})
         finally:
             self._seeking -= 1
 
-    def _asked(self, word: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
+    def _request_all(self, topic: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
         """Send a request to all nodes and return the answers that arrive before the timeout."""
-        asked = [self.node.request(node, word, body) for node in self.node.members]
-        answers = yield from gather(self.relay.engine, asked)
+        requests = [self.node.request(node, topic, body) for node in self.node.members]
+        answers = yield from gather(self.relay.engine, requests)
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
     def metrics(self) -> list[MetricFamily]:
@@ -331,28 +331,28 @@ class ClusterCoordinator(LocalCoordinator):
         for token_hash in state.texts("ended"):
             self.sessions.end_local(token_hash)
         entries = state.objects("phones")
-        there = {entry.integer("socket"): None for entry in entries}
+        connected = {entry.integer("socket"): None for entry in entries}
         for socket, number in list(self._numbers.get(node, {}).items()):
-            if socket not in there:
+            if socket not in connected:
                 self.relay.remove_phone(number)
         for entry in sorted(entries, key=_since):
-            self._came(node, entry)
+            self._phone_connected(node, entry)
         self.codes.apply_state(state.objects("invites"))
         self.relay.media.apply_state(node, state.objects("uploads"))
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
-    def on_message(self, node: str, word: str, body: JsonObject) -> None:
+    def on_message(self, node: str, topic: str, body: JsonObject) -> None:
         """Handle a message of the table above."""
         now = self.relay.engine.now
-        match word:
+        match topic:
             case "failed" | "succeeded" | "cleared":
-                self.limiter.apply_remote(word, body.text("address"), now)
+                self.limiter.apply_remote(topic, body.text("address"), now)
             case "saved":
                 self.sessions.apply_record(body, body.number("at") or self.node.cluster_time)
             case "ended":
                 self.sessions.end_local(body.text("token_hash"))
             case "came":
-                self._came(node, body)
+                self._phone_connected(node, body)
             case "said" if (number := self._number(node, body)) is not None:
                 self.relay.phones.status(number, body.get("status"), now)
                 self.relay.changes.notify(DEVICES)
@@ -361,7 +361,7 @@ class ClusterCoordinator(LocalCoordinator):
             case "notified" if self.relay.notifications.post(body):
                 self.relay.changes.notify(NOTIFICATIONS)
             case "kept" | "gone" | "consent" | "invited":
-                self._take_over(node, word, body)
+                self._on_object_message(node, topic, body)
             case "active":
                 self._selected(body)
             case "command":
@@ -372,9 +372,9 @@ class ClusterCoordinator(LocalCoordinator):
             case _:
                 pass  # about a phone that has disconnected, or of a later version
 
-    def _take_over(self, node: str, word: str, body: JsonObject) -> None:
+    def _on_object_message(self, node: str, topic: str, body: JsonObject) -> None:
         """Apply a message about an upload, an invite or a consent request."""
-        match word:
+        match topic:
             case "kept":
                 self.relay.media.adopt(node, body)
             case "gone":
@@ -384,9 +384,9 @@ class ClusterCoordinator(LocalCoordinator):
             case _:
                 self.relay.oauth.adopt_consent(body)
 
-    def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
+    def on_request(self, node: str, topic: str, body: JsonObject) -> dict[str, object]:
         """Answer a request of the table above."""
-        match word:
+        match topic:
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
             case "consent" if (oauth := self.relay.open_oauth) is not None:
@@ -414,7 +414,7 @@ class ClusterCoordinator(LocalCoordinator):
     def _number(self, node: str, body: JsonObject) -> int | None:
         return self._numbers.get(node, {}).get(body.integer("socket") or 0)
 
-    def _came(self, node: str, entry: JsonObject) -> None:
+    def _phone_connected(self, node: str, entry: JsonObject) -> None:
         relay, socket = self.relay, entry.integer("socket")
         device_id, since = entry.text("device_id"), _since(entry)
         if socket is None or not device_id or node not in self.node.members:
@@ -481,12 +481,12 @@ class ClusterCoordinator(LocalCoordinator):
         number, text = body.integer("socket"), body.text("text")
         client = None if number is None else self.relay.clients.get(number)
         envelope = parse_envelope(text)
-        sent = False
+        is_sent = False
         if client is not None and envelope is not None and client.has_grant("bridge"):
-            until = self.relay.engine.now.mono + RESPONSE_TIMEOUT
-            self._passing.put(envelope.id, (node, client.number), until)
-            sent = client.socket.send_text(text)
-        if not sent:
+            deadline = self.relay.engine.now.mono + RESPONSE_TIMEOUT
+            self._passing.put(envelope.id, (node, client.number), deadline)
+            is_sent = client.socket.send_text(text)
+        if not is_sent:
             self.node.send_to(node, "left", {"socket": number})
 
 

@@ -56,7 +56,7 @@ class RequestForwarder:
     def __init__(self, relay: Relay, node: Node) -> None:
         self._relay = relay
         self._node = node
-        self._looking = 0
+        self._lookups = 0
         self.sockets = 0  # number of forwarded WebSockets
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
@@ -64,9 +64,9 @@ class RequestForwarder:
 
         Raise `Refused` 503 at the limits.
         """
-        if self._looking >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
+        if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
-        self._looking += 1
+        self._lookups += 1
         try:
             nodes = list(self._node.members)
             asked = [self._node.request(node, "has", {"what": what, "name": name}) for node in nodes]
@@ -81,7 +81,7 @@ class RequestForwarder:
                     return (yield from self._pass(what, request, url))
             return None
         finally:
-            self._looking -= 1
+            self._lookups -= 1
 
     def _pass(self, what: str, request: Request, url: str) -> Flow[HandlerResult | None]:
         engine, hop = self._relay.engine, FORWARD_RULES[what]
@@ -89,12 +89,12 @@ class RequestForwarder:
         where = url + self._relay.router.inner(request.path) + query
         if what not in SOCKETS:
             return (yield from forward(engine, request, where, hop))
-        far = _UpstreamSocket()
+        upstream = _UpstreamSocket()
         answer = yield from send_to_node(
-            engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(far)
+            engine, request, f"ws{where.removeprefix('http')}", hop, into=websocket_upgrade(upstream)
         )
         if isinstance(answer, WebSocketConnection):
-            return _DownstreamSocket(self, engine, request.credential_id, far)
+            return _DownstreamSocket(self, engine, request.credential_id, upstream)
         return response_to_relay(answer, hop)
 
 
@@ -104,35 +104,35 @@ class _UpstreamSocket:
     socket: WebSocketConnection  # set by `on_open`
 
     def __init__(self) -> None:
-        self.near: WebSocketConnection | None = None  # while the client's socket is open
+        self.downstream: WebSocketConnection | None = None  # while the client's socket is open
         self.early: list[str | bytes] = []  # messages before that, in the segment of the handshake's answer
-        self.over: tuple[int, str] | None = None
+        self.close_frame: tuple[int, str] | None = None
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """Implement `WebSocketHandler`; so do the next methods."""
         self.socket = socket
 
     def on_text(self, text: str) -> None:
-        self.pass_on(text)
+        self.send_to_client(text)
 
     def on_binary(self, data: bytes) -> None:
-        self.pass_on(data)
+        self.send_to_client(data)
 
     def on_writable(self) -> None:
         pass  # the client's socket is always read: unread messages of the other node are bounded by the channel's limit
 
     def on_closed(self, code: int, reason: str) -> None:
-        self.over = UNSENDABLE_CODES.get(code, code), reason
-        if self.near is not None:
-            self.near.close(*self.over)
+        self.close_frame = UNSENDABLE_CODES.get(code, code), reason
+        if self.downstream is not None:
+            self.downstream.close(*self.close_frame)
 
-    def pass_on(self, said: str | bytes) -> None:
+    def send_to_client(self, message: str | bytes) -> None:
         """Send a message to the client. A client that does not read pauses the socket to the other node."""
-        if self.near is None:
-            self.early.append(said)
+        if self.downstream is None:
+            self.early.append(message)
             return
-        _send_message(self.near, said)
-        if not self.near.writable:
+        _send_message(self.downstream, message)
+        if not self.downstream.writable:
             self.socket.set_read_paused(True)
 
 
@@ -143,43 +143,43 @@ class _DownstreamSocket:
     intermediary: RequestForwarder
     engine: Engine
     holder: str
-    far: _UpstreamSocket
+    upstream: _UpstreamSocket
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """Implement `WebSocketHandler`; so do the next methods."""
-        self.far.near = socket
+        self.upstream.downstream = socket
         self.intermediary.sockets += 1
         self.engine.revocables[self] = self.holder
-        for said in self.far.early:
-            self.far.pass_on(said)
-        if self.far.over is not None:
-            socket.close(*self.far.over)
+        for message in self.upstream.early:
+            self.upstream.send_to_client(message)
+        if self.upstream.close_frame is not None:
+            socket.close(*self.upstream.close_frame)
 
     def on_text(self, text: str) -> None:
-        self.far.socket.send_text(text)
+        self.upstream.socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:
-        self.far.socket.send_binary(data)
+        self.upstream.socket.send_binary(data)
 
     def on_writable(self) -> None:
-        self.far.socket.set_read_paused(False)
+        self.upstream.socket.set_read_paused(False)
 
     def on_closed(self, code: int, reason: str) -> None:
         self.intermediary.sockets -= 1
         self.engine.revocables.pop(self, None)
-        self.far.near = None
-        self.far.socket.close(UNSENDABLE_CODES.get(code, code), reason)
+        self.upstream.downstream = None
+        self.upstream.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
     def revoke(self, refused: Refused) -> None:
         """Close both sockets: the client's credential was revoked. Later messages are dropped."""
-        near = self.far.near
-        if near is not None:
-            near.close(POLICY, refused.message)
-            self.far.socket.close(POLICY, refused.message)
+        downstream = self.upstream.downstream
+        if downstream is not None:
+            downstream.close(POLICY, refused.message)
+            self.upstream.socket.close(POLICY, refused.message)
 
 
-def _send_message(socket: WebSocketConnection, said: str | bytes) -> None:
-    if isinstance(said, str):
-        socket.send_text(said)
+def _send_message(socket: WebSocketConnection, message: str | bytes) -> None:
+    if isinstance(message, str):
+        socket.send_text(message)
     else:
-        socket.send_binary(said)
+        socket.send_binary(message)

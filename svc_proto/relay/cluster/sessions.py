@@ -46,7 +46,7 @@ class ClusterSessions:
         self._relay = relay
         self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
-        self._news: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_CHANGES)  # by hash, see `note_change`
+        self._changes: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_CHANGES)  # by hash, see `note_change`
         self._read = Condition(relay.engine)
         self._task: Task | None = None  # that reads all sessions
         self._again = False
@@ -76,14 +76,14 @@ class ClusterSessions:
         token_hash = sha256_hex(token)
         if self._seeking >= MAX_LOOKUPS:
             raise Refused(503, "busy", "too many tokens are being looked up")
-        asked = self._relay.engine.now.mono
+        queried_at = self._relay.engine.now.mono
         self._seeking += 1
         try:
             records = yield from self._stored(token_hash)
         finally:
             self._seeking -= 1
         for record in records or ():
-            self._was_read(record, asked)
+            self._was_read(record, queried_at)
         return self._relay.sessions.hashed(token_hash)
 
     def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
@@ -97,13 +97,13 @@ class ClusterSessions:
         if token_hash is None or self._is_ahead(token_hash, at):
             return
         self.note_change(token_hash, at)
-        self._take_in(token_hash, record)
+        self._apply_record(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
         """Record that the session's state is the stored one of time `at`, by Redis's clock."""
         mono = self._relay.engine.now.mono
-        self._news.purge(mono)
-        self._news.put(token_hash, (at, mono), mono + CHANGE_TTL)
+        self._changes.purge(mono)
+        self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
         """Report whether this node has a later state of the session, by Redis's clock."""
@@ -111,22 +111,22 @@ class ClusterSessions:
         changed = None if session is None else self._relay.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):
             return True
-        known, _ = self._news.get(token_hash, now) or (-inf, 0.0)
-        return at < known
+        changed_at, _ = self._changes.get(token_hash, now) or (-inf, 0.0)
+        return at < changed_at
 
-    def _was_read(self, record: Mapping[str, object], asked: float) -> None:
-        """Apply a record of the store from a query at `asked` (monotonic s), unless there is a later state."""
+    def _was_read(self, record: Mapping[str, object], queried_at: float) -> None:
+        """Apply a record of the store from a query at `queried_at` (monotonic s), unless there is a later state."""
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None:
             return
         session = self._relay.sessions.hashed(token_hash)
         if session is not None and not self._relay.is_stored(session):
             return
-        _, heard = self._news.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
-        if heard < asked:
-            self._take_in(token_hash, record)
+        _, received_at = self._changes.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
+        if received_at < queried_at:
+            self._apply_record(token_hash, record)
 
-    def _take_in(self, token_hash: str, record: Mapping[str, object]) -> None:
+    def _apply_record(self, token_hash: str, record: Mapping[str, object]) -> None:
         relay = self._relay
         if self._ended.get(token_hash, relay.engine.now.mono):
             return
@@ -161,20 +161,20 @@ class ClusterSessions:
     def _read_all(self) -> Flow[None]:
         while self._again:
             self._again = False
-            asked = self._relay.engine.now.mono
+            queried_at = self._relay.engine.now.mono
             records = yield from self._stored()
             if records is None:
                 self._again = True
                 yield from sleep(self._relay.engine, READ_AGAIN)
             else:
-                yield from self._compare(records, asked)
+                yield from self._compare(records, queried_at)
         self._task = None
         self._read.notify_all()
 
-    def _compare(self, records: tuple[Mapping[str, object], ...], asked: float) -> Flow[None]:
+    def _compare(self, records: tuple[Mapping[str, object], ...], queried_at: float) -> Flow[None]:
         there = {record.get("token_hash"): None for record in records}
         for record in records:
-            self._was_read(record, asked)
+            self._was_read(record, queried_at)
         for session in self._relay.sessions.all():
             if session.token_hash in there or not self._relay.is_stored(session):
                 continue

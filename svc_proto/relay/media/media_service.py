@@ -118,7 +118,7 @@ class MediaService:
         self.uploads = UploadRegistry(engine, config, self.registry, tell)
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
-        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_ours(config, roots))
+        protected = protected_paths(home=config.user_home, service_home=config.home, ours=_own_paths(config, roots))
         self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
@@ -238,8 +238,8 @@ class MediaService:
             raise _outside()  # opening alone has an effect on some devices
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
         if isinstance(opened, Failure):
-            where = yield from self._where(path)
-            if not self.sandbox.allows(where):
+            resolved = yield from self._resolve_path(path)
+            if not self.sandbox.allows(resolved):
                 raise _outside()
             if opened.kind in ABSENT:
                 raise Refused(404, "not_found", "there is no such file")
@@ -261,14 +261,14 @@ class MediaService:
             raise Refused(404, "not_found", "the token is unknown or expired")
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), entry.path))
         if isinstance(opened, Failure):
-            raise _gone()
+            raise _media_gone_error()
         own = entry.owned and opened.regular and opened.real_path == entry.path
         refused = None if own else self._judge(opened)
         if not own and (entry.owned or refused is not None):
             engine.emit(ReleaseFile(opened.handle))
             if refused is not None and refused.code == "too_large":
                 raise Refused(404, "not_found", f"the file has grown to more than {self.max_size} bytes")
-            raise _gone()
+            raise _media_gone_error()
         return entry, opened
 
     def _judge(self, opened: OpenedFile) -> Refused | None:
@@ -281,7 +281,7 @@ class MediaService:
             return Refused(403, "too_large", f"the file has more than {limit} bytes", extra={"limit": limit})
         return None
 
-    def _where(self, path: str) -> Flow[str]:
+    def _resolve_path(self, path: str) -> Flow[str]:
         """Return the real location of a path that cannot be opened; empty if unknown."""
         engine = self._engine
         head, rest = path.rstrip("/"), ""
@@ -430,19 +430,22 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
         return _PartialResponse(NOT_MODIFIED, fields)
     if failed is not None:
         raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
-    wanted = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
-    if isinstance(wanted, Unsatisfiable):
+    byte_range = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
+    if isinstance(byte_range, Unsatisfiable):
         raise Refused(
             416,
             "range_not_satisfiable",
             f"the file has {size} bytes",
             headers=((b"content-range", b"bytes */%d" % size),),
         )
-    if wanted is None:
+    if byte_range is None:
         return _PartialResponse(200, fields, 0, size)
-    last = wanted.first + wanted.length - 1
+    last = byte_range.first + byte_range.length - 1
     return _PartialResponse(
-        206, [*fields, (b"content-range", b"bytes %d-%d/%d" % (wanted.first, last, size))], wanted.first, wanted.length
+        206,
+        [*fields, (b"content-range", b"bytes %d-%d/%d" % (byte_range.first, last, size))],
+        byte_range.first,
+        byte_range.length,
     )
 
 
@@ -451,7 +454,7 @@ def _within(size: int, limit: int) -> None:
         raise Refused(413, "too_large", f"the file has more than {limit} bytes")
 
 
-def _ours(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
+def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
     """Return the relay's own paths outside the service home; the relay home only if no root is within it."""
     voice = config.voice
     ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
@@ -500,5 +503,5 @@ def _outside() -> Refused:
     return Refused(403, "outside_roots", "the relay does not serve files from there")
 
 
-def _gone() -> Refused:
+def _media_gone_error() -> Refused:
     return Refused(404, "not_found", "the file is not there any more")

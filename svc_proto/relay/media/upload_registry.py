@@ -49,12 +49,14 @@ class MediaUpload:
 
 
 class UploadRegistry:
-    """Uploads by token, oldest first; `tell` sends a message to all nodes."""
+    """Uploads by token, oldest first; `broadcast` sends a message to all nodes."""
 
-    def __init__(self, engine: Engine, config: RelayConfig, registry: MediaRegistry, tell: PublishCallback) -> None:
+    def __init__(
+        self, engine: Engine, config: RelayConfig, registry: MediaRegistry, broadcast: PublishCallback
+    ) -> None:
         self._engine = engine
         self._registry = registry
-        self._tell = tell
+        self._broadcast = broadcast
         self._owned: dict[str, MediaUpload] = {}
         self._used: dict[str, int] = {}  # bytes of uploads, unfinished ones included, by the session's hash
         self._quota = QUOTA * config.media_max_size_mb * 1024 * 1024
@@ -74,7 +76,7 @@ class UploadRegistry:
         """Add an upload whose quota was reserved, and broadcast it if storage is shared."""
         self._owned[entry.token] = upload
         if self.shared:
-            self._tell("kept", self._record(entry, upload))
+            self._broadcast("kept", self._record(entry, upload))
 
     def remove(self, entry: MediaEntry, *, heard: bool = False) -> None:
         """Remove an upload and delete its data; `heard`: another node has removed it and deletes the data."""
@@ -86,7 +88,7 @@ class UploadRegistry:
         if heard or (due and upload.node not in (LOCAL_NODE, NO_NODE)):
             return
         if self.shared and not due:
-            self._tell("gone", {"token": entry.token})
+            self._broadcast("gone", {"token": entry.token})
         if self.objects is None:
             self._engine.emit(DeleteBlob(upload.path))
         else:
@@ -172,7 +174,7 @@ class UploadRegistry:
             if upload.node == node:
                 upload.node = NO_NODE
                 if tell:
-                    self._tell("kept", self.record(token))
+                    self._broadcast("kept", self.record(token))
 
     def _record(self, entry: MediaEntry, upload: MediaUpload) -> dict[str, object]:
         return {

@@ -161,15 +161,19 @@ class AuthorizationServer:
         place = issuer_url(self._relay, request)
         if consent is None or place is None:
             return expired_page()
-        asked = consent.question
+        authorization_request = consent.question
         if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # HEAD issues no code
-            return waiting_page(asked.client.name, consent.code)
+            return waiting_page(authorization_request.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
             return expired_page()
         code = self.consents.issue_code(consent, engine.now, engine.entropy)
         self._watch()
         error = None if code else "access_denied"
-        return redirect_to(add_query_fields(asked.redirect, code=code, error=error, state=asked.state, iss=place))
+        return redirect_to(
+            add_query_fields(
+                authorization_request.redirect, code=code, error=error, state=authorization_request.state, iss=place
+            )
+        )
 
     # --- for the owner, by local access ---
 
@@ -179,17 +183,17 @@ class AuthorizationServer:
 
     def _question(self, request: Request) -> Response:
         engine = self._relay.engine
-        consent = self._asked(request)
-        asked = consent.question
+        consent = self._find_consent(request)
+        authorization_request = consent.question
         body = {
             "ok": True,
             "code": consent.code,
             "ballot": consent.form_token,
-            "client_name": asked.client.name,
-            "answer_goes_to": asked.redirect_host,
-            "answer_stays_there": asked.is_loopback_redirect,
+            "client_name": authorization_request.client.name,
+            "answer_goes_to": authorization_request.redirect_host,
+            "answer_stays_there": authorization_request.is_loopback_redirect,
             "address": consent.address,
-            "scope": asked.scope,
+            "scope": authorization_request.scope,
             "expires_in": int(consent.until - engine.now.mono),
         }
         return json_response(200, body, NO_STORE)
@@ -199,20 +203,27 @@ class AuthorizationServer:
         return self._brought("code", request.params["code"], self._answer, request)
 
     def _answer(self, request: Request) -> Response:
-        relay, consent, body = self._relay, self._asked(request), request.json_object()
+        relay, consent, body = self._relay, self._find_consent(request), request.json_object()
         if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
-        allowed, asked = None, consent.question
+        allowed, authorization_request = None, consent.question
         if boolean(body.get("allow"), "allow"):
-            scope = optional(body, "scope", lambda value, name: choice(value, name, allowed=SCOPES)) or asked.scope
-            if scope == SCOPE_ACT and asked.scope == SCOPE_READ:
+            scope = (
+                optional(body, "scope", lambda value, name: choice(value, name, allowed=SCOPES))
+                or authorization_request.scope
+            )
+            if scope == SCOPE_ACT and authorization_request.scope == SCOPE_READ:
                 raise invalid("scope", "no more than was asked for")
             ttl = optional(body, "ttl_seconds", seconds)
             allowed = GrantedConsent(scope, DEFAULT_TTL if ttl is None else ttl)
         self.consents.answer(consent, allowed, relay.engine.now)
         self._watch()
-        relay.engine.log(Level.INFO, "agent answered", client=asked.client.name, allowed=allowed is not None)
-        return json_response(200, {"ok": True, "allowed": allowed is not None, "client_name": asked.client.name})
+        relay.engine.log(
+            Level.INFO, "agent answered", client=authorization_request.client.name, allowed=allowed is not None
+        )
+        return json_response(
+            200, {"ok": True, "allowed": allowed is not None, "client_name": authorization_request.client.name}
+        )
 
     # --- for the other nodes: a consent request is at one of them ---
 
@@ -250,7 +261,7 @@ class AuthorizationServer:
 
     # --- helpers ---
 
-    def _asked(self, request: Request) -> AuthorizationConsent:
+    def _find_consent(self, request: Request) -> AuthorizationConsent:
         consent = self.consents.find_by_code(request.params["code"], self._relay.engine.now)
         if consent is None:
             raise Refused(404, "not_found", "no agent waits with this word: it may be over already")

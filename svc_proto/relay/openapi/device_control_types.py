@@ -29,7 +29,7 @@ TYPES_BY_RULE: Mapping[str, Any] = {
 QUERY_TYPES_BY_RULE: Mapping[str, Any] = {"whole": int, "flag": BooleanOrWord}
 
 
-def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
+def _arguments_type(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -> type:
     """Return a JSON type for `schema.json_schema`: a phone's selector and the arguments of the rules."""
     hints = get_type_hints(SelectorJson, include_extras=True)
     for each in rules:
@@ -41,8 +41,14 @@ def _taken(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str, Any]) -
     return type(name, (), {"__annotations__": hints, "__required_keys__": required, "__doc__": words})
 
 
-ARGUMENTS = {path: _taken(path, rules, TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "POST"}
+ARGUMENTS = {
+    path: _arguments_type(path, rules, TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "POST"
+}
 """The bodies of POST; other routes take nothing but a selector."""
 
-QUERIES = {path: _taken(path, rules, QUERY_TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "GET"}
+QUERIES = {
+    path: _arguments_type(path, rules, QUERY_TYPES_BY_RULE)
+    for (method, path), rules in RULES.items()
+    if method == "GET"
+}
 """The query parameters of GET."""

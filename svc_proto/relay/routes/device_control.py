@@ -101,14 +101,14 @@ class _DeviceControlRoutes:
         self._relay = relay
 
     def forward(self, request: Request) -> Response | Deferred:
-        by = request.principal
-        assert isinstance(by, PairedSession)
+        session = request.principal
+        assert isinstance(session, PairedSession)
         method = "GET" if request.method == "HEAD" else request.method
-        given, said = _arguments(request) if method == "POST" else ({}, "")
-        later = _PendingCommandResponse()
+        arguments, body_text = _arguments(request) if method == "POST" else ({}, "")
+        pending = _PendingCommandResponse()
         query = request.query if request.raw_query else NOTHING
-        outcome = send_command(self._relay, by, method, request.path, query, given, later.resolve, said)
-        return later if outcome is None else later.to_result(outcome)
+        outcome = send_command(self._relay, session, method, request.path, query, arguments, pending.resolve, body_text)
+        return pending if outcome is None else pending.to_result(outcome)
 
 
 class _PendingCommandResponse(Deferred):
@@ -125,38 +125,38 @@ class _PendingCommandResponse(Deferred):
 
 def send_command(
     relay: Relay,
-    by: PairedSession,
+    session: PairedSession,
     method: str,
     path: str,
     query: Mapping[str, object],
-    given: Mapping[str, object],
-    tell: Callable[[CommandOutcome], bool],
-    said: str = "",
+    arguments: Mapping[str, object],
+    on_outcome: Callable[[CommandOutcome], bool],
+    body_text: str = "",
 ) -> CommandOutcome | None:
     """Send the command of a table row to a phone. Raises `Refused` before anything is sent.
 
-    `said` is the JSON text of `given`, if there is one: it is sent unchanged if no member is removed. `tell` is called
-    once, within 30 s, with the outcome, and returns whether the request is still open. An outcome that is returned
-    here, because the command could not be sent, is not reported again.
+    `body_text` is the JSON text of `arguments`, if there is one: it is sent unchanged if no member is removed.
+    `on_outcome` is called once, within 30 s, with the outcome, and returns whether the request is still open. An
+    outcome that is returned here, because the command could not be sent, is not reported again.
     """
     engine = relay.engine
-    selector, params, body = split_selector(query, given)
-    left_to_it = body.pop(ASKS_ITS_USER, False) is not False  # the phone is to ask the user
+    selector, params, body = split_selector(query, arguments)
+    phone_asks = body.pop(ASKS_ITS_USER, False) is not False  # the phone is to ask the user
     check_arguments(method, path, params if method == "GET" else body)
-    phone, line = relay.phone_for(selector)
-    if left_to_it and not phone.asks_its_user:
+    phone, route = relay.phone_for(selector)
+    if phone_asks and not phone.asks_its_user:
         raise Refused(409, "phone_asks_nobody", "the phone that would get this does not ask its user by itself")
-    sent = PATH_ALIASES.get(path, path)
+    phone_path = PATH_ALIASES.get(path, path)
     request_id = next(relay.command_ids)
 
-    told: Callable[[CommandOutcome], object] = tell
+    observer: Callable[[CommandOutcome], object] = on_outcome
     if engine.log_level <= _INFO:
-        told = _OutcomeLogger(engine, by, phone, f"{method} {sent}", tell)
-    shown = strict_json.dumps(params) if params else "{}"
+        observer = _OutcomeLogger(engine, session, phone, f"{method} {phone_path}", on_outcome)
+    params_text = strict_json.dumps(params) if params else "{}"
     if method == "GET":
-        said = shown
-    elif not said or len(body) != len(given):
-        said = strict_json.dumps(body)
+        body_text = params_text
+    elif not body_text or len(body) != len(arguments):
+        body_text = strict_json.dumps(body)
     # Positional, as in `engine.server_channel`.
     relay.bridge.begin(
         request_id,
@@ -169,17 +169,17 @@ def send_command(
         phone.device_id,
         phone.name,
         selector,
-        by.device_name,
-        by.token_prefix,
-        told,
-        shown + said,
+        session.device_name,
+        session.token_prefix,
+        observer,
+        params_text + body_text,
     )
     relay.watch_commands()
-    if line.send_text(COMMAND_TEMPLATE % (request_id, request_id, method, sent, shown, said)):
+    if route.send_text(COMMAND_TEMPLATE % (request_id, request_id, method, phone_path, params_text, body_text)):
         return None
-    failed = relay.bridge.send_failed(request_id)
-    _OutcomeLogger(engine, by, phone, f"{method} {sent}", tell).note(failed)
-    return failed
+    outcome = relay.bridge.send_failed(request_id)
+    _OutcomeLogger(engine, session, phone, f"{method} {phone_path}", on_outcome).note(outcome)
+    return outcome
 
 
 @frozen
@@ -187,19 +187,19 @@ class _OutcomeLogger:
     """Reports the outcome of a command, and logs it if the request is still open."""
 
     engine: Engine
-    by: PairedSession
+    session: PairedSession
     phone: ConnectedPhone
     command: str
-    tell: Callable[[CommandOutcome], bool]
+    on_outcome: Callable[[CommandOutcome], bool]
 
     def __call__(self, outcome: CommandOutcome) -> None:
-        if self.tell(outcome):
+        if self.on_outcome(outcome):
             self.note(outcome)
 
     def note(self, outcome: CommandOutcome) -> None:
         # The command's arguments and the text of its answer are private.
-        what = {"phone": self.phone.name, "command": self.command, "status": outcome.status}
-        self.engine.log(_INFO, "phone driven", by=self.by.device_name, session=self.by.token_prefix, **what)
+        fields = {"phone": self.phone.name, "command": self.command, "status": outcome.status}
+        self.engine.log(_INFO, "phone driven", by=self.session.device_name, session=self.session.token_prefix, **fields)
 
 
 def _arguments(request: Request) -> tuple[dict[str, object], str]:

@@ -143,7 +143,7 @@ def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInf
     if settings.provider != info.id:
         settings = evolve(settings, **info.default_options(settings.sample_rate))
     names = [name for name in ("language", "model", "voice") if hasattr(settings, name)]
-    said: dict[str, Any] = {name: parse_text_choice(body, name, getattr(settings, name)) for name in names}
+    changes: dict[str, Any] = {name: parse_text_choice(body, name, getattr(settings, name)) for name in names}
     if body.get("sample_rate") is not None:
-        said["sample_rate"] = parse_integer_setting(body["sample_rate"], "sample_rate", 1, MAX_RATE)
-    return evolve(settings, **said)
+        changes["sample_rate"] = parse_integer_setting(body["sample_rate"], "sample_rate", 1, MAX_RATE)
+    return evolve(settings, **changes)

@@ -135,11 +135,11 @@ class TerminalChannelHandler:
             case "terminal.input":
                 self._input(envelope)
             case "terminal.resize":
-                terminal = self._meant(envelope)
+                terminal = self._find_terminal(envelope)
                 if terminal is not None:
                     terminal.child.resize(parse_terminal_size(envelope.payload))
             case "terminal.detach":
-                terminal = self._meant(envelope)
+                terminal = self._find_terminal(envelope)
                 if terminal is not None:
                     terminal.finish(TerminalTrigger.DETACH)
             case "terminal.kill":
@@ -203,7 +203,7 @@ class TerminalChannelHandler:
         self.engine.log(Level.INFO, "shell opened", **self.client.log_fields, terminal=name, reattach=reattach)
 
     def _input(self, envelope: Envelope) -> None:
-        terminal, data = self._meant(envelope), envelope.payload.text("data")
+        terminal, data = self._find_terminal(envelope), envelope.payload.text("data")
         if terminal is None or not data:
             return
         if terminal.child.credit.unsent > MAX_UNREAD:
@@ -212,7 +212,7 @@ class TerminalChannelHandler:
         terminal.child.write(data.encode("utf-8", "replace"))
 
     def _kill(self, envelope: Envelope) -> Flow[None]:
-        terminal, name = self._meant(envelope), _name(envelope)
+        terminal, name = self._find_terminal(envelope), _name(envelope)
         if terminal is not None:
             terminal.parting = TerminalTrigger.KILL  # its tmux client may exit first and report the end
             if self.shells.tmux is not None:
@@ -245,7 +245,7 @@ class TerminalChannelHandler:
         rows += [{"name": held.name, **_liveness(held, default, owned=True)} for held in mine.values()]
         self.send("terminal.sessions", {"sessions": rows, "tmux_available": tmux}, envelope.id)
 
-    def _meant(self, envelope: Envelope) -> Terminal | None:
+    def _find_terminal(self, envelope: Envelope) -> Terminal | None:
         """Return the terminal that a message names, or the one attached last if it names none."""
         name = _name(envelope)
         if name is not None:

@@ -106,7 +106,7 @@ class TuiChannelHandler:
         if not command:
             self.client.send_error("this relay has no agent gateway", "tui_unavailable", envelope.id)
             return
-        if self._gateways_of_others() >= MAX_GATEWAYS:
+        if self._count_other_gateways() >= MAX_GATEWAYS:
             self.client.send_error(f"a session may have {MAX_GATEWAYS} agent gateways", "tui_busy", envelope.id)
             return
         gateway = _Gateway(self)
@@ -122,7 +122,7 @@ class TuiChannelHandler:
         self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
         self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.log_fields)
 
-    def _gateways_of_others(self) -> int:
+    def _count_other_gateways(self) -> int:
         """Return the number of gateways of the session's other sockets."""
         mine = self.client
         others = (each for each in mine.relay.clients_of(cast("PairedSession", mine.session)) if each is not mine)
@@ -230,7 +230,7 @@ class _Gateway:
         """Forward lines while the client reads; `TuiChannelHandler.writable` resumes it."""
         tui = self._tui
         while self._ready and tui.client.writable:
-            self._pass_on(self._ready.popleft())
+            self._forward_line(self._ready.popleft())
         if self.is_running:
             self.child.set_read_paused(bool(self._ready) or not tui.client.writable)
         elif tui.client.writable:
@@ -241,7 +241,7 @@ class _Gateway:
         self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
         self.drain()
 
-    def _pass_on(self, line: bytes) -> None:
+    def _forward_line(self, line: bytes) -> None:
         if not line.strip():
             return
         try:

@@ -85,15 +85,21 @@ class VoiceAuthorizer:
     def _admit(self, grant: str, request: Request) -> Principal | Flow[Principal]:
         token, relay = _bearer(request.headers), self._relay
         seeking = None if relay.sessions.lookup(token, relay.engine.now) else relay.coordinator.lookup_session(token)
-        return self._known(grant, token, request) if seeking is None else self._sought(seeking, grant, token, request)
+        return (
+            self._authorize_known(grant, token, request)
+            if seeking is None
+            else self._authorize_after_lookup(seeking, grant, token, request)
+        )
 
-    def _sought(self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request) -> Flow[Principal]:
+    def _authorize_after_lookup(
+        self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request
+    ) -> Flow[Principal]:
         """Authorize after the lookup of a session of another node; no other server gets its token."""
         yield from seeking
-        found = self._known(grant, token, request)
+        found = self._authorize_known(grant, token, request)
         return found if isinstance(found, Principal) else (yield from found)
 
-    def _known(self, grant: str, token: str, request: Request) -> Principal | Flow[Principal]:
+    def _authorize_known(self, grant: str, token: str, request: Request) -> Principal | Flow[Principal]:
         relay = self._relay
         now = relay.engine.now
         session = relay.sessions.lookup(token, now)

@@ -47,8 +47,8 @@ def _bridge(client: ClientConnection, envelope: Envelope) -> None:
         return
     payload = envelope.payload
     if envelope.type == "bridge.response" and payload:
-        asked, now = payload.get("request_id"), relay.engine.now
-        if relay.bridge.answer(asked, client.number, payload, now, envelope.size) is None:
+        request_id, now = payload.get("request_id"), relay.engine.now
+        if relay.bridge.answer(request_id, client.number, payload, now, envelope.size) is None:
             relay.coordinator.forward_answer(client, payload)
     elif envelope.type == "bridge.status" and payload:
         relay.phone_reported(client, session, payload)

@@ -89,7 +89,7 @@ class ApiRuns:
 
     def ask_about(self, order: FetchApproval) -> None:
         """Find out whether a tool call waits for an approval."""
-        self._engine.spawn(self._ask_about(order))
+        self._engine.spawn(self._fetch_approval(order))
 
     def approve(self, order: AnswerApproval) -> None:
         """Send the user's answer to the API server."""
@@ -122,7 +122,7 @@ class ApiRuns:
             self._talk.run_failed(call_id, message, error_code=code)
             self._carry_out()
 
-    def _ask_about(self, order: FetchApproval) -> Flow[None]:
+    def _fetch_approval(self, order: FetchApproval) -> Flow[None]:
         """Request the run's status and report a confirmation request if it waits (wire api 6.2); a failure means no."""
         api = yield from api_target(self._voice, self._principal)
         with suppress(ServiceCallError):

@@ -72,42 +72,42 @@ def _key_header(key: str) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _as_openai(request: SpeechRequest, rate: int | None) -> ApiRequest:
-    asked: dict[str, object] = {"model": request.model, "voice": request.voice, "input": request.text}
-    asked["response_format"] = "mp3" if rate is None else "pcm"
+    body: dict[str, object] = {"model": request.model, "voice": request.voice, "input": request.text}
+    body["response_format"] = "mp3" if rate is None else "pcm"
     if (speed := clamped_number_option(request.options, "speed", SLOWEST, FASTEST)) is not None:
-        asked["speed"] = speed
-    return "/audio/speech", asked
+        body["speed"] = speed
+    return "/audio/speech", body
 
 
 def _openai(request: SpeechRequest, rate: int | None) -> ApiRequest:
-    path, asked = _as_openai(request, rate)
+    path, body = _as_openai(request, rate)
     instructions = instructions_of(request)
     if instructions and request.model not in WITHOUT_INSTRUCTIONS:
-        asked["instructions"] = instructions
-    return path, asked
+        body["instructions"] = instructions
+    return path, body
 
 
 def _xai(request: SpeechRequest, rate: int | None) -> ApiRequest:
     codec = {"codec": "mp3" if rate is None else "pcm", "sample_rate": rate or RATE}
-    asked: dict[str, object] = {"text": request.text, "voice_id": request.voice, "language": request.language or "en"}
-    asked["output_format"] = codec
+    body: dict[str, object] = {"text": request.text, "voice_id": request.voice, "language": request.language or "en"}
+    body["output_format"] = codec
     latency = clamped_number_option(request.options, "optimize_streaming_latency", 0, 1)
     if latency is not None:
-        asked["optimize_streaming_latency"] = int(latency)
+        body["optimize_streaming_latency"] = int(latency)
     normal = JsonObject.of(request.options).boolean("text_normalization")
     if normal is not None:
-        asked["text_normalization"] = normal
-    return "/v1/tts", asked
+        body["text_normalization"] = normal
+    return "/v1/tts", body
 
 
 def _elevenlabs(request: SpeechRequest, rate: int | None) -> ApiRequest:
     ranges = ((name, clamped_number_option(request.options, name, low, high)) for name, (low, high) in SETTINGS.items())
     settings = {name: value for name, value in ranges if value is not None}
-    asked: dict[str, object] = {"text": request.text, "model_id": request.model}
+    body: dict[str, object] = {"text": request.text, "model_id": request.model}
     if settings:
-        asked["voice_settings"] = settings
+        body["voice_settings"] = settings
     how = "?output_format=mp3_44100_128" if rate is None else f"/stream?output_format=pcm_{rate}"
-    return f"/v1/text-to-speech/{quote(request.voice, safe='')}{how}", asked
+    return f"/v1/text-to-speech/{quote(request.voice, safe='')}{how}", body
 
 
 @frozen(kw_only=True)

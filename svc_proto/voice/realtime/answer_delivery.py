@@ -41,9 +41,11 @@ class ProgressAnnouncement:
     new_id: Callable[[], str]
     speaks: str | None = field(default=None, init=False)  # the id of the sentence that is being rendered
 
-    def speak(self, told: Iterable[ConversationAction]) -> list[ConversationAction]:
+    def speak(self, emitted: Iterable[ConversationAction]) -> list[ConversationAction]:
         """Render the first message among a run's events with `should_speak`; call this only while no speech plays."""
-        words = [each.fields["message"] for each in told if isinstance(each, Emit) and each.fields.get("should_speak")]
+        words = [
+            each.fields["message"] for each in emitted if isinstance(each, Emit) and each.fields.get("should_speak")
+        ]
         if not words:
             return []
         self.speaks = f"{PROGRESS}-{self.new_id()}"
@@ -79,7 +81,7 @@ class AnswerDelivery:
         """Report whether an answer is being delivered."""
         return self.mouth.state is not PlaybackState.SILENT
 
-    def who_speaks(self, *, waits: bool) -> str:
+    def turn_state(self, *, waits: bool) -> str:
         """Return the current speaker for progress events; `waits`: an answer from the background is pending."""
         mouth = self.mouth.state
         if mouth in (PlaybackState.JUDGING, PlaybackState.SPEAKING) or self.floor.state is TurnTakingState.ANSWERING:
@@ -109,9 +111,9 @@ class AnswerDelivery:
 
     def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
         """Send the answer as text alone and end its delivery."""
-        told = self.mouth.show(place)
+        emitted = self.mouth.show(place)
         self.end()
-        return told
+        return emitted
 
     def end(self) -> None:
         """End the delivery and the turn."""
@@ -132,9 +134,9 @@ class AnswerDelivery:
 
     # --- by the provider ---
 
-    def on_provider_speech(self, said: Said, now: float) -> list[ConversationAction]:
+    def on_provider_speech(self, speech: Said, now: float) -> list[ConversationAction]:
         """Handle speech of the provider: pass it on, withhold it, or fall back to the renderer."""
-        out = self.mouth.on_speech(said)
+        out = self.mouth.on_speech(speech)
         return [*out, *self._fall_back(now)] if self.mouth.state is PlaybackState.REJECTED else out
 
     def complete(self, response_id: str, now: float) -> list[ConversationAction]:
@@ -167,7 +169,7 @@ class AnswerDelivery:
             return self.filler.on_finished(problem)
         if self.mouth.renders != response_id:
             return []
-        told = self.mouth.rendered(fields)
+        emitted = self.mouth.rendered(fields)
         self.end()
         failed = {"message": problem}
-        return told if problem is None else [LogEvent("voice.response.forced_summary_failed", failed), *told]
+        return emitted if problem is None else [LogEvent("voice.response.forced_summary_failed", failed), *emitted]

@@ -134,17 +134,17 @@ class AnswerPlayback:
         verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
         return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
 
-    def on_speech(self, said: Said) -> list[ConversationAction]:
+    def on_speech(self, speech: Said) -> list[ConversationAction]:
         """Handle speech of the provider and return the events to pass on now; the speech may be judged by this call."""
         if self.state is PlaybackState.SPEAKING:
-            return [client_event_of(said, delivery=SUMMARY)]
-        self._held.append(said)
-        if isinstance(said, AudioDelta):
-            self._size += len(said.data)
+            return [client_event_of(speech, delivery=SUMMARY)]
+        self._held.append(speech)
+        if isinstance(speech, AudioDelta):
+            self._size += len(speech.data)
         else:
-            self._text += said.delta
+            self._text += speech.delta
         if len(self._text) >= JUDGED_FROM and matches_answer(self._text, self.answer.spoken):
-            return self._accept(said.response_id)
+            return self._accept(speech.response_id)
         if self._size > MAX_HELD or len(self._text) > MAX_TEXT:
             self._step(PlaybackTrigger.REJECT)
         return []
@@ -154,12 +154,12 @@ class AnswerPlayback:
         if self.state is PlaybackState.JUDGING:
             self._audio_over = True
             return []
-        self._audio_told = True
+        self._audio_started = True
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def complete(self, response_id: str) -> list[ConversationAction]:
         """Handle the end of the provider's response, which judges it; the answer itself also ends the turn."""
-        told: list[ConversationAction] = []
+        emitted: list[ConversationAction] = []
         if self.state is PlaybackState.JUDGING:
             silent = not self._text.strip()
             if silent and self._size:
@@ -167,12 +167,12 @@ class AnswerPlayback:
             elif silent or not matches_answer(self._text, self.answer.spoken):
                 self._step(PlaybackTrigger.REJECT)
                 return []
-            told = self._accept(response_id)
+            emitted = self._accept(response_id)
         fields = {"response_id": response_id, "delivery": SUMMARY}
         if self._audio_over:
-            told.append(Emit("voice.output_audio.done", fields))
+            emitted.append(Emit("voice.output_audio.done", fields))
         self.end()
-        return [*told, Emit("voice.response.done", fields)]
+        return [*emitted, Emit("voice.response.done", fields)]
 
     # --- by the relay ---
 
@@ -188,13 +188,13 @@ class AnswerPlayback:
 
     def rendered_audio(self, audio: EmitAudio) -> list[ConversationAction]:
         """Return the events for a piece of rendered audio; the first piece starts the response."""
-        told: list[ConversationAction] = []
+        emitted: list[ConversationAction] = []
         if self.state is PlaybackState.RENDERING:
             self._step(PlaybackTrigger.SOUND)
-            told.append(Emit("voice.response.started", self._relayed))
-            told.append(Emit("voice.response.delta", {"delta": self.answer.spoken, **self._relayed}))
+            emitted.append(Emit("voice.response.started", self._relayed))
+            emitted.append(Emit("voice.response.delta", {"delta": self.answer.spoken, **self._relayed}))
         extra = {"source": self._word, "delivery": self._relays}
-        return [*told, evolve(audio, response_id=self._response_id, extra=extra)]
+        return [*emitted, evolve(audio, response_id=self._response_id, extra=extra)]
 
     def rendered(self, fields: Mapping[str, object]) -> list[ConversationAction]:
         """End the rendered response; an answer without any audio is sent as text."""
@@ -228,7 +228,7 @@ class AnswerPlayback:
         by_provider = self.state is PlaybackState.SPEAKING
         kind = {"response_id": heard_in, "delivery": SUMMARY} if by_provider else self._relayed
         done = {**kind, "cancelled": True} if cancelled else kind
-        silence: list[ConversationAction] = [] if self._audio_told else [Emit("voice.output_audio.done", kind)]
+        silence: list[ConversationAction] = [] if self._audio_started else [Emit("voice.output_audio.done", kind)]
         self.end()
         return [*silence, Emit("voice.response.done", done)]
 
@@ -258,7 +258,7 @@ class AnswerPlayback:
         self._held = []
         self._size = 0  # bytes of audio in that
         self._audio_over = False  # the audio ended before it was judged
-        self._audio_told = False  # the end of the audio was sent
+        self._audio_started = False  # the end of the audio was sent
 
     def _step(self, trigger: PlaybackTrigger) -> None:
         self.state = step(PLAYBACK_TABLE, self.state, trigger)
@@ -266,26 +266,26 @@ class AnswerPlayback:
             self._held = []
 
 
-def client_event_of(said: Said, **fields: object) -> ConversationAction:
+def client_event_of(speech: Said, **fields: object) -> ConversationAction:
     """Convert speech of the provider to an event for the client."""
-    if isinstance(said, AudioDelta):
-        return EmitAudio(response_id=said.response_id, data=said.data, extra=fields)
-    about = {"delta": said.delta, "source": "provider", "response_id": said.response_id, **fields}
+    if isinstance(speech, AudioDelta):
+        return EmitAudio(response_id=speech.response_id, data=speech.data, extra=fields)
+    about = {"delta": speech.delta, "source": "provider", "response_id": speech.response_id, **fields}
     return Emit("voice.response.delta", about)
 
 
-def matches_answer(said: str, answer: str) -> bool:
+def matches_answer(spoken: str, answer: str) -> bool:
     """Report whether speech shares two content words with the answer, or all of them if the answer has fewer."""
-    wanted = _content_words(answer)
-    if not wanted:
-        return bool(said.strip())
-    return len(wanted & _content_words(said)) >= min(SHARED, len(wanted))
+    answer_words = _content_words(answer)
+    if not answer_words:
+        return bool(spoken.strip())
+    return len(answer_words & _content_words(spoken)) >= min(SHARED, len(answer_words))
 
 
 def _content_words(text: str) -> set[str]:
     words = (word.casefold() for word in _TOKEN.findall(text))
-    return {word for word in words if (len(word) > SHORT and word not in _COMMON) or _says_much(word)}
+    return {word for word in words if (len(word) > SHORT and word not in _COMMON) or _is_content_word(word)}
 
 
-def _says_much(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
     return any(letter.isdigit() for letter in word) or (len(word) == 1 and ord(word) > 0x0E00)

@@ -113,10 +113,10 @@ class NativeConversation(ConversationBase):
         self.uncommitted = 0
         self.out.append(ClearInput())
 
-    def commit(self, said: str | None) -> None:
+    def commit(self, transcript: str | None) -> None:
         """End an utterance; the provider transcribes it. An utterance under 0.1 s gets no response."""
-        heard, self.uncommitted = self.uncommitted, 0
-        if heard >= SHORTEST * SAMPLE_WIDTH * self._rate:
+        byte_count, self.uncommitted = self.uncommitted, 0
+        if byte_count >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
             self.out.append(CommitInput())
             self.floor.step(_T.HEAR, self.now() + TRANSCRIPTION_TIMEOUT)
@@ -154,7 +154,7 @@ class NativeConversation(ConversationBase):
         self.out += [] if turn is None else turn.drained(self.now())
         if drain is not None:
             self.out.append(drain.completed)
-            self._go_on()
+            self._resume()
 
     def respeak(self) -> None:
         """Play the last background answer again, if the conversation is idle."""
@@ -287,7 +287,7 @@ class NativeConversation(ConversationBase):
         floor = self.floor
         if floor.drain is not None:
             self.out.append(floor.drain.timed_out)
-            self._go_on()
+            self._resume()
         elif self.answer.tells:
             self._note("voice.realtime_agent.delivery_unconfirmed")
             self.out += self.answer.give_up(self.now())
@@ -325,11 +325,11 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=self._quiet(), cancelled=True)
 
     def _quiet(self) -> str | None:
-        told, response_id = self.answer.quiet(self.now())
-        self.out += told
+        emitted, response_id = self.answer.quiet(self.now())
+        self.out += emitted
         return response_id
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Continue after the playback of earlier speech."""
         if self.answer.tells:
             self.out += self.answer.speak(self.now())
@@ -369,14 +369,14 @@ class NativeConversation(ConversationBase):
 
     # --- speech of the provider ---
 
-    def _on_speech(self, said: Said) -> None:
+    def _on_speech(self, speech: Said) -> None:
         floor = self.floor
-        current = self._is_current(said.response_id)
+        current = self._is_current(speech.response_id)
         if current and self.answer.tells:
-            self.out += self.answer.on_provider_speech(said, self.now())
-        elif current or said.response_id == floor.tail:
-            floor.spoke = floor.spoke or isinstance(said, provider_interface.AudioDelta)
-            self.out.append(client_event_of(said))
+            self.out += self.answer.on_provider_speech(speech, self.now())
+        elif current or speech.response_id == floor.tail:
+            floor.spoke = floor.spoke or isinstance(speech, provider_interface.AudioDelta)
+            self.out.append(client_event_of(speech))
 
     def _audio_done(self, response_id: str) -> None:
         current = self._is_current(response_id)
@@ -414,18 +414,18 @@ class NativeConversation(ConversationBase):
 
     def _advance_runs(self) -> None:
         now, runs, state = self.now(), self.runs, self.floor.state
-        floor, run, told = self.answer.who_speaks(waits=runs.answered), runs.turn, list[ConversationAction]()
+        floor, run, emitted = self.answer.turn_state(waits=runs.answered), runs.turn, list[ConversationAction]()
         if run is not None and run.due is not None and now >= run.due:
-            told = run.on_due(now, floor)
-            self.out += told
+            emitted = run.on_due(now, floor)
+            self.out += emitted
         at = runs.promotion_at if state is _S.WORKING else None
         if run is not None and at is not None and now >= at:
             self._promote(run)
         beats = runs.advance(now, floor)
         self.out += beats
-        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.who_speaks(waits=runs.answered) == "idle"
+        quiet = self.floor.state in (_S.IDLE, _S.WORKING) and self.answer.turn_state(waits=runs.answered) == "idle"
         if quiet and not runs.away:
-            self.out += self.answer.filler.speak([*told, *beats])
+            self.out += self.answer.filler.speak([*emitted, *beats])
         if self.floor.state is _S.IDLE:
             self.out += runs.start_next(self.now())
             answer = runs.take_result(self.now())
@@ -440,26 +440,26 @@ class NativeConversation(ConversationBase):
             return
         self.out += runs.requeue(run)
         call = RunTaskCall(call_id=run.call_id, text=run.text, profile=run.profile)
-        self._wait_in_line(runs.new(call), RunTier.PROMOTED)
+        self._queue_run(runs.new(call), RunTier.PROMOTED)
 
     def _detach(self, run: VoiceRun, tier: RunTier) -> None:
         spoken = self.runs.hands_off
         self.out += self.runs.detach(run, tier, spoken=spoken)
         if spoken:
-            self._speak_of(run.call_id)
+            self._announce(run.call_id)
         else:
             self.answer.end()
 
-    def _wait_in_line(self, run: VoiceRun, tier: RunTier) -> None:
+    def _queue_run(self, run: VoiceRun, tier: RunTier) -> None:
         call_id = run.call_id
         self.out += self.runs.enqueue(run, tier)
         if self.runs.hands_off or run.state is VoiceRunState.OVER:
-            self._speak_of(call_id)
+            self._announce(call_id)
         else:
             self._emit("voice.response.done", response_id=None)
             self.answer.end()
 
-    def _speak_of(self, call_id: str) -> None:
+    def _announce(self, call_id: str) -> None:
         """Request a response about the function output, once the provider has finished its call."""
         if self.floor.state is _S.WORKING:
             self.out += self.floor.respond(self.now())
@@ -470,8 +470,8 @@ class NativeConversation(ConversationBase):
 
     def _answer(self, call: ConversationCall) -> None:
         stops = self.runs.first if isinstance(call, CancelCall) else None
-        told, output = self.runs.answer(call, self.now())
-        self.out += told
+        emitted, output = self.runs.answer(call, self.now())
+        self.out += emitted
         if stops is not None and self.floor.state is _S.WORKING:  # the run call came with this cancel call
             self._emit("voice.response.done", response_id=None, cancelled=True, run_id=stops.story.run_id)
             self.answer.end()
@@ -495,4 +495,4 @@ class NativeConversation(ConversationBase):
             self.out.append(run.begin(self.now()))
             self._detach(run, RunTier.DURABLE)
         else:
-            self._wait_in_line(run, RunTier.DURABLE)
+            self._queue_run(run, RunTier.DURABLE)

@@ -85,12 +85,12 @@ class ProviderResponses:
         if self._open:
             self.due = now + PREVIOUS_RESPONSE_TIMEOUT
             return []
-        return self._ask_now()
+        return self._request_response()
 
     def assume_free(self) -> list[ConversationAction]:
         """Send the held request at `due`, although the provider has not reported the end of its response."""
         self._open.clear()
-        return self._ask_now()
+        return self._request_response()
 
     def give_up(self, now: float) -> None:
         """Give up the current request and its response."""
@@ -134,9 +134,9 @@ class ProviderResponses:
     def finish(self, response_id: str) -> list[ConversationAction]:
         """Handle the end of a response: send the held request if the provider is free now."""
         self._open.pop(response_id, None)
-        return [] if self._open else self._ask_now()
+        return [] if self._open else self._request_response()
 
-    def _ask_now(self) -> list[ConversationAction]:
+    def _request_response(self) -> list[ConversationAction]:
         order, self._order, self.due = self._order, [], None
         if self.state is ResponseState.HELD:
             self._step(ResponseTrigger.ORDER)

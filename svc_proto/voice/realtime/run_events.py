@@ -105,14 +105,14 @@ class RunEventMapper:
         self._began = False
         self._completed = False
         self._tools: dict[str, _Tool] = {}
-        self._said: dict[str, list[str]] = {"answer": [], "thoughts": []}
+        self._reported_texts: dict[str, list[str]] = {"answer": [], "thoughts": []}
         self._room = {"answer": MAX_ANSWER, "thoughts": MAX_ANSWER}
         self._content = ""
 
     @property
     def answer(self) -> str:
         """The answer so far."""
-        answer, thoughts = ("".join(pieces).strip() for pieces in self._said.values())
+        answer, thoughts = ("".join(pieces).strip() for pieces in self._reported_texts.values())
         return answer or self._content.strip() or thoughts
 
     @property
@@ -162,7 +162,7 @@ class RunEventMapper:
         piece = delta[: self._room[what]]
         if piece:
             self._room[what] -= len(piece)
-            self._said[what].append(piece)
+            self._reported_texts[what].append(piece)
 
     def complete(self) -> list[Emit]:
         """Report the end of the run, once, after its stream has ended well."""

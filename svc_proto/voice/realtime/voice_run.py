@@ -195,7 +195,7 @@ class VoiceRun:
         """Return the heartbeat: a client takes 90 s without an event for a stall."""
         self.due = now + HEARTBEAT
         elapsed = now - self.began
-        speak = self._may_be_spoken(elapsed, floor)
+        speak = self._is_announcement_due(elapsed, floor)
         about = {"floor": floor, "tier": self.tier.value, "elapsed_ms": round(elapsed * 1000), "should_speak": speak}
         return self._progress(*self.story.status(), **about)
 
@@ -245,7 +245,7 @@ class VoiceRun:
         told = {"status": status, "message": message, "status_key": key, "should_speak": False, **about}
         return self.story.emit("run.progress", **told, **self.story.tools())
 
-    def _may_be_spoken(self, elapsed: float, floor: str) -> bool:
+    def _is_announcement_due(self, elapsed: float, floor: str) -> bool:
         """Report whether progress is to be read out now: it is due, and no other speech plays or is pending."""
         if self._speak_at is None or elapsed < self._speak_at or floor != "idle":
             return False

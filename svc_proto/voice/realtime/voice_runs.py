@@ -89,7 +89,7 @@ class VoiceRuns:
     @property
     def detached(self) -> VoiceRun | None:
         """The first run in the background."""
-        return next(iter(self._those(VoiceRunState.DETACHED)), None)
+        return next(iter(self._runs_in(VoiceRunState.DETACHED)), None)
 
     @property
     def first(self) -> VoiceRun | None:
@@ -104,13 +104,13 @@ class VoiceRuns:
     @property
     def status_run(self) -> VoiceRun | None:
         """The run that a status call refers to."""
-        waiting = self._those(VoiceRunState.WAITING)
+        waiting = self._runs_in(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
 
     @property
     def answered(self) -> bool:
         """Report whether an answer from the background waits."""
-        return bool(self._those(VoiceRunState.WAITING))
+        return bool(self._runs_in(VoiceRunState.WAITING))
 
     @property
     def free(self) -> bool:
@@ -122,7 +122,7 @@ class VoiceRuns:
     @property
     def aside(self) -> bool:
         """Report whether a detached run uses the bound chat session, so that the next run needs a side session."""
-        return any(not run.side for run in self._those(VoiceRunState.DETACHED))
+        return any(not run.side for run in self._runs_in(VoiceRunState.DETACHED))
 
     @property
     def busy(self) -> bool:
@@ -132,12 +132,14 @@ class VoiceRuns:
     @property
     def queued(self) -> list[str]:
         """The queued tasks, shortened."""
-        return [run.text[:MAX_PREVIEW] for run in self._those(VoiceRunState.QUEUED)]
+        return [run.text[:MAX_PREVIEW] for run in self._runs_in(VoiceRunState.QUEUED)]
 
     @property
     def undelivered(self) -> list[str]:
         """The ids of background runs whose answers were not delivered yet."""
-        return [run.story.run_id for run in (*self._those(VoiceRunState.WAITING), *self._those(VoiceRunState.DETACHED))]
+        return [
+            run.story.run_id for run in (*self._runs_in(VoiceRunState.WAITING), *self._runs_in(VoiceRunState.DETACHED))
+        ]
 
     def has_task(self, text: str) -> bool:
         """Report whether the same task is queued or in the background: models repeat a call."""
@@ -172,7 +174,7 @@ class VoiceRuns:
     def advance(self, now: float, floor: str) -> list[ConversationAction]:
         """Send due heartbeats of background runs, and end runs that exceed their limit."""
         out: list[ConversationAction] = []
-        for run in self._those(VoiceRunState.DETACHED):
+        for run in self._runs_in(VoiceRunState.DETACHED):
             if now >= run.began + self.rules.longest:
                 gone = self.fail(run, TOO_LONG, now)
                 out += [DetachRun(run.call_id), *gone, Emit("voice.error", {"message": TOO_LONG})]
@@ -258,10 +260,10 @@ class VoiceRuns:
             about = {"session_id": self.session_id, "run_id": ""}
             nothing = {"ok": True, "run_id": None, "status": "idle", "session_id": self.session_id}
             return [Emit(f"{self.word}.run.cancelled", about)], nothing
-        told = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
+        actions_made = [] if turn is None else [*turn.stop(), *self.drop_turn(cancelled=True)]
         run_id = first.story.run_id or None
         output = {"ok": True, "run_id": run_id, "status": "cancelled", "session_id": self.session_id}
-        return [*told, *stopped], output
+        return [*actions_made, *stopped], output
 
     # --- start of a run ---
 
@@ -292,7 +294,7 @@ class VoiceRuns:
         run.step(VoiceRunTrigger.QUEUE)
         run.story.call_id = f"{call_id}:queued"  # distinct from an earlier run of that name that has not ended yet
         run.tier = tier
-        self._to_the_end(run)
+        self._finish_run(run)
         about = {"queued_count": place, "queue_position": place, "transcript_preview": run.text[:MAX_PREVIEW]}
         return [run.story.emit("run.queued", **about), AnswerCall(call_id, queued_output(place))]
 
@@ -307,7 +309,7 @@ class VoiceRuns:
         at = self.next_at if self._can_start else None
         if at is None or now < at:
             return []
-        run = self._those(VoiceRunState.QUEUED)[0]
+        run = self._runs_in(VoiceRunState.QUEUED)[0]
         run.side, run.side_session = self.aside, self.side_session
         run.story.session_id = self.session_id or run.story.session_id
         begun = run.begin(now)
@@ -336,15 +338,15 @@ class VoiceRuns:
             if isinstance(event, ChatSessionBound):
                 self.side_session = event.session_id if run.state is VoiceRunState.RUNNING else None
                 return []
-        told: list[ConversationAction] = [*run.draft()] if isinstance(event, AssistantDelta) else []
-        told += story.map_event(event)
+        actions_made: list[ConversationAction] = [*run.draft()] if isinstance(event, AssistantDelta) else []
+        actions_made += story.map_event(event)
         run.take_hint(now)
         self.session_id = story.session_id
-        return told
+        return actions_made
 
     def approve(self, confirmation_id: str | None, answer: str) -> list[ConversationAction]:
         """Forward the user's answer to the run that requested it; return nothing if none did."""
-        for run in (self.turn, *self._those(VoiceRunState.DETACHED)):
+        for run in (self.turn, *self._runs_in(VoiceRunState.DETACHED)):
             order = None if run is None else run.approve(confirmation_id, answer)
             if order is not None:
                 return [order]
@@ -355,15 +357,15 @@ class VoiceRuns:
     def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
         """Handle the completion of a background run; `idle`: no turn is in progress."""
         self._ended_at = now
-        told: list[ConversationAction] = [*run.story.complete()]
+        actions_made: list[ConversationAction] = [*run.story.complete()]
         if not self.answered:
             self._waiting_since = now
         self.last = run.finish(self.speakable)
-        self._to_the_end(run)
-        told.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
+        self._finish_run(run)
+        actions_made.append(self._completed(run, ok=True, tool_count=run.story.completed_tool_count))
         if self.away or not idle:
-            told.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
-        return told
+            actions_made.append(LogEvent("voice.realtime_agent.result_deferred", {"run_id": self.last.run_id}))
+        return actions_made
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
         """Handle the failure of a background run; None: the run was stopped on request."""
@@ -373,13 +375,13 @@ class VoiceRuns:
 
     def cancel(self, now: float) -> list[ConversationAction]:
         """Stop the background runs, and drop the queued runs and pending answers (wire terminal-voice 6.8)."""
-        told: list[ConversationAction] = []
-        for run in self._those(VoiceRunState.DETACHED):
+        actions_made: list[ConversationAction] = []
+        for run in self._runs_in(VoiceRunState.DETACHED):
             self._ended_at = now
-            told += run.stop()
+            actions_made += run.stop()
         for run in [each for each in self._runs if each.state not in OF_THE_TURN]:
             self.discard(run)
-        return told
+        return actions_made
 
     def discard(self, run: VoiceRun) -> None:
         """Remove a run without delivering its answer."""
@@ -408,20 +410,20 @@ class VoiceRuns:
         if at is None or now < at:
             return None
         self._waiting_since = now
-        return self.deliver(self._those(VoiceRunState.WAITING)[0])
+        return self.deliver(self._runs_in(VoiceRunState.WAITING)[0])
 
     def take_results(self) -> list[SpokenAnswer]:
         """Return all pending answers at the end of the session; none without a client."""
-        return [] if self.away else [self.deliver(run) for run in self._those(VoiceRunState.WAITING)]
+        return [] if self.away else [self.deliver(run) for run in self._runs_in(VoiceRunState.WAITING)]
 
     # --- helpers ---
 
-    def _those(self, state: VoiceRunState) -> list[VoiceRun]:
+    def _runs_in(self, state: VoiceRunState) -> list[VoiceRun]:
         return [run for run in self._runs if run.state is state]
 
     @property
     def _can_start(self) -> bool:
-        return bool(self._those(VoiceRunState.QUEUED)) and self.free
+        return bool(self._runs_in(VoiceRunState.QUEUED)) and self.free
 
     def _promote(self, run: VoiceRun, tier: RunTier, about: Mapping[str, object]) -> list[ConversationAction]:
         self.side_session = None if run.side else self.side_session  # a promoted run occupies the side session
@@ -438,7 +440,7 @@ class VoiceRuns:
         )
         return [LogEvent(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
-    def _to_the_end(self, run: VoiceRun) -> None:
+    def _finish_run(self, run: VoiceRun) -> None:
         """Move a run to the end: runs start, and answers are delivered, in this order."""
         self._runs.remove(run)
         self._runs.append(run)

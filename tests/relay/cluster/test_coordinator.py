@@ -356,7 +356,7 @@ def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], 
     """Begin a bridge command on this node."""
     now = one.book.engine.now
     one.relay.bridge.begin(
-        request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, tell=outcomes.append
+        request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, on_outcome=outcomes.append
     )
 
 
